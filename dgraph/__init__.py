@@ -1,0 +1,67 @@
+"""dgraph: graph algorithms on Dask.
+
+The public names are loaded when they are first used, so that `import dgraph` itself costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Graph": "dgraph.graph",
+    "Policy": "dgraph.partition.policies",
+    "errors": "dgraph.errors",
+    "open_graph": "dgraph.saved",
+    "bipartite": "dgraph.io.graphs",
+    "from_igraph": "dgraph.io.graphs",
+    "from_networkx": "dgraph.io.graphs",
+    "from_scipy": "dgraph.io.graphs",
+    "grid": "dgraph.io.graphs",
+    "ratings": "dgraph.io.graphs",
+    "read_edges": "dgraph.io.graphs",
+    "rmat": "dgraph.io.graphs",
+    "to_igraph": "dgraph.io.graphs",
+    "to_networkx": "dgraph.io.graphs",
+    "to_scipy": "dgraph.io.graphs",
+    "uniform": "dgraph.io.graphs",
+    "write_edges": "dgraph.io.graphs",
+}
+
+__all__ = ["__version__", *_HOME]
+
+if TYPE_CHECKING:
+    from dgraph import errors
+    from dgraph.graph import Graph
+    from dgraph.io.graphs import (
+        bipartite,
+        from_igraph,
+        from_networkx,
+        from_scipy,
+        grid,
+        ratings,
+        read_edges,
+        rmat,
+        to_igraph,
+        to_networkx,
+        to_scipy,
+        uniform,
+        write_edges,
+    )
+    from dgraph.partition.policies import Policy
+    from dgraph.saved import open_graph
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'dgraph' has no attribute {name!r}")
+    module = import_module(_HOME[name])
+    value = module if _HOME[name] == f"dgraph.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,227 @@
+"""From frames to partitions: the Dask tasks in between.
+
+    chunks of the frame -> numbers -> (repeats merged) -> places -> pieces -> partitions -> address tables
+
+Every step is a function of `dgraph.partition` on plain arrays; this file only says what is done to what. With one
+partition nothing is placed or moved: the rows are sorted straight from the caller's own arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import accumulate
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from dgraph.partition import kernels, numbering, placement, policies, rules
+from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.partition.chunk import Chunk, Numbered
+from dgraph.partition.numbering import IDENTITY, Numbering
+from dgraph.partition.partition import Partition, Piece, agree, assemble
+from dgraph.partition.placement import Placement
+from dgraph.partition.policies import Policy
+from dgraph.partition.proxies import Proxies, Request
+from dgraph.partition.ranks import Ranks, union
+from dgraph.workers import Workers
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def number(
+    workers: Workers, chunks: Sequence[Any], vertices: Sequence[Any], listed: range
+) -> tuple[Numbering, list[Any], list[int]]:
+    """The numbering of all ids, the chunks by number (held), and the rows of each. `vertices` are chunks that list ids
+    without edges, and so does the range `listed`."""
+    everything = [*chunks, *vertices]
+    surveys = workers.get([workers.call(numbering.survey, chunk) for chunk in everything])
+    total = reduce(numbering.Survey.join, surveys, numbering.survey_of_range(listed))
+    rows = [survey.edges for survey in surveys[: len(chunks)]]
+    if total.by_bitmap:
+        ranks = _ranks(workers, everything, total, listed)
+        tasks = [workers.call(by_rank, chunk, ranks, workers.client is None) for chunk in chunks]
+        return Numbering(total.id_type, ranks.size, ranks), workers.hold(tasks), rows
+
+    if len(listed):
+        everything.append(Chunk(total.id_type, np.arange(listed.start, listed.stop), np.empty(0, np.int64)))
+    encoded = workers.hold([workers.call(numbering.encode, chunk, total.id_type) for chunk in everything])
+    buckets = max(1, min(len(workers.addresses), len(encoded)))
+    samples = workers.get([workers.call(numbering.sample, one) for one in encoded]) if buckets > 1 else []
+    cuts = numbering.splitters(samples, buckets)
+    pieces = [workers.call(numbering.split, one, cuts) for one in encoded]
+    merged = workers.hold(
+        [
+            workers.call(numbering.merge, [workers.call(itemgetter(b), piece) for piece in pieces])
+            for b in range(len(cuts) + 1)
+        ]
+    )
+    tables = tuple(workers.get([workers.call(itemgetter(0), bucket) for bucket in merged]))
+    starts = [0, *accumulate(map(len, tables))]
+    tasks = [
+        workers.call(numbering.by_table, one, [workers.call(_ranks_of, bucket, c) for bucket in merged], starts)
+        for c, one in enumerate(encoded[: len(chunks)])
+    ]
+    return Numbering(total.id_type, starts[-1], tables=tables), workers.hold(tasks), rows
+
+
+def by_rank(chunk: Chunk, ranks: Ranks, in_place: bool) -> Numbered:
+    """A chunk by number: its ids as they are, read through `ranks`, or, where it is to be kept, four bytes an end."""
+    found = Numbered(chunk.sources, chunk.destinations, chunk.columns, ranks)
+    return found if in_place else found.compact()
+
+
+def number_again(chunk: Chunk, known: Numbering, in_place: bool) -> Numbered:
+    """A chunk of a graph whose numbering is known."""
+    if known.ranks is not None:
+        return by_rank(chunk, known.ranks, in_place)
+    encoded = numbering.encode(chunk, known.id_type)
+    return numbering.by_table(encoded, [known.number(encoded.distinct)], [0, known.size])
+
+
+def _ranks(workers: Workers, chunks: Sequence[Any], total: numbering.Survey, listed: range) -> Ranks:
+    if total.low is None or total.high is None:
+        return IDENTITY
+    if len(listed) and listed.start == total.low and listed.stop - 1 == total.high:
+        return Ranks.dense(listed.start, len(listed))
+    bitmaps = workers.hold([workers.call(numbering.occurring, chunk, total.low, total.high) for chunk in chunks])
+    while len(bitmaps) > 1:
+        bitmaps = workers.hold([workers.call(union, bitmaps[i : i + 8]) for i in range(0, len(bitmaps), 8)])
+    (words,) = workers.get([workers.call(np.array, bitmaps[0])])
+    if len(listed):
+        kernels.mark(np.arange(listed.start, listed.stop), total.low, words)
+    return Ranks.of_bitmap(total.low, words)
+
+
+def _ranks_of(merged: tuple[Any, list[np.ndarray]], chunk: int) -> np.ndarray:
+    return merged[1][chunk]
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def with_columns(chunk: Numbered, columns: dict[str, np.ndarray]) -> Numbered:
+    return replace(chunk, columns=columns)
+
+
+def merge_repeats(
+    workers: Workers, chunks: Sequence[Any], size: int, *, repeats: str, directed: bool, skip_loops: bool
+) -> list[Any]:
+    """The edges with repeats made one: all edges of a range of first ends meet in one task."""
+    buckets = max(1, len(workers.addresses))
+    bounds = np.linspace(0, size, buckets + 1).astype(np.int64)
+    tasks = []
+    for low, high in zip(bounds, bounds[1:], strict=False):
+        pieces = [workers.call(rules.piece_of, chunk, int(low), int(high), directed, skip_loops) for chunk in chunks]
+        options = {"repeats": repeats, "directed": directed, "workers": workers.threads}
+        tasks.append(workers.call(rules.merge_repeats, pieces, size, **options))
+    return workers.hold(tasks)
+
+
+# -- places ------------------------------------------------------------------------------------------------------------
+
+
+def plan_places(
+    workers: Workers,
+    chunks: Sequence[Any],
+    ids: Numbering,
+    policy: Policy,
+    shares: Sequence[float],
+    *,
+    mirror: bool,
+    skip_loops: bool,
+) -> Placement:
+    """Choose the masters: ranges of equal work, METIS's parts, or what the user's function says."""
+    parts, size = len(shares), ids.size
+    if policy.owners is not None:
+        found = policy.owners(ids.id_type.restore(ids.ids()), parts)
+        return placement.moved(policy, policies.checked_places(found, size, parts, "vertices"), parts)
+    if not policy.by_range:
+        (owners,) = workers.get([workers.call(placement.metis, list(chunks), size, shares, workers.threads)])
+        return placement.moved(policy, owners, parts)
+    if parts == 1:
+        return Placement(policy, np.array([0, size], np.int64), np.zeros(size * (policy.rule == policies.HYBRID), bool))
+    out, into = policy.needs_degrees
+    options = {"out": out, "into": into, "mirror": mirror, "skip_loops": skip_loops}
+    (found,) = workers.get(
+        [workers.call(placement.total, [workers.call(placement.degrees, chunk, size, **options) for chunk in chunks])]
+    )
+    return placement.ranges(policy, found, size, shares)
+
+
+# -- partitions --------------------------------------------------------------------------------------------------------
+
+
+def partition(
+    workers: Workers,
+    chunks: Sequence[Any],
+    ids: Numbering,
+    where: Placement,
+    *,
+    order: str,
+    mirror: bool,
+    skip_loops: bool,
+) -> list[Any]:
+    """All partitions, held on the workers, each with the address tables that its peers asked for."""
+    parts = where.parts
+    if parts == 1 and where.numbers is None:
+        options = {"order": order, "mirror": mirror, "skip_loops": skip_loops, "threads_each": workers.threads}
+        return workers.hold([workers.call(whole, list(chunks), ids, on=workers.host(0, 1), **options)])
+    shared, known = workers.share(where), workers.share(ids)
+    moved = [workers.call(Placement.move, shared, chunk) for chunk in chunks]
+    placed = [
+        (chunk, workers.call(placement.places, chunk, shared, known, flip), flip)
+        for chunk in moved
+        for flip in ([False, True] if mirror else [False])
+    ]
+    halves = []
+    for part in range(parts):
+        if workers.client is None:  # every chunk is here: its piece is cut when its turn comes
+            halves.append(workers.call(_cut_and_assemble, part, shared, known, placed, skip_loops, order))
+        else:
+            pieces = [workers.call(placement.select, chunk, on, part, flip, skip_loops) for chunk, on, flip in placed]
+            host = workers.host(part, parts)
+            halves.append(workers.call(_assemble, part, shared, known, pieces, order, on=host))
+    halves = workers.hold(halves)
+    requests = [workers.call(itemgetter(1), half) for half in halves]
+    whole_ones = []
+    for part, half in enumerate(halves):
+        asked = [workers.call(dict.get, request, part) for request in requests]
+        whole_ones.append(workers.call(_agree, half, asked, on=workers.host(part, parts)))
+    return workers.hold(whole_ones)
+
+
+def whole(
+    chunks: Sequence[Numbered], ids: Numbering, *, order: str, mirror: bool, skip_loops: bool, threads_each: int
+) -> Partition:
+    """The only partition of a graph."""
+    edges = []
+    for chunk in chunks:
+        ends = (chunk.sources, chunk.destinations) if order == "out" else (chunk.destinations, chunk.sources)
+        edges.append(EdgeSlice(*ends, chunk.columns, chunk.ranks, skip_loops))
+        if mirror:
+            edges.append(EdgeSlice(*ends[::-1], chunk.columns, chunk.ranks, skip_loops=True))
+    adjacency = build(edges, ids.size, workers=threads_each)
+    numbers = np.arange(ids.size, dtype=np.uint32 if ids.size < 2**32 else np.int64)
+    none = Proxies(np.full((1, 4), ids.size, np.int64))
+    out, incoming = (adjacency, None) if order == "out" else (None, adjacency)
+    return Partition(0, 1, ids.size, numbers, none, out, incoming, ids.ids())
+
+
+def _assemble(
+    part: int, where: Placement, ids: Numbering, pieces: Sequence[Piece], order: str
+) -> tuple[Partition, dict[int, Request]]:
+    return assemble(part, where.bounds, list(pieces), where.numbers, where.ids(ids, part), order)
+
+
+def _cut_and_assemble(
+    part: int, where: Placement, ids: Numbering, placed: Sequence[Any], skip_loops: bool, order: str
+) -> tuple[Partition, dict[int, Request]]:
+    pieces = [placement.select(chunk, on, part, flip, skip_loops) for chunk, on, flip in placed]
+    return assemble(part, where.bounds, pieces, where.numbers, where.ids(ids, part), order)
+
+
+def _agree(half: tuple[Partition, Any], requests: Sequence[Request | None]) -> Partition:
+    return agree(half[0], {peer: request for peer, request in enumerate(requests) if request is not None})

@@ -1,0 +1,214 @@
+"""What an operation will need, told from a sample before any work is done.
+
+A sample of vertices is followed through all edges that touch it (of a graph in memory), or through a few pieces of it
+(of a lazy one); how many copies the sampled vertices get under each policy, times the inverse of their share, is how
+many there will be. In memory that is an unbiased count; of a lazy frame, pairs not seen are estimated by Chao's formula
+from those seen once and twice (Chao, Scand. J. Statist. 1984).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from dask.utils import format_bytes, parse_bytes
+
+from dgraph.errors import OptionError
+from dgraph.partition import kernels, placement, policies
+from dgraph.partition.chunk import Numbered
+from dgraph.partition.numbering import IDENTITY
+from dgraph.partition.placement import Degrees
+from dgraph.partition.source import is_lazy
+
+if TYPE_CHECKING:
+    from dgraph.graph import Graph
+
+POLICIES = ("outgoing", "incoming", "cartesian", "hybrid")  # METIS's cut is known only when it is made
+SAMPLE = 1 << 16  # vertices that are followed
+LAZY_PIECES = 4  # pieces of a lazy frame that are read
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What an operation needs beside the graph: each brings its own to `FOOTPRINTS`."""
+
+    orders: tuple[str, ...] = ("out",)
+    weighted: bool = False  # whether it reads the weights
+    vertex_bytes: int = 0  # of state, for each local vertex
+    message_bytes: int = 8  # sent for a proxy in a round, each way that its policy needs
+
+
+FOOTPRINTS: dict[str, Footprint] = {"build": Footprint()}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """`frame` has a row for each policy: bytes a worker needs to build and to run, bytes exchanged in a round in which
+    every vertex changes, copies of a vertex on average, and whether it fits."""
+
+    op: str
+    workers: int
+    memory: int | None
+    vertices: int
+    edges: int
+    exact: bool  # whether vertices and edges are counted rather than estimated
+    frame: pd.DataFrame
+
+    @property
+    def policy(self) -> str | None:
+        """The policy that fits and exchanges least; None if none fits."""
+        fitting = self.frame[self.frame["fits"]]
+        return None if fitting.empty else str(fitting["exchange"].idxmin())
+
+    def __repr__(self) -> str:
+        sizes = self.frame.assign(**{c: self.frame[c].map(format_bytes) for c in ("build", "run", "exchange")})
+        about = "" if self.exact else "about "
+        limit = "" if self.memory is None else f" of {format_bytes(self.memory)}"
+        advice = f"best policy: {self.policy}"
+        if self.policy is None:
+            advice = f"nothing fits: give at least {format_bytes(int(self.frame['build'].min()))} a worker, or more workers"
+        return (
+            f"{self.op} on {self.workers} workers{limit}: {about}{self.vertices:,} vertices, {about}{self.edges:,} edges\n"
+            f"{sizes.to_string()}\n{advice}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Edges by number, as far as they were looked at."""
+
+    chunk: Numbered
+    vertices: int  # of the whole graph
+    edges: int
+    share: float  # of all edges that the chunk holds
+    exact: bool
+
+    @property
+    def size(self) -> int:
+        """Numbers in the chunk are below this."""
+        if self.exact:
+            return self.vertices
+        ends = (self.chunk.sources, self.chunk.destinations)
+        return max((int(end.max()) + 1 for end in ends if len(end)), default=0)
+
+
+def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> Estimate:
+    if op not in FOOTPRINTS:
+        raise OptionError(f"op={op!r} is not known; choose one of {', '.join(sorted(FOOTPRINTS))}")
+    if workers < 1:
+        raise OptionError(f"workers={workers!r} must be at least 1")
+    limit = parse_bytes(memory) if memory is not None else None
+    sample, need = _sample(graph), FOOTPRINTS[op]
+    rows = {name: _row(graph, sample, need, policies.choose(name, workers), workers) for name in POLICIES}
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    frame["fits"] = True if limit is None else frame[["build", "run"]].max(axis=1) <= limit
+    return Estimate(op, workers, limit, sample.vertices, sample.edges, sample.exact, frame)
+
+
+def _sample(graph: Graph) -> Sample:
+    if graph._numbering is not None and not is_lazy(graph._edges.frame):
+        chunks = graph._workers.get([graph._workers.call(_compact, c) for c in graph._listed_by_number()])
+        return Sample(_joined(chunks), graph.num_vertices, graph.num_edges, 1.0, True)
+    pieces = graph.edge_pieces
+    chosen = sorted({len(pieces) * i // LAZY_PIECES for i in range(LAZY_PIECES)})
+    read = graph._id_chunks()
+    chunks = graph._workers.get([read[i] for i in chosen])
+    ends = [np.concatenate([_codes(getattr(chunk, side)) for chunk in chunks]) for side in ("sources", "destinations")]
+    share = len(chosen) / len(pieces)
+    _, numbers, seen = np.unique(np.concatenate(ends), return_inverse=True, return_counts=True)
+    listed = len(graph._vertices.listed)
+    size = max(listed, int(_unseen(seen, share)) if share < 1 else len(seen))
+    half = len(ends[0])
+    if listed:  # numbers over the whole range, so that ranges of owners fall where they will
+        numbers = np.concatenate(ends) - graph._vertices.listed.start
+    chunk = Numbered(numbers[:half].astype(np.uint32), numbers[half:].astype(np.uint32), {}, IDENTITY)
+    return Sample(chunk, size, int(half / share), share, share == 1)
+
+
+def _codes(ids: Any) -> np.ndarray:
+    return ids if isinstance(ids, np.ndarray) else pd.factorize(ids.to_pandas().astype(object))[0]
+
+
+def _compact(chunk: Numbered) -> Numbered:
+    return chunk.compact()
+
+
+def _joined(chunks: list[Numbered]) -> Numbered:
+    if len(chunks) == 1:
+        return chunks[0]
+    ends = (np.concatenate([getattr(c, side) for c in chunks]) for side in ("sources", "destinations"))
+    return Numbered(*ends, {}, IDENTITY)
+
+
+def _unseen(times: np.ndarray, share: float) -> float:
+    """How many different things there are, if these were each seen so many times in a share of all."""
+    if share >= 1:
+        return float(len(times))
+    once, twice = int((times == 1).sum()), int((times == 2).sum())
+    return len(times) + once**2 / (2 * max(twice, 1)) * (1 - share)
+
+
+def _row(graph: Graph, sample: Sample, need: Footprint, policy: policies.Policy, workers: int) -> dict[str, Any]:
+    mirror, skip = not graph.directed, graph.loops == "drop"
+    size = sample.size
+    options = {"out": True, "into": True, "mirror": mirror, "skip_loops": skip}
+    found = placement.degrees(sample.chunk, size, **options)
+    masters = Degrees(*(None if d is None else (d / sample.share).astype(np.uint32) for d in (found.out, found.into)))
+    where = placement.ranges(policy, masters, size, [1.0] * workers)
+    reduced, broadcast, copies, load = _copies(sample, where, size, mirror, skip)
+
+    arcs = sample.edges * (1 + mirror)
+    column = 8 if need.weighted and graph.weight is not None else 0
+    local = sample.vertices / workers + copies / workers
+    edges = arcs * load
+    side = edges * (4 + column) + 8 * local
+    run = len(need.orders) * side + 4 * local + 8 * sample.vertices / workers + 4 * (reduced + broadcast) / workers
+    pieces = edges * (16 + column) if workers > 1 else 2 * edges
+    return {
+        "build": int(run + pieces + sample.vertices / 4),
+        "run": int(run + need.vertex_bytes * local),
+        "exchange": int(need.message_bytes * (reduced + broadcast)),
+        "replication": 1 + copies / max(sample.vertices, 1),
+        "reduced": int(reduced),
+        "broadcast": int(broadcast),
+    }
+
+
+def _copies(
+    sample: Sample, where: placement.Placement, size: int, mirror: bool, skip: bool
+) -> tuple[float, float, float, float]:
+    """Proxies that gather, proxies that need a state, proxies in all, and the largest share of edges on one worker."""
+    rate = min(1.0, SAMPLE / max(size, 1))
+    chosen = _chosen(size, rate)
+    owner = where.owner
+    pairs: dict[str, list[np.ndarray]] = {"in": [], "out": []}
+    load = np.zeros(where.parts, np.int64)
+    columns = policies.grid_columns(where.parts)
+    ends = sample.chunk.sources, sample.chunk.destinations
+    for sources, destinations, flip in ((*ends, False), *([(*ends[::-1], True)] if mirror else [])):
+        at = np.empty(len(sources), np.uint16)
+        kernels.place(sources, destinations, *IDENTITY.arguments, owner, where.policy.rule, columns, where.high, at)
+        load += np.bincount(at, minlength=where.parts)
+        for kind, end in (("in", destinations), ("out", sources)):
+            mine = chosen[end]
+            if flip or skip:
+                mine &= sources != destinations
+            vertex, part = end[mine].astype(np.int64), at[mine]
+            away = part != owner[vertex]
+            pairs[kind].append(vertex[away] * where.parts + part[away])
+    kinds = {kind: np.concatenate(found) for kind, found in pairs.items()}
+    kinds["any"] = np.concatenate([kinds["in"], kinds["out"]])
+    shares = {k: _unseen(np.unique(v, return_counts=True)[1], sample.share) / rate for k, v in kinds.items()}
+    largest = load.max() / load.sum() if load.sum() else 1 / where.parts
+    return shares["in"], shares["out"], shares["any"], float(largest)
+
+
+def _chosen(size: int, rate: float) -> np.ndarray:
+    """Whether each vertex is followed: the same pseudo-random share of all, every time."""
+    if rate >= 1:
+        return np.ones(size, bool)
+    mixed = np.arange(size, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    return (mixed * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(40)) < np.uint64(rate * (1 << 24))

@@ -1,0 +1,135 @@
+"""A graph's edges and vertices as lazy Dask frames, with the user's own ids and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dgraph.errors import InputError
+from dgraph.partition import placement
+from dgraph.partition.chunk import local, take_vertices
+from dgraph.partition.numbering import Numbering
+from dgraph.partition.partition import Piece
+from dgraph.partition.placement import Placement
+from dgraph.partition.rules import FLIPPED, ROW
+from dgraph.partition.source import is_lazy, rows, to_pandas
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+    from dgraph.graph import Graph
+
+
+def edges(graph: Graph) -> dd.DataFrame:
+    """Partition p of the frame holds the edges that the policy placed on partition p, each as the user listed it.
+
+    The rows come from the user's own frame: each edge knows which row it was. Under `repeats` the merged values stand
+    in the row of the first; an undirected edge is where the policy puts the direction in which it was listed.
+    """
+    workers, source = graph._workers, graph._edges
+    merged = [] if graph.repeats in ("keep", "first") else _numeric(graph)
+    chunks = graph.by_number(merged, origin=True)
+    where = workers.share(graph.placement)
+    known = workers.share(graph.numbering)
+    placed = []
+    for chunk in chunks:
+        moved = workers.call(Placement.move, where, chunk)
+        placed.append((moved, workers.call(placement.places, moved, where, known, False)))
+    starts = np.concatenate([[0], np.cumsum(graph._rows)]).astype(np.int64)
+    ends = (source.source, source.destination)
+    tasks = []
+    for part in range(graph._parts):
+        pieces = [workers.call(placement.select, chunk, on, part, False, graph._skips) for chunk, on in placed]
+        rows = [
+            workers.call(_rows, frame, pieces, int(a), int(z), ends, merged)
+            for frame, a, z in zip(graph.edge_pieces, starts, starts[1:], strict=False)
+        ]
+        tasks.append(workers.call(_joined, rows))
+    return _frame(tasks, _meta(source.frame))
+
+
+def _numeric(graph: Graph) -> list[str]:
+    meta = _meta(graph._edges.frame)
+    return [name for name in graph.edge_columns if pd.api.types.is_numeric_dtype(meta[name].dtype)]
+
+
+def _rows(
+    frame: Any, pieces: Sequence[Piece], start: int, stop: int, ends: tuple[str, str], merged: Sequence[str]
+) -> pd.DataFrame:
+    """The rows of one piece of the user's frame, start..stop of all, that `pieces` name."""
+    found = []
+    for piece in pieces:
+        row = piece.columns[ROW]
+        mine = np.flatnonzero((row >= start) & (row < stop))
+        mine = mine[np.argsort(row[mine], kind="stable")]
+        if not len(mine):
+            continue
+        table = to_pandas(local(frame)).iloc[row[mine] - start].reset_index(drop=True)
+        for name in merged:
+            table[name] = piece.columns[name][mine]
+        flipped = piece.columns[FLIPPED][mine]
+        if flipped.any():
+            source, destination = ends
+            table[source], table[destination] = (
+                table[source].where(~flipped, table[destination]),
+                table[destination].where(~flipped, table[source]),
+            )
+        found.append(table)
+    return _joined(found) if found else to_pandas(local(frame)).iloc[:0]
+
+
+def vertices(graph: Graph) -> dd.DataFrame:
+    """Partition p of the frame lists the vertices that partition p owns, with the attributes that the user gave."""
+    workers, source = graph._workers, graph._vertices
+    where, known = workers.share(graph.placement), workers.share(graph.numbering)
+    known_type = graph.numbering.id_type
+    meta = pd.DataFrame({source.id: known_type.restore(graph.numbering.ids(0, 0))})
+    if source.columns:
+        listed = sum(workers.get([workers.call(rows, piece) for piece in graph.vertex_pieces]))
+        some = [] if listed >= graph.num_vertices else [0]  # a vertex without attributes makes whole numbers floats
+        meta = pd.concat([meta, _meta(source.frame)[source.columns].reindex(some).iloc[:0]], axis=1)
+    pieces = graph.vertex_pieces if source.columns else []
+    tasks = [workers.call(_owned, part, where, known, meta, pieces) for part in range(graph._parts)]
+    return _frame(tasks, meta)
+
+
+def _owned(part: int, where: Placement, known: Numbering, meta: pd.DataFrame, pieces: Sequence[Any]) -> pd.DataFrame:
+    name, *columns = meta.columns
+    table = pd.DataFrame({name: known.id_type.restore(where.ids(known, part))})
+    if not columns:
+        return table
+    low, high = int(where.bounds[part]), int(where.bounds[part + 1])
+    positions, attributes = [], []
+    for piece in pieces:
+        frame = local(piece)
+        number = known.number_of(take_vertices(frame, name))
+        position = number if where.positions is None else where.positions[number]
+        mine = np.flatnonzero((position >= low) & (position < high))
+        positions.append(position[mine].astype(np.int64) - low)
+        attributes.append(to_pandas(frame)[columns].iloc[mine])
+    row = np.concatenate(positions)
+    twice = np.flatnonzero(np.bincount(row, minlength=1) > 1)
+    if len(twice):
+        raise InputError(f"the vertex frame lists {table[name].iloc[twice[0]]!r} more than once; its attributes are unclear")
+    aligned = pd.concat(attributes).set_axis(row, axis=0).reindex(range(len(table)))
+    return pd.concat([table, aligned], axis=1).astype(meta.dtypes)
+
+
+def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    full = [table for table in tables if len(table)]
+    return pd.concat(full, ignore_index=True) if len(full) > 1 else (full or list(tables))[0].reset_index(drop=True)
+
+
+def _meta(frame: Any) -> pd.DataFrame:
+    if is_lazy(frame):
+        return frame._meta
+    return to_pandas(frame.slice(0, 0) if hasattr(frame, "slice") else frame).iloc[:0]
+
+
+def _frame(tasks: Sequence[Any], meta: pd.DataFrame) -> dd.DataFrame:
+    import dask.dataframe as dd
+
+    return dd.from_delayed(list(tasks), meta=meta, verify_meta=False)

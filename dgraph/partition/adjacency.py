@@ -1,0 +1,129 @@
+"""Edges sorted by row: compressed sparse rows of one direction, built by a parallel radix sort.
+
+The sort goes from the top: edges are moved once, to buckets of rows in their final array, and each bucket is put in
+order in the cache. Beside its result it needs two bytes an edge. It is stable: a row lists its edges in the order given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dgraph.partition import kernels, threads
+from dgraph.partition.ranks import Ranks
+
+BUCKETS = 512  # as many streams as the write buffers and the TLB still serve at full speed
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """`neighbours[indptr[u]:indptr[u + 1]]` are the other ends of u's edges; `columns` hold the edges' values, aligned."""
+
+    indptr: np.ndarray  # int64, one more than there are local vertices
+    neighbours: np.ndarray  # uint32 local ids
+    columns: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def num_edges(self) -> int:
+        return len(self.neighbours)
+
+    @property
+    def nbytes(self) -> int:
+        return self.indptr.nbytes + self.neighbours.nbytes + sum(c.nbytes for c in self.columns.values())
+
+    def rows(self) -> np.ndarray:
+        """The row of every edge."""
+        out = np.empty(self.num_edges, np.uint32)
+        kernels.expand_rows(self.indptr, out)
+        return out
+
+    def transposed(self, workers: int = 1) -> Adjacency:
+        """The same edges by their other end; the neighbours of each row come in ascending order."""
+        edges = EdgeSlice(self.neighbours, self.rows(), self.columns)
+        return build([edges], len(self.indptr) - 1, workers=workers)
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeSlice:
+    """Some edges to be sorted by `keys`. Ids become local by `ranks`; with `skip_loops` edges to oneself are passed over."""
+
+    keys: np.ndarray
+    others: np.ndarray
+    columns: dict[str, np.ndarray] = field(default_factory=dict)
+    ranks: Ranks = field(default_factory=lambda: Ranks.dense(0, 0))
+    skip_loops: bool = False
+
+    def cut(self, workers: int) -> list[EdgeSlice]:
+        return [
+            EdgeSlice(
+                self.keys[s],
+                self.others[s],
+                {name: values[s] for name, values in self.columns.items()},
+                self.ranks,
+                self.skip_loops,
+            )
+            for s in threads.slices(len(self.keys), workers)
+        ]
+
+
+def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency:
+    """Sort edges by key into rows 0..num_rows. The order of the slices is the order within a row."""
+    pieces = [piece for one in edges for piece in one.cut(workers)]
+    shift = max(0, (max(num_rows, 1) - 1).bit_length() - BUCKETS.bit_length() + 1)
+    buckets = (max(num_rows, 1) - 1 >> shift) + 1
+    starts, offsets = _offsets(pieces, shift, buckets)
+    total = int(starts[-1])
+
+    low = np.empty(total, np.uint16 if shift <= 16 else np.uint32)
+    neighbours = np.empty(total, np.uint32)
+    names = list(pieces[0].columns) if pieces else []
+    columns = {name: np.empty(total, np.result_type(*(p.columns[name] for p in pieces))) for name in names}
+
+    def scatter(k: int) -> None:
+        piece, rule = pieces[k], (*pieces[k].ranks.arguments, pieces[k].skip_loops, shift)
+        kernels.scatter_edges(piece.keys, piece.others, *rule, offsets[k].copy(), low, neighbours)
+        for name in names:
+            kernels.scatter_values(piece.keys, piece.others, piece.columns[name], *rule, offsets[k].copy(), columns[name])
+
+    threads.each(scatter, range(len(pieces)))
+
+    indptr = np.zeros(num_rows + 1, np.int64)
+    payloads = [neighbours, *columns.values()]
+
+    def order(group: slice) -> None:
+        widest = int(np.diff(starts)[group].max(initial=0))
+        targets = np.empty(widest, np.uint32)
+        scratch = {array.dtype: np.empty(widest, array.dtype) for array in payloads}
+        for b in range(group.start, group.stop):
+            a, z = int(starts[b]), int(starts[b + 1])
+            rows = indptr[b << shift : min((b + 1) << shift, num_rows) + 1]
+            kernels.order_bucket(low[a:z], a, rows, targets[: z - a])
+            for array in payloads:
+                kernels.permute(array[a:z], targets[: z - a], scratch[array.dtype])
+
+    threads.each(order, _groups(starts, workers))
+    return Adjacency(indptr, neighbours, columns)
+
+
+def _offsets(pieces: Sequence[EdgeSlice], shift: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each bucket starts, and where in it each piece begins to write."""
+
+    def count(piece: EdgeSlice) -> np.ndarray:
+        counts = np.zeros(buckets, np.int64)
+        kernels.count_buckets(piece.keys, piece.others, *piece.ranks.arguments, piece.skip_loops, shift, counts)
+        return counts
+
+    counts = np.array(threads.each(count, pieces), np.int64).reshape(len(pieces), buckets)
+    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    return starts, starts[:-1] + np.cumsum(counts, axis=0) - counts
+
+
+def _groups(starts: np.ndarray, workers: int) -> list[slice]:
+    """The buckets in runs of about equally many edges, a few for each worker so that none waits for long."""
+    buckets = len(starts) - 1
+    runs = 1 if workers == 1 or starts[-1] < threads.SMALL else min(buckets, 4 * workers)
+    cuts = np.searchsorted(starts, np.linspace(0, starts[-1], runs + 1)[1:-1], side="left")
+    edges = np.unique(np.concatenate([[0], cuts, [buckets]]))
+    return [slice(int(a), int(b)) for a, b in zip(edges, edges[1:], strict=False)]

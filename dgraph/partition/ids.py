@@ -1,0 +1,154 @@
+"""What a vertex id may be, and how a column of them is kept: whole numbers as NumPy arrays, the rest as Arrow arrays.
+
+An id column becomes one of three kinds: `integer` (at most 64 bits, signed or not), `string`, or `uuid` (sixteen bytes,
+in the order of their number). The kind, with the type the user had, travels with the graph, so that results come back in
+the user's own ids.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dgraph.errors import IdError
+
+UUID_BYTES = pa.binary(16)
+REMEDY = "ids are whole numbers of at most 64 bits, strings or UUIDs"
+
+
+@dataclass(frozen=True)
+class IdType:
+    kind: str  # integer, string or uuid; "none" for a column without any value, which goes with every kind
+    dtype: str = "int64"  # of integers: the type in which they come back
+
+    def join(self, other: IdType) -> IdType:
+        """The type of ids that come from two columns."""
+        if "none" in (self.kind, other.kind):
+            return other if self.kind == "none" else self
+        if self.kind != other.kind:
+            raise IdError(f"{self.kind} ids and {other.kind} ids cannot name vertices of one graph; convert one column")
+        if self == other:
+            return self
+        common = np.result_type(self.dtype, other.dtype)
+        if common.kind == "f":  # uint64 with a signed type
+            raise IdError(f"ids of type {self.dtype} and {other.dtype} have no common 64-bit type; convert one column")
+        return IdType(self.kind, str(common))
+
+    def restore(self, ids: np.ndarray | pa.Array) -> Any:
+        """Ids as the user had them: a column for a pandas frame."""
+        if self.kind in ("integer", "none"):
+            return np.asarray(ids).astype(self.dtype, copy=False)
+        if self.kind == "string":
+            return pd.array(pa.chunked_array([pc.cast(ids, pa.large_string())]), dtype=STRING)
+        return np.array([uuid.UUID(bytes=b.as_py()) for b in ids], dtype=object)
+
+    def scalar(self, value: Any) -> Any:
+        """One id that a user names, as it is kept here."""
+        if self.kind == "integer" and isinstance(value, int | np.integer) and not isinstance(value, bool):
+            return int(value)
+        if self.kind == "string" and isinstance(value, str):
+            return str(value)
+        if self.kind == "uuid" and isinstance(value, uuid.UUID):
+            return value.bytes
+        raise IdError(f"{value!r} is not an id of this graph, whose ids are of kind {self.kind} ({REMEDY})")
+
+
+STRING = pd.StringDtype("pyarrow", na_value=np.nan) if pd.__version__ >= "3" else "string[pyarrow]"
+
+
+def column(values: Any, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
+    """An id column of any frame (NumPy, pandas or Arrow) with its type. Missing or unusable ids raise an IdError."""
+    if not len(values):
+        return IdType("none"), np.empty(0, np.int64)
+    if isinstance(values, pa.ChunkedArray | pa.Array):
+        return _arrow(values, name)
+    if isinstance(values, pd.Series | pd.Index):
+        if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu":
+            values = values.to_numpy()
+        elif isinstance(values.dtype, np.dtype) and values.dtype.kind == "O":
+            return _objects(values.to_numpy(), name)
+        elif not isinstance(values.dtype, np.dtype):
+            return _arrow(pa.array(values, from_pandas=True), name)
+        else:
+            values = values.to_numpy()
+    values = np.asarray(values)
+    if values.dtype.kind in "iu":
+        return IdType("integer", str(values.dtype)), values
+    if values.dtype.kind in "UO":
+        return _objects(values.astype(object), name)
+    if values.dtype.kind == "f":
+        missing = np.flatnonzero(np.isnan(values))
+        if len(missing):
+            raise IdError(f"column {name!r}, row {missing[0]}: the id is missing (nan); drop or fill such rows first")
+        raise IdError(
+            f"column {name!r} has type {values.dtype}, first value {values[:1].tolist()}: {REMEDY}; "
+            f"use .astype('int64') if every value is whole"
+        )
+    raise IdError(f"column {name!r} has type {values.dtype}: {REMEDY}")
+
+
+def _objects(values: np.ndarray, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
+    """A column of Python objects: all strings, all UUIDs or all whole numbers."""
+    missing = np.flatnonzero(pd.isna(values))
+    if len(missing):
+        raise IdError(f"column {name!r}, row {missing[0]}: the id is missing; drop or fill such rows first")
+    kinds = {type(value) for value in values}
+    if all(issubclass(kind, str) for kind in kinds):
+        return IdType("string"), pa.array(values, pa.large_string())
+    if all(issubclass(kind, uuid.UUID) for kind in kinds):
+        return IdType("uuid"), pa.array([value.bytes for value in values], UUID_BYTES)
+    if all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
+        low, high = min(map(int, values)), max(map(int, values))
+        if low < -(2**63) or high >= 2**64 or (low < 0 and high >= 2**63):
+            beyond = low if low < -(2**63) else high
+            raise IdError(f"column {name!r}: id {beyond} is beyond 64 bits; use strings")
+        dtype = "int64" if high < 2**63 else "uint64"
+        return IdType("integer", dtype), values.astype(dtype)
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise IdError(f"column {name!r} holds values of type {names}: {REMEDY}, all of one kind in a column")
+
+
+def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
+    if values.null_count:
+        row = pc.index(pc.is_null(values), True).as_py()
+        raise IdError(f"column {name!r}, row {row}: the id is missing (null); drop or fill such rows first")
+    kind = values.type
+    if pa.types.is_dictionary(kind) and pc.any(pc.is_null(values, nan_is_null=True)).as_py():
+        return _arrow(values.cast(kind.value_type), name)  # a missing value can hide among the categories
+    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "arrow.uuid":
+        values = values.cast(UUID_BYTES) if isinstance(values, pa.ChunkedArray) else values.storage
+        return IdType("uuid"), _one(values)
+    if pa.types.is_integer(kind):
+        return IdType("integer", str(kind.to_pandas_dtype().__name__)), _one(values).to_numpy(zero_copy_only=False)
+    if pa.types.is_dictionary(kind):
+        if pa.types.is_integer(kind.value_type) or kind.value_type == UUID_BYTES:
+            return _arrow(values.cast(kind.value_type), name)
+        kind = kind.value_type
+        values = values.cast(pa.dictionary(pa.int32(), pa.large_string())) if _is_text(kind) else values
+    if _is_text(kind):
+        return IdType("string"), _one(values)
+    if kind == UUID_BYTES:
+        return IdType("uuid"), _one(values)
+    if pa.types.is_floating(kind):
+        return column(_one(values).to_numpy(zero_copy_only=False), name)
+    raise IdError(f"column {name!r} has type {kind}: {REMEDY}")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A single array; strings with offsets wide enough for any length."""
+    if isinstance(values, pa.ChunkedArray):
+        if _is_text(values.type):
+            values = values.cast(pa.large_string())
+        values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+        return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return values.cast(pa.large_string()) if _is_text(values.type) else values

@@ -1,0 +1,236 @@
+"""The user's ids to numbers 0, 1, 2 ... in ascending order of the ids, and back.
+
+Two ways. Integers whose range is not much larger than the edge list are numbered by distance from the smallest, or by
+rank in a bitmap when there are gaps: no id is ever looked up in a table. All other ids are found once a chunk
+(`encode`), sorted and merged in buckets of a range of ids each (`merge`), and every chunk gets the numbers of its own
+distinct ids back, so no table is held twice.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dgraph.errors import IdError
+from dgraph.partition import kernels, threads
+from dgraph.partition.chunk import Chunk, Ids, Numbered
+from dgraph.partition.ids import IdType
+from dgraph.partition.ranks import Ranks, bitmap
+
+BITMAP_RANGE = 64  # a bitmap may span this many ids for each edge: then it is no larger than half the ids themselves
+IDENTITY = Ranks.dense(0, 0)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one look at a chunk's ids tells."""
+
+    id_type: IdType
+    rows: int  # ids listed
+    edges: int = 0
+    low: int | None = None  # of integers
+    high: int | None = None
+
+    def join(self, other: Survey) -> Survey:
+        lows = [s.low for s in (self, other) if s.low is not None]
+        highs = [s.high for s in (self, other) if s.high is not None]
+        return Survey(
+            self.id_type.join(other.id_type),
+            self.rows + other.rows,
+            self.edges + other.edges,
+            min(lows, default=None),
+            max(highs, default=None),
+        )
+
+    @property
+    def by_bitmap(self) -> bool:
+        """Whether the ids are integers dense enough to be numbered without a table."""
+        if self.low is None or self.high is None:
+            return self.id_type.kind in ("none", "integer")
+        return self.high < 2**63 and self.high - self.low < max(1 << 20, BITMAP_RANGE * self.rows)
+
+
+def survey(chunk: Chunk) -> Survey:
+    arrays = [array for array in (chunk.sources, chunk.destinations) if len(array)]
+    if chunk.id_type.kind != "integer" or not arrays:
+        return Survey(chunk.id_type, len(chunk.sources), len(chunk))
+    ends = threads.each(
+        lambda piece: kernels.bounds(piece), [a[s] for a in arrays for s in threads.slices(len(a), threads.cores())]
+    )
+    low, high = min(int(end[0]) for end in ends), max(int(end[1]) for end in ends)
+    return Survey(chunk.id_type, len(chunk.sources), len(chunk), low, high)
+
+
+def survey_of_range(listed: range) -> Survey:
+    """Ids that are listed as a range, without edges."""
+    if not len(listed):
+        return Survey(IdType("none"), 0)
+    return Survey(IdType("integer"), len(listed), 0, listed.start, listed.stop - 1)
+
+
+# -- numbers by distance or rank ---------------------------------------------------------------------------------------
+
+
+def occurring(chunk: Chunk, low: int, high: int) -> np.ndarray:
+    """A bitmap of the ids of a chunk."""
+    return bitmap([chunk.sources, chunk.destinations], low, high)
+
+
+# -- numbers by table --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A chunk whose ids are positions in a sorted list of its own distinct ids."""
+
+    codes: tuple[np.ndarray, np.ndarray]
+    columns: dict[str, np.ndarray]
+    distinct: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.codes[1])
+
+
+def encode(chunk: Chunk, id_type: IdType) -> Encoded:
+    sides = threads.each(lambda side: _dictionary(side, id_type), [chunk.sources, chunk.destinations])
+    table, (sources, destinations) = merge([side.dictionary for side in sides])
+    codes = [rank[np.asarray(side.indices)] for rank, side in zip((sources, destinations), sides, strict=True)]
+    return Encoded((codes[0], codes[1]), chunk.columns, table)
+
+
+def _dictionary(ids: Ids, id_type: IdType) -> pa.DictionaryArray:
+    if isinstance(ids, np.ndarray):
+        kept = {"string": pa.large_string(), "uuid": pa.binary(16)}.get(id_type.kind)
+        ids = pa.array([], kept) if kept and not len(ids) else pa.array(ids.astype(id_type.dtype, copy=False))
+    return ids if isinstance(ids, pa.DictionaryArray) else ids.dictionary_encode()
+
+
+def split(encoded: Encoded, splitters: Sequence[Any]) -> list[pa.Array]:
+    """The chunk's distinct ids, a piece for each bucket; bucket b holds the ids from splitter b - 1 up to splitter b."""
+    found = _Scalars(encoded.distinct)
+    cuts = [0, *(bisect_left(found, s) for s in splitters), len(found)]
+    return [encoded.distinct.slice(a, b - a) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+
+class _Scalars(Sequence):
+    """An Arrow array as a sequence of Python values, for bisection."""
+
+    def __init__(self, array: pa.Array):
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, i):
+        return self.array[i].as_py()
+
+
+def sample(encoded: Encoded, size: int = 256) -> list[Any]:
+    """Evenly spaced ids of a chunk, from which the bounds of the buckets are chosen."""
+    positions = np.unique(np.linspace(0, len(encoded.distinct) - 1, size).astype(np.int64))
+    return encoded.distinct.take(pa.array(positions)).to_pylist() if len(encoded.distinct) else []
+
+
+def splitters(samples: Sequence[Sequence[Any]], buckets: int) -> list[Any]:
+    pool = sorted(value for one in samples for value in one)
+    if not pool:
+        return []
+    return sorted({pool[len(pool) * b // buckets] for b in range(1, buckets)})
+
+
+def merge(pieces: Sequence[pa.Array]) -> tuple[pa.Array, list[np.ndarray]]:
+    """All ids of some lists in order, and for every list the ranks of its ids. A single list is in order already."""
+    if len(pieces) == 1:
+        return pieces[0], [np.arange(len(pieces[0]), dtype=np.uint32)]
+    joined = pa.concat_arrays(pieces).dictionary_encode()
+    order = np.asarray(pc.sort_indices(joined.dictionary))
+    rank = np.empty(len(order), np.uint32)
+    rank[order] = np.arange(len(order), dtype=np.uint32)
+    cuts = np.cumsum([len(piece) for piece in pieces])[:-1]
+    return joined.dictionary.take(pa.array(order)), np.split(rank[np.asarray(joined.indices)], cuts)
+
+
+def by_table(encoded: Encoded, ranks: Sequence[np.ndarray], starts: Sequence[int]) -> Numbered:
+    """A chunk by number, from the ranks of its ids in each bucket and the number at which each bucket starts."""
+    dtype = np.uint32 if starts[-1] < 2**32 else np.int64
+    parts = [np.add(rank, start, dtype=dtype) for rank, start in zip(ranks, starts, strict=False)]
+    number = np.concatenate(parts) if parts else np.empty(0, dtype)
+    sources, destinations = (number[code] if len(number) else code for code in encoded.codes)
+    return Numbered(sources, destinations, encoded.columns, IDENTITY)
+
+
+# -- the result --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Numbering:
+    """All ids of a graph in ascending order: by `ranks`, or as sorted tables, one a bucket."""
+
+    id_type: IdType
+    size: int
+    ranks: Ranks | None = None
+    tables: tuple[pa.Array, ...] = ()
+
+    def ids(self, start: int = 0, stop: int | None = None) -> Ids:
+        """The ids of the numbers start..stop."""
+        stop = self.size if stop is None else stop
+        if self.ranks is not None:
+            if self.ranks.is_dense:
+                return np.arange(self.ranks.first + start, self.ranks.first + stop, dtype=np.int64)
+            return self.ranks.members()[start:stop]
+        pieces, base = [], 0
+        for table in self.tables:
+            a, z = max(start - base, 0), min(stop - base, len(table))
+            if a < z:
+                pieces.append(table.slice(a, z - a))
+            base += len(table)
+        found = pa.concat_arrays(pieces) if pieces else self.tables[0].slice(0, 0)
+        return found.to_numpy(zero_copy_only=False) if self.id_type.kind == "integer" else found
+
+    def take(self, numbers: np.ndarray) -> Ids:
+        """The ids of any numbers."""
+        if self.ranks is not None and self.ranks.is_dense:
+            return numbers.astype(np.int64) + self.ranks.first
+        ids = self.ids()
+        return ids[numbers] if isinstance(ids, np.ndarray) else ids.take(pa.array(numbers))
+
+    def number(self, ids: pa.Array) -> np.ndarray:
+        """The numbers of ids that are known to be members, by table."""
+        table = pa.chunked_array(self.tables).cast(ids.type)
+        return np.asarray(pc.index_in(ids, value_set=table.combine_chunks())).astype(np.uint32)
+
+    def number_of(self, vertices: Chunk) -> np.ndarray:
+        """The number of each id of a chunk of vertices of this graph."""
+        if self.ranks is not None:
+            return self.ranks.number(np.asarray(vertices.sources))
+        encoded = encode(vertices, self.id_type)
+        return self.number(encoded.distinct)[encoded.codes[0]]
+
+    def find(self, value: Any) -> int:
+        """The number of one id; an IdError if the graph has no such vertex."""
+        wanted = self.id_type.scalar(value)
+        if self.ranks is not None:
+            x = wanted - self.ranks.first
+            if self.ranks.is_dense:
+                if 0 <= x < self.size:
+                    return x
+            elif 0 <= x < 64 * len(self.ranks.words) and int(self.ranks.words[x >> 6]) >> (x & 63) & 1:
+                return int(self.ranks.number(np.array([wanted], np.int64))[0])
+        else:
+            base = 0
+            for table in self.tables:
+                found = _Scalars(table)
+                k = bisect_left(found, wanted)
+                if k < len(found) and found[k] == wanted:
+                    return base + k
+                base += len(table)
+        raise IdError(f"the graph has no vertex {value!r}; it has {self.size} vertices{self._example()}")
+
+    def _example(self) -> str:
+        return f", the first is {self.id_type.restore(self.ids(0, 1))[0]!r}" if self.size else ""

@@ -1,0 +1,139 @@
+"""A partition at rest: some of a graph's edges, the vertices it owns, and copies of vertices that others own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dgraph.partition import proxies as proxy
+from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
+from dgraph.partition.chunk import Ids
+from dgraph.partition.proxies import Locals, Proxies, Request
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Local ids count owned vertices first, then proxies. `out` has a row for each source, `incoming` for each
+    destination; either may be missing until someone needs it."""
+
+    index: int
+    parts: int
+    num_owned: int
+    numbers: np.ndarray  # of each local vertex, its rank among all ids: the same whatever the policy
+    proxies: Proxies
+    out: Adjacency | None
+    incoming: Adjacency | None
+    ids: Ids | None = None  # of the owned vertices, as numbering keeps them
+
+    @property
+    def num_local(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def num_edges(self) -> int:
+        found = self.out if self.out is not None else self.incoming
+        return found.num_edges if found is not None else 0
+
+    @property
+    def nbytes(self) -> int:
+        sides = [side for side in (self.out, self.incoming) if side is not None]
+        if len(sides) == 2 and sides[0] is sides[1]:
+            sides.pop()
+        ids = self.ids.nbytes if self.ids is not None else 0
+        return self.numbers.nbytes + self.proxies.nbytes + ids + sum(side.nbytes for side in sides)
+
+    def with_orders(self, orders: Sequence[str], *, symmetric: bool = False, workers: int = 1) -> Partition:
+        """The partition with both orders if both are asked for: the second is the first, transposed."""
+        missing = [order for order in orders if getattr(self, order) is None]
+        if not missing:
+            return self
+        present = self.out if self.out is not None else self.incoming
+        assert present is not None
+        other = present if symmetric else present.transposed(workers)
+        return replace(self, **{missing[0]: other})
+
+    def keeping(self, columns: Sequence[str]) -> Partition:
+        """The partition without the edge columns that nobody reads."""
+
+        def kept(side: Adjacency | None) -> Adjacency | None:
+            return side and Adjacency(side.indptr, side.neighbours, {name: side.columns[name] for name in columns})
+
+        out = kept(self.out)
+        return replace(self, out=out, incoming=out if self.incoming is self.out else kept(self.incoming))
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """The edges of one chunk that go to one partition, their ends by position."""
+
+    sources: np.ndarray
+    destinations: np.ndarray
+    columns: dict[str, np.ndarray]
+
+    @property
+    def nbytes(self) -> int:
+        return self.sources.nbytes + self.destinations.nbytes + sum(c.nbytes for c in self.columns.values())
+
+
+def assemble(
+    part: int,
+    bounds: np.ndarray,
+    pieces: list[Piece],
+    numbers: np.ndarray | None,
+    ids: Ids | None,
+    order: str,
+    workers: int = 1,
+) -> tuple[Partition, dict[int, Request]]:
+    """A partition from its edges, still without its peers' requests, and its own requests to them.
+
+    `numbers` translates positions to numbers where a policy moved vertices; None where they are the same.
+    `pieces` is emptied: each piece is let go as soon as its ends are local.
+    """
+    place = proxy.find(part, bounds, [p.sources for p in pieces], [p.destinations for p in pieces])
+    edges = []
+    while pieces:
+        piece = pieces.pop(0)
+        ends = place.localize(piece.sources), place.localize(piece.destinations)
+        keys, others = ends if order == "out" else ends[::-1]
+        edges.append(EdgeSlice(keys, others, piece.columns))
+    adjacency = build(edges, place.size, workers=workers)
+    found = Partition(
+        part,
+        len(bounds) - 1,
+        place.owned[1] - place.owned[0],
+        _numbers(place, numbers),
+        place.proxies,
+        adjacency if order == "out" else None,
+        adjacency if order == "incoming" else None,
+        ids,
+    )
+    return found, place.requests()
+
+
+def _numbers(place: Locals, numbers: np.ndarray | None) -> np.ndarray:
+    positions = np.concatenate([np.arange(*place.owned), place.positions])
+    dtype = np.uint32 if place.bounds[-1] < 2**32 else np.int64
+    return (positions if numbers is None else numbers[positions]).astype(dtype)
+
+
+def agree(partition: Partition, requests: dict[int, Request]) -> Partition:
+    """The partition with the address tables that its peers asked for."""
+    return replace(partition, proxies=partition.proxies.agreed(requests))
+
+
+def stats(partition: Partition) -> dict[str, Any]:
+    """A row of the partition report."""
+    groups = partition.proxies.groups
+    return {
+        "partition": partition.index,
+        "vertices": partition.num_owned,
+        "proxies": partition.num_local - partition.num_owned,
+        "edges": partition.num_edges,
+        "bytes": partition.nbytes,
+        "reduced": int((groups[:, 2] - groups[:, 0]).sum()),
+        "broadcast": int((groups[:, 3] - groups[:, 1]).sum()),
+        "boundary": int(len(np.unique(np.concatenate([np.empty(0, np.uint32), *partition.proxies.masters.values()])))),
+    }

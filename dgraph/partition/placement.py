@@ -1,0 +1,160 @@
+"""Where vertices and edges go: a policy applied to the edges of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from dgraph.partition import kernels, policies, rules, threads
+from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.partition.chunk import Ids, Numbered
+from dgraph.partition.numbering import IDENTITY, Numbering
+from dgraph.partition.partition import Piece
+from dgraph.partition.policies import Policy
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Who owns which vertices: partition p the positions bounds[p]..bounds[p + 1]. Where the policy does not follow the
+    order of the ids, `numbers` tells the number at each position, and `positions` the position of each number."""
+
+    policy: Policy
+    bounds: np.ndarray
+    high: np.ndarray = field(default_factory=lambda: np.empty(0, bool))  # hubs, for the hybrid rule
+    numbers: np.ndarray | None = None
+    positions: np.ndarray | None = None
+
+    @property
+    def parts(self) -> int:
+        return len(self.bounds) - 1
+
+    @property
+    def owner(self) -> np.ndarray:
+        """The partition that owns each position."""
+        return np.repeat(np.arange(self.parts, dtype=np.uint16), np.diff(self.bounds))
+
+    def move(self, chunk: Numbered) -> Numbered:
+        """A chunk by position."""
+        if self.positions is None:
+            return chunk
+        one = chunk.compact()
+        return Numbered(self.positions[one.sources], self.positions[one.destinations], one.columns, IDENTITY)
+
+    def ids(self, ids: Numbering, part: int) -> Ids:
+        """The ids that a partition owns, in the order of its local ids."""
+        low, high = int(self.bounds[part]), int(self.bounds[part + 1])
+        return ids.ids(low, high) if self.numbers is None else ids.take(self.numbers[low:high])
+
+
+# -- masters -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Degrees:
+    """Edges out of and into every vertex, each where it was asked for."""
+
+    out: np.ndarray | None
+    into: np.ndarray | None
+
+    def __add__(self, other: Degrees) -> Degrees:
+        return Degrees(
+            None if self.out is None or other.out is None else self.out + other.out,
+            None if self.into is None or other.into is None else self.into + other.into,
+        )
+
+
+def degrees(chunk: Numbered, size: int, *, out: bool, into: bool, mirror: bool, skip_loops: bool) -> Degrees:
+    """Degrees by the edges of a chunk; with `mirror`, by the edges and their reverses, and both degrees are the same."""
+    ends = chunk.sources, chunk.destinations
+
+    def count(keys: np.ndarray, others: np.ndarray, degree: np.ndarray, skip: bool) -> np.ndarray:
+        kernels.count_degrees(keys, others, *chunk.ranks.arguments, skip, degree)
+        return degree
+
+    if mirror:
+        both = count(*ends[::-1], count(*ends, np.zeros(size, np.uint32), skip_loops), True)
+        return Degrees(both, both)
+    return Degrees(
+        count(*ends, np.zeros(size, np.uint32), skip_loops) if out else None,
+        count(*ends[::-1], np.zeros(size, np.uint32), skip_loops) if into else None,
+    )
+
+
+def total(all_degrees: Sequence[Degrees]) -> Degrees:
+    return reduce(Degrees.__add__, all_degrees)
+
+
+def ranges(policy: Policy, found: Degrees, size: int, shares: Sequence[float]) -> Placement:
+    """Masters in ranges of equal work: one for each vertex, and one for each edge that the rule sends with it."""
+    work = np.ones(size, np.int64)
+    if policy.rule != policies.INCOMING and found.out is not None:
+        work += found.out
+    if policy.rule not in (policies.OUTGOING, policies.BY_USER) and found.into is not None:
+        work += found.into
+    if policy.rule == policies.HYBRID:
+        assert found.into is not None
+        return Placement(policy, policies.split_evenly(work, shares), found.into > policies.HIGH_DEGREE)
+    return Placement(policy, policies.split_evenly(work, shares))
+
+
+def moved(policy: Policy, owners: np.ndarray, parts: int) -> Placement:
+    """Masters by a table: vertices change their position so that each partition owns a range of positions."""
+    numbers = np.argsort(owners, kind="stable").astype(np.uint32 if len(owners) < 2**32 else np.int64)
+    positions = np.empty_like(numbers)
+    positions[numbers] = np.arange(len(numbers), dtype=numbers.dtype)
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=parts))]).astype(np.int64)
+    return Placement(policy, bounds, numbers=numbers, positions=positions)
+
+
+def metis(chunks: Sequence[Numbered], size: int, shares: Sequence[float], workers: int) -> np.ndarray:
+    """METIS's owner of every vertex, from all edges in one place."""
+    ends = [rules.piece_of(chunk, skip_loops=True) for chunk in chunks]
+    bare = [Piece(piece.sources, piece.destinations, {}) for piece in ends]
+    simple = rules.merge_repeats(bare, size, repeats="first", directed=False, workers=workers)
+    both = [EdgeSlice(simple.sources, simple.destinations), EdgeSlice(simple.destinations, simple.sources)]
+    return policies.metis_owners(build(both, size, workers=workers), len(shares), shares)
+
+
+# -- edges -------------------------------------------------------------------------------------------------------------
+
+
+def places(chunk: Numbered, where: Placement, ids: Numbering, flip: bool) -> np.ndarray:
+    """The partition of every edge of a chunk, or of every reverse. The chunk is by position."""
+    ends = (chunk.destinations, chunk.sources) if flip else (chunk.sources, chunk.destinations)
+    policy = where.policy
+    if policy.edges is not None:
+        one = chunk.compact()
+        sources, destinations = (ids.id_type.restore(ids.take(end)) for end in (one.sources, one.destinations))
+        if flip:
+            sources, destinations = destinations, sources
+        found = policy.edges(sources, destinations, where.parts)
+        return policies.checked_places(found, len(chunk), where.parts, "edges")
+    out = np.empty(len(chunk), np.uint16)
+    owner, columns = where.owner, policies.grid_columns(where.parts)
+
+    def one_slice(s: slice) -> None:
+        kernels.place(ends[0][s], ends[1][s], *chunk.ranks.arguments, owner, policy.rule, columns, where.high, out[s])
+
+    threads.each(one_slice, threads.slices(len(chunk), threads.cores()))
+    return out
+
+
+def select(chunk: Numbered, found: np.ndarray, part: int, flip: bool, skip_loops: bool) -> Piece:
+    """The edges of a chunk (or their reverses) that were placed on a partition. A self loop has no reverse."""
+    sources, destinations = (chunk.destinations, chunk.sources) if flip else (chunk.sources, chunk.destinations)
+    skip = skip_loops or flip
+    size = kernels.count_placed(found, part, sources, destinations, skip)
+    rule = (found, part, sources, destinations, skip)
+
+    def chosen(run: Callable[..., None], values: np.ndarray, dtype: Any, *options: Any) -> np.ndarray:
+        out = np.empty(size + 1, dtype)
+        run(*rule, values, *options, out)
+        return out[:size]
+
+    ends = [chosen(kernels.select_ids, end, chunk.dtype, *chunk.ranks.arguments) for end in (sources, destinations)]
+    columns = {name: chosen(kernels.select_values, c, c.dtype) for name, c in chunk.columns.items()}
+    return Piece(ends[0], ends[1], columns)

@@ -1,0 +1,130 @@
+"""Which partition owns a vertex, and which holds an edge.
+
+Every policy is two choices: the masters (a contiguous range of numbers for each partition, or any table), and one rule
+that places an edge by the owners of its ends. The proxies that follow from the rule tell an engine what it may leave
+out: no vertex needs a broadcast under `outgoing`, none a reduce under `incoming`.
+
+Outgoing and incoming edge cuts, Cartesian vertex cut: Gluon (Dathathri et al., PLDI 2018). Hybrid vertex cut: PowerLyra
+(Chen et al., EuroSys 2015). METIS: Karypis and Kumar, SIAM J. Sci. Comput. 1998.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dgraph.errors import OptionError
+from dgraph.partition.adjacency import Adjacency
+
+NAMES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
+OUTGOING, INCOMING, CARTESIAN, HYBRID, BY_USER = range(5)  # the `rule` of kernels.place; BY_USER has a table of its own
+FEW_PARTS = 8  # up to here an edge cut exchanges less than a grid, beyond it the grid's fewer peers win (Gluon, section 5)
+HIGH_DEGREE = 100  # PowerLyra's threshold: a vertex with more in-edges is spread over its sources' partitions
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A choice of masters and a rule for edges.
+
+    `owners(ids, parts)` gives the partition of every vertex; without it partitions own ranges of about equal work.
+    `edges(source, destination, parts)` gives the partition of every edge; without it `rule` decides.
+    """
+
+    name: str
+    rule: int = OUTGOING
+    owners: Callable[[Any, int], Any] | None = None
+    edges: Callable[[Any, Any, int], Any] | None = None
+
+    @property
+    def by_range(self) -> bool:
+        return self.owners is None and self.name != "metis"
+
+    @property
+    def needs_degrees(self) -> tuple[bool, bool]:
+        """Whether out-degrees and in-degrees are needed, to balance ranges by edges or to tell hubs."""
+        return (
+            self.by_range and self.rule in (OUTGOING, CARTESIAN, BY_USER),
+            self.by_range and self.rule in (INCOMING, CARTESIAN, HYBRID) or self.rule == HYBRID,
+        )
+
+
+def choose(policy: Any, parts: int) -> Policy:
+    """The policy that a user named, or gave as a function."""
+    if isinstance(policy, Policy):
+        return policy
+    if callable(policy):
+        return _from_function(policy)
+    if policy == "auto":
+        policy = "outgoing" if parts <= FEW_PARTS else "cartesian"
+    if policy == "metis":
+        return Policy("metis", OUTGOING)
+    if policy in NAMES:
+        return Policy(policy, NAMES.index(policy))
+    raise OptionError(f"policy={policy!r} is not known; choose one of {', '.join(NAMES)}, auto, or give a function")
+
+
+def _from_function(function: Callable[..., Any]) -> Policy:
+    """`f(ids, parts)` places vertices, whose out-edges follow; `f(source, destination, parts)` places edges."""
+    parameters = [
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+    name = getattr(function, "__name__", "function")
+    if len(parameters) == 2:
+        return Policy(name, OUTGOING, owners=function)
+    if len(parameters) == 3:
+        return Policy(name, BY_USER, edges=function)
+    raise OptionError(
+        f"a policy function takes (ids, parts) to place vertices or (source, destination, parts) to place edges; "
+        f"{name} takes {len(parameters)} arguments"
+    )
+
+
+def checked_places(found: Any, size: int, parts: int, what: str) -> np.ndarray:
+    """What a user's function returned, as partition numbers."""
+    places = np.asarray(found)
+    if places.shape != (size,):
+        raise OptionError(f"the policy function returned an array of shape {places.shape} for {size} {what}")
+    if not np.issubdtype(places.dtype, np.integer):
+        raise OptionError(f"the policy function returned {places.dtype} values; partitions are whole numbers")
+    if size and not (0 <= places.min() and places.max() < parts):
+        wrong = places[(places < 0) | (places >= parts)][0]
+        raise OptionError(f"the policy function placed one of the {what} on partition {wrong}; there are {parts}")
+    return places.astype(np.uint16)
+
+
+def split_evenly(work: np.ndarray, shares: Sequence[float]) -> np.ndarray:
+    """Bounds of ranges whose work is in proportion to `shares`: d_j = D (1/c_j) / sum(1/c), GX-Plug's first lemma."""
+    ends = np.cumsum(work, dtype=np.float64)
+    total = ends[-1] if len(ends) else 0.0
+    targets = np.cumsum(shares)[:-1] / np.sum(shares) * total
+    cuts = np.searchsorted(ends, targets, side="left") + 1 if len(ends) else np.zeros(len(shares) - 1, np.int64)
+    bounds = np.concatenate([[0], np.minimum(cuts, len(work)), [len(work)]]).astype(np.int64)
+    return np.maximum.accumulate(bounds)
+
+
+def grid_columns(parts: int) -> int:
+    """The widest divisor up to the square root: partitions form a grid of parts / columns rows."""
+    return max(c for c in range(1, int(parts**0.5) + 1) if parts % c == 0)
+
+
+def metis_owners(graph: Adjacency, parts: int, shares: Sequence[float]) -> np.ndarray:
+    """METIS's k-way partition of the undirected simple graph; each vertex weighs one plus its degree."""
+    import pymetis
+
+    if parts == 1 or not graph.num_edges:
+        return np.zeros(len(graph.indptr) - 1, np.uint16)
+    degree = np.diff(graph.indptr)
+    _, owners = pymetis.part_graph(
+        parts,
+        xadj=graph.indptr.astype(np.int32),
+        adjncy=graph.neighbours.astype(np.int32),
+        vweights=(degree + 1).astype(np.int32),
+        tpwgts=[s / sum(shares) for s in shares],
+    )
+    return np.asarray(owners, np.uint16)

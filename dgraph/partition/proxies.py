@@ -1,0 +1,136 @@
+"""Which vertices a partition holds copies of, and in which order, so that values travel between partitions without ids.
+
+A partition's local ids are its own vertices first, in order, then its proxies: grouped by owner, and in each group those
+with in-edges only, with both, with out-edges only. So the proxies that gather messages for their owner (a *reduce*) and
+those that need its state (a *broadcast*) are two overlapping ranges of local ids, and the owner needs one list of its
+own vertices in the same order: the address table, agreed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dgraph.partition import kernels
+from dgraph.partition.ranks import Ranks, bitmap  # noqa: F401
+
+HAS_IN, HAS_OUT = 1, 2
+_ORDER = np.array([3, 0, 2, 1], np.uint8)  # flags -> place in the group: in-edges only, both, out-edges only
+
+
+@dataclass(frozen=True, eq=False)
+class Proxies:
+    """`groups[q]` are the bounds, as local ids, of the proxies whose master is on partition q: where those with in-edges
+    begin, where those with out-edges begin, where those with in-edges end, where the group ends."""
+
+    groups: np.ndarray  # int64, parts x 4
+    masters: dict[int, np.ndarray] = field(default_factory=dict)  # of each peer: my vertices that it copies, in its order
+    kinds: dict[int, tuple[int, int]] = field(default_factory=dict)  # and where in that list out-edges begin, in-edges end
+
+    def reduce_slice(self, owner: int) -> slice:
+        """Local ids of the proxies that gather messages for `owner`."""
+        return slice(int(self.groups[owner, 0]), int(self.groups[owner, 2]))
+
+    def broadcast_slice(self, owner: int) -> slice:
+        """Local ids of the proxies that need the state of their master on `owner`."""
+        return slice(int(self.groups[owner, 1]), int(self.groups[owner, 3]))
+
+    def masters_reduced_from(self, peer: int) -> np.ndarray:
+        """My vertices for which `peer` gathers messages, in the order of its `reduce_slice`."""
+        return self.masters[peer][: self.kinds[peer][1]] if peer in self.masters else _NONE
+
+    def masters_broadcast_to(self, peer: int) -> np.ndarray:
+        """My vertices whose state `peer` needs, in the order of its `broadcast_slice`."""
+        return self.masters[peer][self.kinds[peer][0] :] if peer in self.masters else _NONE
+
+    @property
+    def nbytes(self) -> int:
+        return self.groups.nbytes + sum(array.nbytes for array in self.masters.values())
+
+    def agreed(self, requests: Mapping[int, Request]) -> Proxies:
+        """The same proxies, with what each peer asked of this partition."""
+        return Proxies(
+            self.groups,
+            {peer: request.locals for peer, request in requests.items() if len(request.locals)},
+            {peer: request.kinds for peer, request in requests.items() if len(request.locals)},
+        )
+
+
+_NONE = np.empty(0, np.uint32)
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What one partition tells an owner: these of your vertices I hold as proxies, by your local ids."""
+
+    locals: np.ndarray
+    kinds: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Locals:
+    """The local ids of one partition: how a position among all vertices becomes one."""
+
+    bounds: np.ndarray  # partition p owns positions bounds[p]..bounds[p + 1]
+    part: int
+    positions: np.ndarray  # of the proxies, in the order of their local ids
+    outside: Ranks
+    slots: np.ndarray  # rank among the proxies by position -> local id
+    proxies: Proxies
+
+    @property
+    def owned(self) -> tuple[int, int]:
+        return int(self.bounds[self.part]), int(self.bounds[self.part + 1])
+
+    @property
+    def size(self) -> int:
+        low, high = self.owned
+        return high - low + len(self.positions)
+
+    def localize(self, positions: np.ndarray) -> np.ndarray:
+        out = np.empty(len(positions), np.uint32)
+        kernels.localize(positions, *self.owned, self.outside.words, self.outside.before, self.slots, out)
+        return out
+
+    def requests(self) -> dict[int, Request]:
+        """For every other owner, what this partition wants of it."""
+        low, high = self.owned
+        count = high - low
+        out = {}
+        for owner in range(len(self.bounds) - 1):
+            begin, broadcast, reduce_end, end = (int(x) for x in self.proxies.groups[owner])
+            if end > begin:
+                theirs = self.positions[begin - count : end - count] - self.bounds[owner]
+                out[owner] = Request(theirs.astype(np.uint32), (broadcast - begin, reduce_end - begin))
+        return out
+
+
+def find(part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinations: Sequence[np.ndarray]) -> Locals:
+    """The proxies that a partition's edges call for. Edges name vertices by position."""
+    low, high = int(bounds[part]), int(bounds[part + 1])
+    size = int(bounds[-1])
+    words = np.zeros(size // 64 + 1, np.uint64)
+    for positions in (*sources, *destinations):
+        kernels.mark_outside(positions, low, high, words)
+    before = np.empty(len(words), np.uint32)
+    found = np.empty(int(kernels.count_before(words, before)), np.int64)
+    kernels.set_bits(words, found)
+
+    flags = np.zeros(len(found), np.uint8)
+    for pieces, flag in ((destinations, HAS_IN), (sources, HAS_OUT)):
+        for positions in pieces:
+            kernels.flag_outside(positions, low, high, words, before, np.uint8(flag), flags)
+    owner = np.searchsorted(bounds, found, side="right") - 1
+    kind = _ORDER[flags]
+    order = np.lexsort((kind, owner))  # stable: within a kind by position
+    slots = np.empty(len(found), np.uint32)
+    slots[order] = np.arange(high - low, high - low + len(found), dtype=np.uint32)
+
+    parts = len(bounds) - 1
+    counts = np.bincount(owner * 3 + kind, minlength=3 * parts).reshape(parts, 3)
+    ends = np.cumsum(counts.ravel()).reshape(parts, 3) + (high - low)
+    starts = ends - counts
+    groups = np.stack([starts[:, 0], starts[:, 1], ends[:, 1], ends[:, 2]], axis=1)
+    return Locals(bounds, part, found[order], Ranks(0, len(found), words, before), slots, Proxies(groups))

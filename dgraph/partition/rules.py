@@ -1,0 +1,93 @@
+"""The rules for self loops, repeated edges and reverses: which of the listed edges the graph has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dgraph.errors import OptionError
+from dgraph.partition import kernels, threads
+from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.partition.chunk import Numbered
+from dgraph.partition.numbering import IDENTITY
+from dgraph.partition.partition import Piece
+
+REPEATS = ("keep", "first", "sum", "min", "max")
+LOOPS = ("keep", "drop")
+ROW, FLIPPED = "\0row", "\0flipped"  # columns that tell which listed edge this is, and whether it is its reverse
+_REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+
+
+def check(loops: str, repeats: str) -> None:
+    if loops not in LOOPS:
+        raise OptionError(f"loops={loops!r} is not known; choose one of {', '.join(LOOPS)}")
+    if repeats not in REPEATS:
+        raise OptionError(f"repeats={repeats!r} is not known; choose one of {', '.join(REPEATS)}")
+
+
+def reverses(chunk: Numbered) -> Numbered:
+    """The reverse of every edge; a self loop, being its own, has none."""
+    one = chunk.compact()
+    keep = one.sources != one.destinations
+    columns = {name: column[keep] for name, column in one.columns.items()}
+    if FLIPPED in columns:
+        columns[FLIPPED] = ~columns[FLIPPED]
+    return Numbered(one.destinations[keep], one.sources[keep], columns, IDENTITY)
+
+
+def count_loops(chunk: Numbered) -> int:
+    def count(s: slice) -> int:
+        return int((chunk.sources[s] == chunk.destinations[s]).sum())
+
+    return sum(threads.each(count, threads.slices(len(chunk), threads.cores())))
+
+
+def piece_of(
+    chunk: Numbered, low: int = 0, high: int | None = None, directed: bool = True, skip_loops: bool = False
+) -> Piece:
+    """The edges of a chunk whose first end is one of low..high: the source, or of undirected edges the smaller end."""
+    one = chunk.compact()
+    chosen = one.sources != one.destinations if skip_loops else np.ones(len(one), bool)
+    if high is not None:
+        first = one.sources if directed else np.minimum(one.sources, one.destinations)
+        chosen &= (first >= low) & (first < high)
+    if chosen.all():
+        return Piece(one.sources, one.destinations, one.columns)
+    columns = {name: column[chosen] for name, column in one.columns.items()}
+    return Piece(one.sources[chosen], one.destinations[chosen], columns)
+
+
+def merge_repeats(
+    pieces: Sequence[Piece], size: int, *, repeats: str, directed: bool, workers: int = 1
+) -> Numbered:
+    """One edge for each pair of ends (for undirected edges, whichever way round), in order of the pair.
+
+    Two stable sorts, by destination and then by source, bring repeats together in the order in which they were listed.
+    Where an edge came from, and columns that are not numbers, keep their first value under every rule.
+    """
+    sources = np.concatenate([p.sources for p in pieces])
+    destinations = np.concatenate([p.destinations for p in pieces])
+    low, high = sources, destinations
+    if not directed:
+        low, high = np.minimum(sources, destinations), np.maximum(sources, destinations)
+    by_high = _stable_order(high, size, workers)
+    order = by_high[_stable_order(low[by_high], size, workers)]
+    is_first = np.empty(len(order), bool)
+    kernels.starts_group(low[order], high[order], is_first)
+    starts = np.flatnonzero(is_first)
+    firsts = order[starts]
+    columns = {}
+    for name in pieces[0].columns:
+        column = np.concatenate([p.columns[name] for p in pieces])
+        if repeats == "first" or name in (ROW, FLIPPED) or column.dtype.kind not in "iuf":
+            columns[name] = column[firsts]
+        else:
+            columns[name] = _REDUCE[repeats].reduceat(column[order], starts) if len(starts) else column[:0]
+    return Numbered(sources[firsts], destinations[firsts], columns, IDENTITY)
+
+
+def _stable_order(keys: np.ndarray, size: int, workers: int) -> np.ndarray:
+    """The positions of `keys` in ascending order of key, equal keys in the order given."""
+    positions = np.arange(len(keys), dtype=np.uint32 if len(keys) < 2**32 else np.int64)
+    return build([EdgeSlice(keys, positions)], size, workers=workers).neighbours

@@ -1,0 +1,147 @@
+"""The frames that a graph is made from, whatever their kind: their columns, and their pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from dgraph.errors import ColumnError, InputError, OptionError
+from dgraph.partition.chunk import names
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeSource:
+    """A frame of edges and the names of its columns."""
+
+    frame: Any
+    source: str
+    destination: str
+    weight: str | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns beside the two ids."""
+        return [name for name in names(self.frame) if name not in (self.source, self.destination)]
+
+
+@dataclass(frozen=True, eq=False)
+class VertexSource:
+    """Vertices that no edge need name: a frame with a column of ids, a range of ids, or neither."""
+
+    frame: Any = None
+    id: str = "id"
+    listed: range = range(0)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the attributes."""
+        return [name for name in names(self.frame) if name != self.id] if self.frame is not None else []
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A lazy frame that needs no Dask frame: its columns without rows, and the tasks that make its pieces."""
+
+    empty: Callable[[], pd.DataFrame]
+    tasks: Callable[[], list[Any]]
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._meta.columns)
+
+    @property
+    def _meta(self) -> pd.DataFrame:  # as Dask calls it
+        return self.empty()
+
+    def to_delayed(self) -> list[Any]:
+        return self.tasks()
+
+
+def is_lazy(frame: Any) -> bool:
+    """Whether a frame is Dask's; the others sit in the memory of this process."""
+    return hasattr(frame, "to_delayed")
+
+
+def rows(frame: Any) -> int:
+    """The rows of a frame in memory."""
+    return len(next(iter(frame.values()), ())) if isinstance(frame, dict) else len(frame)
+
+
+def cut(frame: Any, pieces: int) -> list[Any]:
+    """A frame in memory in slices that share its memory."""
+    size = rows(frame)
+    bounds = [size * i // pieces for i in range(pieces + 1)]
+    return [_slice(frame, a, z) for a, z in zip(bounds, bounds[1:], strict=False)]
+
+
+def _slice(frame: Any, start: int, stop: int) -> Any:
+    if isinstance(frame, dict):
+        return {name: values[start:stop] for name, values in frame.items()}
+    return frame.slice(start, stop - start) if isinstance(frame, pa.Table) else frame.iloc[start:stop]
+
+
+def to_pandas(frame: Any) -> pd.DataFrame:
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    if isinstance(frame, dict):
+        return pd.DataFrame({name: np.asarray(values) for name, values in frame.items()})
+    return frame.to_pandas()
+
+
+def edge_source(frame: Any, source: str, destination: str, weight: str | None) -> EdgeSource:
+    """A frame of edges whose columns exist."""
+    frame = _known(frame, "edges")
+    found = names(frame)
+    for name in (source, destination, *([weight] if weight is not None else [])):
+        if name not in found:
+            raise ColumnError(
+                f"the edges have no column {name!r}; they have {', '.join(map(repr, found)) or 'none'}. "
+                f"Name the columns with source=, destination= and weight="
+            )
+        if found.count(name) > 1:
+            raise ColumnError(f"the edges have {found.count(name)} columns called {name!r}; rename them")
+    if source == destination:
+        raise ColumnError(f"source and destination are both column {source!r}")
+    if isinstance(frame, dict) and len({len(values) for values in frame.values()}) > 1:
+        raise ColumnError(f"the columns differ in length: { {name: len(values) for name, values in frame.items()} }")
+    return EdgeSource(frame, source, destination, weight)
+
+
+def vertex_source(vertices: Any) -> VertexSource:
+    """What a user gave as `vertices`: nothing, a number, a range, a column of ids or a frame."""
+    if vertices is None:
+        return VertexSource()
+    if isinstance(vertices, int | np.integer) and not isinstance(vertices, bool):
+        vertices = range(int(vertices))
+    if isinstance(vertices, range):
+        if vertices.step != 1:
+            raise OptionError(f"vertices={vertices!r} must count up by one; give a frame with a column of ids instead")
+        return VertexSource(listed=vertices)
+    if isinstance(vertices, pd.Series | pd.Index | np.ndarray | list | tuple | pa.Array | pa.ChunkedArray):
+        vertices = {"id": vertices if not isinstance(vertices, list | tuple) else np.asarray(vertices, dtype=object)}
+    frame = _known(vertices, "vertices")
+    found = names(frame)
+    if not found:
+        raise ColumnError("the vertex frame has no columns; its column `id` (or the first) must list ids")
+    return VertexSource(frame, "id" if "id" in found else found[0])
+
+
+def _known(frame: Any, what: str) -> Any:
+    """A pandas, Dask or Arrow frame or a dict of arrays; other frames are asked for their Arrow form."""
+    if isinstance(frame, pa.RecordBatch):
+        return pa.table(frame)
+    if isinstance(frame, pd.DataFrame | pa.Table | dict) or is_lazy(frame):
+        return frame
+    if hasattr(frame, "to_arrow"):  # cuDF and Polars
+        return frame.to_arrow()
+    if hasattr(frame, "__arrow_c_stream__"):
+        return pa.table(frame)
+    raise InputError(
+        f"{what} of type {type(frame).__name__} cannot be read; give a pandas, Dask, Arrow or cuDF frame, "
+        f"or a dict of arrays"
+    )

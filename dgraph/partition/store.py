@@ -1,0 +1,143 @@
+"""Arrays and tables on disk, block by block: no pickles, a checksum for each, opened by memory map.
+
+A block's file name is made here from the partition's number and the block's role, never read from a file.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from dgraph.errors import StorageError
+from dgraph.partition.adjacency import Adjacency
+from dgraph.partition.chunk import Ids
+from dgraph.partition.partition import Partition
+from dgraph.partition.proxies import Proxies
+
+Entry = dict[str, Any]  # what the manifest says of a block: its size in bytes and its checksum
+
+
+def write_array(folder: Path, name: str, array: np.ndarray) -> Entry:
+    path = folder / f"{name}.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+        _flush(file)
+    return {"bytes": path.stat().st_size, "checksum": _checksum(array)}
+
+
+def read_array(folder: Path, name: str, entry: Entry, *, verify: bool = True) -> np.ndarray:
+    """The array of a block, mapped copy-on-write so that kernels see an ordinary array."""
+    path = _found(folder / f"{name}.npy", entry)
+    try:
+        array = np.load(path, mmap_mode="c" if entry["bytes"] > 4096 else None, allow_pickle=False).view(np.ndarray)
+    except (ValueError, OSError, EOFError) as cause:
+        raise StorageError(f"{path}: not a block of a saved graph ({cause}); save the graph again") from cause
+    if verify and _checksum(array) != entry["checksum"]:
+        raise StorageError(f"{path}: its checksum is wrong, so its content has changed; save the graph again")
+    return array
+
+
+def write_table(folder: Path, name: str, table: pa.Table) -> Entry:
+    path = folder / f"{name}.arrow"
+    with path.open("wb") as file:
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        _flush(file)
+    return {"bytes": path.stat().st_size, "checksum": _checksum_of_file(path)}
+
+
+def read_table(folder: Path, name: str, entry: Entry) -> pa.Table:
+    path = _found(folder / f"{name}.arrow", entry)
+    if _checksum_of_file(path) != entry["checksum"]:
+        raise StorageError(f"{path}: its checksum is wrong, so its content has changed; save the graph again")
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    except pa.ArrowInvalid as cause:
+        raise StorageError(f"{path}: not a table of a saved graph ({cause}); save the graph again") from cause
+
+
+def check_sizes(folder: Path, blocks: dict[str, Entry]) -> None:
+    """All blocks are there and as long as they were."""
+    for name, entry in blocks.items():
+        _found(folder / name, entry)
+
+
+def _found(path: Path, entry: Entry) -> Path:
+    try:
+        size = path.stat().st_size
+    except OSError as cause:
+        raise StorageError(f"{path}: this block of the saved graph is missing; save the graph again") from cause
+    if size != entry["bytes"]:
+        raise StorageError(f"{path}: has {size} bytes instead of {entry['bytes']}; save the graph again")
+    return path
+
+
+def _checksum(array: np.ndarray) -> str:
+    kind = f"{array.dtype.str}{array.shape}".encode()
+    return xxhash.xxh3_128_hexdigest(np.ascontiguousarray(array).view(np.uint8).data) + xxhash.xxh3_64_hexdigest(kind)
+
+
+def _checksum_of_file(path: Path) -> str:
+    if not path.stat().st_size:
+        return xxhash.xxh3_128_hexdigest(b"")
+    return xxhash.xxh3_128_hexdigest(np.memmap(path, np.uint8, "r").data)
+
+
+def _flush(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+# -- partitions --------------------------------------------------------------------------------------------------------
+
+
+def write_partition(folder: Path, partition: Partition) -> dict[str, Entry]:
+    """The blocks of a partition: file name -> entry. Ids are kept with the numbering, not here."""
+    blocks: dict[str, Entry] = {}
+
+    def put(role: str, array: np.ndarray) -> None:
+        name = f"p{partition.index}.{role}"
+        blocks[f"{name}.npy"] = write_array(folder, name, array)
+
+    put("numbers", partition.numbers)
+    put("groups", partition.proxies.groups)
+    peers = sorted(partition.proxies.masters)
+    put("peers", np.array([(q, len(partition.proxies.masters[q]), *partition.proxies.kinds[q]) for q in peers], np.int64))
+    put("masters", np.concatenate([np.empty(0, np.uint32), *(partition.proxies.masters[q] for q in peers)]))
+    for order, side in (("out", partition.out), ("incoming", partition.incoming)):
+        if side is not None:
+            put(f"{order}.indptr", side.indptr)
+            put(f"{order}.neighbours", side.neighbours)
+            for k, column in enumerate(side.columns.values()):
+                put(f"{order}.column{k}", column)
+    return blocks
+
+
+def read_partition(
+    folder: Path, index: int, parts: int, num_owned: int, blocks: dict[str, Entry], columns: list[str], ids: Ids | None
+) -> Partition:
+    """A partition whose arrays are mapped from disk; every block is checked as it is opened."""
+
+    def get(role: str) -> np.ndarray:
+        name = f"p{index}.{role}"
+        return read_array(folder, name, blocks[f"{name}.npy"])
+
+    def side(order: str) -> Adjacency | None:
+        if f"p{index}.{order}.indptr.npy" not in blocks:
+            return None
+        found = {name: get(f"{order}.column{k}") for k, name in enumerate(columns)}
+        return Adjacency(get(f"{order}.indptr"), get(f"{order}.neighbours"), found)
+
+    peers, masters = get("peers").reshape(-1, 4), get("masters")
+    ends = np.cumsum(peers[:, 1])
+    proxies = Proxies(
+        get("groups"),
+        {int(q): masters[end - size : end] for (q, size, _, _), end in zip(peers, ends, strict=True)},
+        {int(q): (int(broadcast), int(reduce_end)) for q, _, broadcast, reduce_end in peers},
+    )
+    return Partition(index, parts, num_owned, get("numbers"), proxies, side("out"), side("incoming"), ids)

@@ -1,0 +1,36 @@
+"""Slices of an array, each handled by a thread: the kernels release the GIL, so plain threads are enough."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+SMALL = 1 << 15  # below this many entries a second thread costs more than it saves
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cores(), thread_name_prefix="dgraph-kernel")
+
+
+def slices(size: int, threads: int) -> list[slice]:
+    """`size` entries in at most `threads` slices of equal length."""
+    pieces = max(1, min(threads, size // SMALL))
+    edges = [size * i // pieces for i in range(pieces + 1)]
+    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+
+
+def each(function: Callable[..., Any], items: Iterable[Any]) -> list[Any]:
+    """`function` of every item, on threads when there are several; the first error is raised."""
+    items = list(items)
+    if len(items) < 2:
+        return [function(item) for item in items]
+    return list(_pool().map(function, items))

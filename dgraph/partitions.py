@@ -1,0 +1,56 @@
+"""The partitions of a graph as they are on the workers: a sequence of Dask futures, or of partitions in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+from dgraph.partition.partition import stats
+from dgraph.report import PartitionReport
+from dgraph.workers import Workers
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions(Sequence):
+    """`held[p]` is partition p. `orders` and `columns` say what all of them have."""
+
+    held: list[Any]
+    workers: Workers
+    orders: tuple[str, ...]
+    columns: tuple[str, ...]
+    policy: str
+    num_vertices: int
+    seconds: dict[str, float]
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    @overload
+    def __getitem__(self, part: int) -> Any: ...
+    @overload
+    def __getitem__(self, part: slice) -> list[Any]: ...
+    def __getitem__(self, part):
+        return self.held[part]
+
+    @cached_property
+    def report(self) -> PartitionReport:
+        """Sizes, balance and build times."""
+        rows = self.workers.get([self.workers.call(stats, one) for one in self.held])
+        return PartitionReport(rows, self.policy, self.num_vertices, dict(self.seconds), self.workers.spilled())
+
+    def plot(self, path: Any = None) -> Any:
+        """A figure of the report; see `PartitionReport.plot`."""
+        return self.report.plot(path)
+
+    @property
+    def lost(self) -> bool:
+        """Whether a partition went away with its worker and its source, and must be built again."""
+        return any(getattr(one, "status", "finished") in ("lost", "error", "cancelled") for one in self.held)
+
+    def __repr__(self) -> str:
+        where = "this process" if self.workers.client is None else "the cluster"
+        sides = " and ".join({"out": "by source", "incoming": "by destination"}[order] for order in self.orders)
+        columns = f" with {', '.join(self.columns)}" if self.columns else ""
+        return f"<{len(self)} partitions by {self.policy} in {where}: edges {sides}{columns}>"

@@ -1,0 +1,107 @@
+"""What was built and what it cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+class Stopwatch:
+    """Seconds spent in each named step."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, step: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionReport:
+    """A row for each partition: vertices, proxies, edges, bytes, proxies that take part in a reduce and in a broadcast,
+    and boundary: the owned vertices that other partitions copy."""
+
+    rows: list[dict[str, Any]]
+    policy: str
+    num_vertices: int
+    seconds: dict[str, float]  # of each build step
+    spilled: int  # bytes that the workers keep on disk instead of in memory
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        return pd.DataFrame(self.rows).set_index("partition")
+
+    @property
+    def replication(self) -> float:
+        """Copies of a vertex on average, its master included."""
+        local = sum(row["vertices"] + row["proxies"] for row in self.rows)
+        return local / self.num_vertices if self.num_vertices else 1.0
+
+    @property
+    def balance(self) -> dict[str, float]:
+        """The largest partition over the mean, by edges and by vertices."""
+        return {what: _imbalance([row[what] for row in self.rows]) for what in ("edges", "vertices")}
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        frame = self.frame
+        return {
+            "policy": self.policy,
+            "partitions": len(self.rows),
+            "vertices": self.num_vertices,
+            "edges": int(frame["edges"].sum()),
+            "bytes": int(frame["bytes"].sum()),
+            "replication": self.replication,
+            "edge balance": self.balance["edges"],
+            "vertex balance": self.balance["vertices"],
+            "boundary": int(frame["boundary"].sum()),
+            "spilled": self.spilled,
+            **{f"seconds to {step}": seconds for step, seconds in self.seconds.items()},
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"{name:>22}  {_shown(value)}" for name, value in self.summary.items()]
+        if self.spilled:
+            lines.append("                        memory was short: workers spilled to disk, expect slower rounds")
+        return "\n".join([self.frame.to_string(), "", *lines])
+
+    def plot(self, path: Any = None) -> Any:
+        """Bars of vertices, proxies and edges of each partition, and of the build steps; saved if a path is given."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(11, 3.4), layout="constrained")
+        vertices, edges, steps = figure.subplots(1, 3)
+        frame = self.frame
+        vertices.bar(frame.index, frame["vertices"], label="owned")
+        vertices.bar(frame.index, frame["proxies"], bottom=frame["vertices"], label="proxies")
+        vertices.set(title=f"vertices (replication {self.replication:.2f})", xlabel="partition")
+        vertices.legend()
+        edges.bar(frame.index, frame["edges"], color="tab:green")
+        edges.axhline(frame["edges"].mean(), color="black", linewidth=1, linestyle=":", label="mean")
+        edges.set(title=f"edges (largest / mean {self.balance['edges']:.2f})", xlabel="partition")
+        edges.legend()
+        steps.barh(list(self.seconds), list(self.seconds.values()), color="tab:gray")
+        steps.set(title="build steps", xlabel="seconds")
+        if path is not None:
+            figure.savefig(path, dpi=120)
+        return figure
+
+
+def _imbalance(sizes: list[int]) -> float:
+    mean = float(np.mean(sizes))
+    return max(sizes) / mean if mean else 1.0
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,296 @@
+"""Graphs on disk: a folder with a manifest and the blocks of every partition, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import xxhash
+
+from dgraph.errors import ColumnError, OptionError, StorageError
+from dgraph.graph import Graph
+from dgraph.partition import policies, store
+from dgraph.partition.ids import IdType
+from dgraph.partition.numbering import Numbering
+from dgraph.partition.partition import Partition
+from dgraph.partition.placement import Placement
+from dgraph.partition.ranks import Ranks
+from dgraph.partition.source import EdgeSource, Pieces, VertexSource
+from dgraph.workers import Workers
+
+VERSION = 1
+MANIFEST = "manifest.json"
+
+
+def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite: bool = False) -> None:
+    """Write a graph to a folder that all workers can reach.
+
+    Everything is written beside the folder first and moved there at the end, so the folder is whole or not there.
+    columns: the edge columns to save, numbers all; by default every column, and an error if one is not numeric.
+    """
+    folder = _local(path)
+    if folder.exists() and not overwrite:
+        raise OptionError(f"{folder} is there already; give another path, or overwrite=True")
+    names = graph.edge_columns if columns is None else list(columns)
+    try:
+        partitions = graph.partitioned(graph.partitions.orders if graph._partitions else ("out",), names)
+    except ColumnError as cause:
+        raise ColumnError(f"{cause}; a saved graph holds numbers: name the edge columns to save with columns=") from cause
+    if "out" not in partitions.orders:
+        partitions = graph.partitioned((*partitions.orders, "out"), names)
+    beside = folder.with_name(f".{folder.name}.{uuid4().hex}")
+    try:
+        beside.mkdir(parents=True)
+    except OSError as cause:
+        raise StorageError(f"{folder}: cannot be written ({cause})") from cause
+    workers = graph._workers
+    try:
+        blocks = workers.get([workers.call(store.write_partition, beside, one) for one in partitions.held])
+        content = _describe(graph, list(partitions.columns), list(partitions.orders))
+        content["partitions"] = blocks
+        content["owned"] = np.diff(graph.placement.bounds).tolist()
+        content["edges"] = workers.get([workers.call(_listed_edges, one, graph.directed) for one in partitions.held])
+        content["shared"] = _write_shared(graph, beside)
+        store.check_sizes(beside, {name: entry for one in blocks for name, entry in one.items()})
+        _write_manifest(beside / MANIFEST, content)
+        _move(beside, folder)
+    except OSError as cause:
+        raise StorageError(f"{folder}: could not be written ({cause}); nothing was changed") from cause
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def open_graph(
+    path: Any, *, policy: Any = None, parts: int | None = None, capacities: Any = None, client: Any = None
+) -> Graph:
+    """A graph from a folder that `Graph.save` wrote.
+
+    Only the manifest is read now; blocks are mapped and checked when they are first used. The saved partitions are used
+    as they are if there are as many as `parts` (by default one for each worker; in this process, as saved) and no other
+    policy is asked for; else the graph is partitioned again.
+    """
+    workers = Workers.find(client)
+    saved = Saved.find(_local(path))
+    if parts is None:
+        parts = len(workers.addresses) or len(saved.content["owned"])
+    return saved.graph(workers, policy, int(parts), capacities)
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """A folder with a saved graph, and what its manifest says."""
+
+    folder: Path
+    content: dict[str, Any]
+
+    @classmethod
+    def find(cls, folder: Path) -> Saved:
+        """The manifest, checked; every block is there and has its size."""
+        path = folder / MANIFEST
+        try:
+            manifest = json.loads(path.read_bytes())
+            content = manifest["content"]
+            version, checksum = manifest["version"], manifest["checksum"]
+        except FileNotFoundError as cause:
+            raise StorageError(f"{folder} holds no saved graph: {MANIFEST} is missing") from cause
+        except (ValueError, KeyError, TypeError, OSError) as cause:
+            raise StorageError(f"{path}: not the manifest of a saved graph ({cause!r})") from cause
+        if version != VERSION:
+            raise StorageError(f"{path}: saved in format {version}; this release reads format {VERSION}")
+        if checksum != _checksum(content):
+            raise StorageError(f"{path}: its checksum is wrong, so it was changed; save the graph again")
+        store.check_sizes(folder, {n: e for one in (*content["partitions"], content["shared"]) for n, e in one.items()})
+        return cls(folder, content)
+
+    def graph(self, workers: Workers, policy: Any, parts: int, capacities: Any) -> Graph:
+        content = self.content
+        as_saved = policy in (None, content["policy"]) and parts == len(content["owned"]) and capacities is None
+        if policy is None:
+            policy = content["policy"] if content["policy"] in policies.NAMES else "auto"
+        names = (content["source"], content["destination"])
+        edges = EdgeSource(Pieces(self._empty_edges, lambda: self._tasks(Saved.edge_table)), *names, content["weight"])
+        vertices = VertexSource(id=content["id"])
+        if content["attributes"]:
+            empty = partial(self.vertex_table, 0)
+            listed = Pieces(lambda: empty().iloc[:0], lambda: self._tasks(Saved.vertex_table))
+            vertices = VertexSource(listed, content["id"])
+        found = Graph(
+            edges,
+            vertices,
+            directed=content["directed"],
+            policy=policy,
+            parts=parts,
+            capacities=capacities,
+            workers=workers,
+        )
+        found.restore(self, as_saved=as_saved)
+        return found
+
+    @property
+    def parts(self) -> int:
+        return len(self.content["owned"])
+
+    def numbering(self) -> Numbering:
+        kind = IdType(*self.content["id_type"])
+        size, first = self.content["num_vertices"], self.content["first"]
+        shared = self.content["shared"]
+        if "ids.arrow" in shared:
+            table = store.read_table(self.folder, "ids", shared["ids.arrow"])["id"].combine_chunks()
+            return Numbering(kind, size, tables=(table if isinstance(table, pa.Array) else table.chunk(0),))
+        if "words.npy" in shared:
+            return Numbering(kind, size, Ranks.of_bitmap(first, store.read_array(self.folder, "words", shared["words.npy"])))
+        return Numbering(kind, size, Ranks.dense(first, size))
+
+    def placement(self, policy: policies.Policy) -> Placement:
+        """The saved masters."""
+        shared = self.content["shared"]
+        bounds = np.concatenate([[0], np.cumsum(self.content["owned"])]).astype(np.int64)
+        if "order.npy" not in shared:
+            return Placement(policy, bounds, store.read_array(self.folder, "hubs", shared["hubs.npy"]))
+        numbers = store.read_array(self.folder, "order", shared["order.npy"])
+        positions = np.empty_like(numbers)
+        positions[numbers] = np.arange(len(numbers), dtype=numbers.dtype)
+        return Placement(policy, bounds, numbers=numbers, positions=positions)
+
+    def partition(self, part: int, known: Numbering, where: Placement) -> Partition:
+        owned = self.content["owned"]
+        blocks, columns = self.content["partitions"][part], self.content["columns"]
+        ids = where.ids(known, part)
+        return store.read_partition(self.folder, part, len(owned), owned[part], blocks, columns, ids)
+
+    def edge_table(self, part: int) -> dict[str, Any]:
+        """The edges of a saved partition as a frame, undirected ones once."""
+        known = self.numbering()
+        found = self.partition(part, known, self.placement(policies.choose("auto", 1)))
+        assert found.out is not None
+        sources, destinations = found.numbers[found.out.rows()], found.numbers[found.out.neighbours]
+        columns = found.out.columns
+        if not self.content["directed"]:
+            once = sources <= destinations
+            sources, destinations = sources[once], destinations[once]
+            columns = {name: column[once] for name, column in columns.items()}
+        ends = {
+            self.content["source"]: known.id_type.restore(known.take(sources)),
+            self.content["destination"]: known.id_type.restore(known.take(destinations)),
+        }
+        return pd.DataFrame({**ends, **columns})
+
+    def vertex_table(self, part: int) -> pd.DataFrame:
+        name = f"vertices{part}"
+        return store.read_table(self.folder, name, self.content["shared"][f"{name}.arrow"]).to_pandas()
+
+    def _tasks(self, read: Any) -> list[Any]:
+        return [Workers().call(read, self, part) for part in range(self.parts)]
+
+    def _empty_edges(self) -> pd.DataFrame:
+        content = self.content
+        kind = IdType(*content["id_type"])
+        none = kind.restore(np.empty(0, np.int64) if kind.kind in ("integer", "none") else pa.array([], _storage(kind)))
+        dtypes = zip(content["columns"], content["dtypes"], strict=True)
+        columns = {name: np.empty(0, dtype) for name, dtype in dtypes}
+        return pd.DataFrame({content["source"]: none, content["destination"]: none, **columns})
+
+    def verify(self) -> int:
+        """Check every block; the number of blocks."""
+        known = self.numbering()
+        where = self.placement(policies.choose("auto", 1))
+        for part in range(self.parts):
+            self.partition(part, known, where)
+            if self.content["attributes"]:
+                self.vertex_table(part)
+        return sum(map(len, self.content["partitions"])) + len(self.content["shared"])
+
+
+def _storage(kind: IdType) -> pa.DataType:
+    return pa.large_string() if kind.kind == "string" else pa.binary(16)
+
+
+def _describe(graph: Graph, columns: list[str], orders: list[str]) -> dict[str, Any]:
+    known = graph.numbering
+    sample = graph._workers.get([graph._workers.call(_dtypes, graph.partitions.held[0])])[0]
+    return {
+        "directed": graph.directed,
+        "source": graph._edges.source,
+        "destination": graph._edges.destination,
+        "weight": graph.weight if graph.weight in columns else None,
+        "id": graph._vertices.id,
+        "columns": columns,
+        "dtypes": sample,
+        "orders": orders,
+        "attributes": bool(graph._vertices.columns),
+        "policy": graph.policy,
+        "num_vertices": graph.num_vertices,
+        "num_edges": graph.num_edges,
+        "id_type": [known.id_type.kind, known.id_type.dtype],
+        "first": known.ranks.first if known.ranks is not None else 0,
+    }
+
+
+def _dtypes(partition: Partition) -> list[str]:
+    assert partition.out is not None
+    return [column.dtype.str for column in partition.out.columns.values()]
+
+
+def _listed_edges(partition: Partition, directed: bool) -> int:
+    assert partition.out is not None
+    if directed:
+        return partition.num_edges
+    return int((partition.numbers[partition.out.rows()] <= partition.numbers[partition.out.neighbours]).sum())
+
+
+def _write_shared(graph: Graph, folder: Path) -> dict[str, store.Entry]:
+    """What belongs to all partitions: the ids, the masters, and the attributes of vertices."""
+    known, where = graph.numbering, graph.placement
+    blocks = {}
+    if known.ranks is None:
+        tables = pa.table({"id": pa.chunked_array(known.tables)})
+        blocks["ids.arrow"] = store.write_table(folder, "ids", tables)
+    elif not known.ranks.is_dense:
+        blocks["words.npy"] = store.write_array(folder, "words", known.ranks.words)
+    if where.numbers is not None:
+        blocks["order.npy"] = store.write_array(folder, "order", where.numbers)
+    else:
+        blocks["hubs.npy"] = store.write_array(folder, "hubs", where.high)
+    if graph._vertices.columns:
+        for part, piece in enumerate(graph.vertices.to_delayed()):
+            (table,) = graph._workers.get([piece])
+            name = f"vertices{part}"
+            blocks[f"{name}.arrow"] = store.write_table(folder, name, pa.Table.from_pandas(table, preserve_index=False))
+    return blocks
+
+
+def _write_manifest(path: Path, content: dict[str, Any]) -> None:
+    text = json.dumps({"format": "dgraph graph", "version": VERSION, "checksum": _checksum(content), "content": content})
+    with path.open("w") as file:
+        file.write(text)
+        store._flush(file)
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return xxhash.xxh3_128_hexdigest(json.dumps(content, sort_keys=True).encode())
+
+
+def _move(beside: Path, folder: Path) -> None:
+    """Put the finished folder in its place; an older one goes only when the new one is there."""
+    old = folder.with_name(f".{folder.name}.{uuid4().hex}")
+    if folder.exists():
+        folder.rename(old)
+    beside.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _local(path: Any) -> Path:
+    text = str(path)
+    if text.startswith("file://"):
+        text = text.removeprefix("file://")
+    elif "://" in text:
+        raise OptionError(f"{text!r}: graphs are saved to folders that are opened by memory map; give a local or shared path")
+    return Path(text).absolute()

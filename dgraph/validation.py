@@ -1,0 +1,128 @@
+"""What can surprise in a graph, counted, and what is done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dgraph import assembly
+from dgraph.partition import placement
+from dgraph.partition.chunk import local, named
+from dgraph.partition.source import to_pandas
+
+if TYPE_CHECKING:
+    from dgraph.graph import Graph
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Of the edges as listed, and of the graph that the rules make of them. None: the graph has no weights."""
+
+    directed: bool
+    listed: int  # edges as listed
+    edges: int  # after the rules
+    vertices: int
+    loops: int  # among the listed edges
+    repeats: int  # listed edges beyond the first between the same ends
+    isolated: int  # vertices at which no edge is left
+    dangling: int  # vertices without an edge out, the isolated ones included
+    missing_weights: int | None = None
+    negative_weights: int | None = None
+    zero_weights: int | None = None
+    components: str = "unknown"  # until somebody computes them
+
+
+Line = Callable[[Counts], str | None]
+LINES: dict[str, Line] = {}  # operation -> what it will do with what was counted; None if there is nothing to say
+
+
+def says(operation: str) -> Callable[[Line], Line]:
+    """Register an operation's own line of the validation."""
+
+    def register(line: Line) -> Line:
+        LINES[operation] = line
+        return line
+
+    return register
+
+
+@dataclass(frozen=True)
+class Validation:
+    counts: Counts
+    rules: list[str]
+    operations: dict[str, str] = field(default_factory=dict)
+    blocks: int = 0  # of a saved graph, all of whose checksums are right
+
+    def __repr__(self) -> str:
+        rows = [f"{name.replace('_', ' '):>16}  {_shown(value)}" for name, value in asdict(self.counts).items()]
+        if self.blocks:
+            rows.append(f"{'saved blocks':>16}  {self.blocks}, all as they were written")
+        notes = [*self.rules, *(f"{operation}: {line}" for operation, line in self.operations.items())]
+        return "\n".join([*rows, "", *notes]) if notes else "\n".join(rows)
+
+
+def validate(graph: Graph) -> Validation:
+    """Read the whole graph once and count."""
+    blocks = graph._saved.verify() if graph._saved is not None else 0
+    workers, size = graph._workers, graph.num_vertices
+    listed = graph._listed_by_number()
+    once = {"repeats": "first", "directed": graph.directed, "skip_loops": False}
+    pairs = sum(workers.get([workers.call(len, c) for c in assembly.merge_repeats(workers, listed, size, **once)]))
+    skip = graph.loops == "drop"
+    options = {"out": True, "into": True, "mirror": not graph.directed, "skip_loops": skip}
+    tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.by_number()]
+    (degrees,) = workers.get([workers.call(placement.total, tasks)])
+    weights = _weights(graph)
+    counts = Counts(
+        directed=graph.directed,
+        listed=graph.num_listed,
+        edges=graph.num_edges,
+        vertices=size,
+        loops=graph.num_loops,
+        repeats=graph.num_listed - pairs,
+        isolated=int(((degrees.out == 0) & (degrees.into == 0)).sum()),
+        dangling=int((degrees.out == 0).sum()),
+        **weights,
+    )
+    lines = {operation: line(counts) for operation, line in sorted(LINES.items())}
+    return Validation(counts, _rules(graph, counts), {op: line for op, line in lines.items() if line}, blocks)
+
+
+def _weights(graph: Graph) -> dict[str, int]:
+    if graph.weight is None:
+        return {}
+    found = graph._workers.get([graph._workers.call(_count_weights, p, graph.weight) for p in graph.edge_pieces])
+    missing, negative, zero = np.sum(found, axis=0).tolist()
+    return {"missing_weights": missing, "negative_weights": negative, "zero_weights": zero}
+
+
+def _count_weights(piece: Any, name: str) -> tuple[int, int, int]:
+    column = named(to_pandas(local(piece)), name)
+    values = pd.to_numeric(column, errors="coerce")
+    return int(values.isna().sum()), int((values < 0).sum()), int((values == 0).sum())
+
+
+def _rules(graph: Graph, counts: Counts) -> list[str]:
+    """What the graph's own rules did."""
+    notes = []
+    if counts.loops:
+        done = 'are dropped (loops="drop")' if graph.loops == "drop" else 'are kept (loops="drop" leaves them out)'
+        notes.append(f"{counts.loops:,} self loops {done}")
+    if counts.repeats:
+        done = 'are kept (repeats="first", "sum", "min" or "max" makes them one)'
+        if graph.repeats != "keep":
+            done = f'are made one (repeats="{graph.repeats}")'
+        notes.append(f"{counts.repeats:,} repeated edges {done}")
+    if graph.symmetrize:
+        notes.append("the reverse of every edge was added (symmetrize=True)")
+    if counts.missing_weights:
+        notes.append(f"{counts.missing_weights:,} weights are missing: whatever reads them will refuse; fill or drop them")
+    return notes
+
+
+def _shown(value: Any) -> str:
+    return "no weights" if value is None else f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

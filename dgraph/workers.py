@@ -1,0 +1,171 @@
+"""Where tasks run: on threads in this process, or on the workers of a Dask cluster. The same delayed calls go to both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dask
+from dask.delayed import Delayed, delayed
+
+from dgraph.errors import OptionError
+from dgraph.partition import threads
+from dgraph.partition.source import cut, is_lazy
+
+
+class Workers:
+    """`client=None` is this process. Results kept by `hold` stay where they were made: futures on a cluster."""
+
+    def __init__(self, client: Any = None):
+        self.client = client
+
+    @classmethod
+    def find(cls, client: Any = None) -> Workers:
+        """The client given, else the default client of this thread, else this process."""
+        if client is None:
+            client = _default_client()
+        elif not hasattr(client, "scheduler_info"):
+            raise OptionError(f"client={client!r} is not a distributed.Client")
+        return cls(client)
+
+    @property
+    def addresses(self) -> list[str]:
+        if self.client is None:
+            return []
+        found = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        if not found:
+            raise OptionError("the cluster has no workers; start some, or pass client=None to run in this process")
+        return found
+
+    @property
+    def threads(self) -> int:
+        """Threads that one task may use by itself."""
+        return threads.cores() if self.client is None else 1
+
+    def host(self, part: int, parts: int) -> str | None:
+        """The worker on which a partition is built."""
+        if self.client is None:
+            return None
+        addresses = self.addresses
+        return addresses[part * len(addresses) // parts]
+
+    def call(self, function: Any, *arguments: Any, on: str | None = None, **options: Any) -> Delayed:
+        """A task, wanted on one worker but at home on any: a task pinned to a worker that dies would wait for ever."""
+        if on is None:
+            return delayed(function, pure=False)(*arguments, **options)
+        with dask.annotate(workers=[on], allow_other_workers=True):
+            return delayed(function, pure=False)(*arguments, **options)
+
+    def hold(self, tasks: Sequence[Delayed]) -> list[Any]:
+        """Start the tasks and keep their results where they are made."""
+        if self.client is None:
+            return list(dask.compute(*tasks, scheduler="threads"))
+        return list(self.client.compute(list(tasks)))
+
+    def wait(self, held: list[Any]) -> list[Any]:
+        """The same, once every one is there; a failure is raised."""
+        if self.client is not None:
+            from distributed import wait
+
+            done = wait(held)
+            for failed in (future for future in done.done if future.status != "finished"):
+                failed.result()
+        return held
+
+    def pieces(self, frame: Any, parts: int) -> list[Any]:
+        """A frame in pieces that tasks can read: a lazy frame's own, one of a frame in this process, or its slices sent
+        to the workers."""
+        if is_lazy(frame):
+            return frame.to_delayed()
+        if self.client is None:
+            return [frame]
+        slices = cut(frame, max(parts, len(self.addresses)))
+        return list(self.client.scatter(slices, hash=False))
+
+    def spilled(self) -> int:
+        """Bytes that the workers have moved from memory to disk."""
+        if self.client is None:
+            return 0
+        found = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return int(sum(worker["metrics"].get("spilled_bytes", {}).get("disk", 0) for worker in found))
+
+    def share(self, value: Any) -> Any:
+        """A value that many tasks read, kept on the workers."""
+        return value if self.client is None else self.hold([self.call(_itself, value)])[0]
+
+    def get(self, tasks: Sequence[Any]) -> list[Any]:
+        """The results of tasks, here."""
+        if self.client is None:
+            return list(dask.compute(*tasks, scheduler="threads"))
+        return list(self.client.gather(self.client.compute(list(tasks))))
+
+    def shares(self, capacities: Any, parts: int, check_only: bool = False) -> list[float]:
+        """The share of the work that each partition gets, from the capacities of the workers that will hold them."""
+        if capacities is None:
+            return [1.0] * parts
+        if isinstance(capacities, str):
+            if capacities != "measure":
+                raise OptionError(f'capacities={capacities!r} is not known; give None, "measure" or {{worker: number}}')
+            if self.client is None or check_only:
+                return [1.0] * parts
+            capacities = self.measure()
+        if isinstance(capacities, Mapping):
+            hosts = [self.host(part, parts) for part in range(parts)]
+            names = self._names()
+            known = {names.get(key, key): value for key, value in capacities.items()}
+            missing = [host for host in hosts if host not in known]
+            if self.client is None or missing:
+                raise OptionError(f"capacities={dict(capacities)!r} lacks the workers {missing}; give one for each")
+            found = [float(known[host]) / hosts.count(host) for host in hosts]
+        else:
+            found = [float(value) for value in capacities]
+            if len(found) != parts:
+                raise OptionError(f"capacities={capacities!r} has {len(found)} entries for {parts} partitions")
+        if not all(0 < value < float("inf") for value in found):
+            raise OptionError(f"capacities={capacities!r}: each must be a finite number above zero")
+        return found
+
+    def _names(self) -> dict[Any, str]:
+        if self.client is None:
+            return {}
+        return {w["name"]: address for address, w in self.client.scheduler_info(n_workers=-1)["workers"].items()}
+
+    def measure(self) -> dict[str, float]:
+        """Edges a second that each worker sorts, from a short run on all of them at once."""
+        if self.client is None:
+            return {}
+        return {address: float(rate) for address, rate in self.client.run(sorting_rate).items()}
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def sorting_rate(edges: int = 1 << 20, trials: int = 3) -> float:
+    """Edges a second that this process sorts into rows: the best of a few trials, after one that compiles."""
+    import time
+
+    import numpy as np
+
+    from dgraph.partition.adjacency import EdgeSlice, build
+
+    keys = (np.arange(edges, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(44)).astype(np.uint32)
+    times = []
+    for _ in range(trials + 1):
+        start = time.perf_counter()
+        build([EdgeSlice(keys, keys)], 1 << 20)
+        times.append(time.perf_counter() - start)
+    return edges / min(times[1:])
+
+
+def _default_client() -> Any:
+    import sys
+
+    if "distributed" not in sys.modules:  # without it nobody can have made a client
+        return None
+    from distributed import get_client
+
+    try:
+        return get_client()
+    except ValueError:
+        return None
