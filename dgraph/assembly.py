@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -113,9 +113,9 @@ def merge_repeats(
     buckets = max(1, len(workers.addresses))
     bounds = np.linspace(0, size, buckets + 1).astype(np.int64)
     tasks = []
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in pairwise(bounds):
         pieces = [workers.call(rules.piece_of, chunk, int(low), int(high), directed, skip_loops) for chunk in chunks]
-        options = {"repeats": repeats, "directed": directed, "workers": workers.threads}
+        options: dict[str, Any] = {"repeats": repeats, "directed": directed, "workers": workers.threads}
         tasks.append(workers.call(rules.merge_repeats, pieces, size, **options))
     return workers.hold(tasks)
 
@@ -144,7 +144,7 @@ def plan_places(
     if parts == 1:
         return Placement(policy, np.array([0, size], np.int64), np.zeros(size * (policy.rule == policies.HYBRID), bool))
     out, into = policy.needs_degrees
-    options = {"out": out, "into": into, "mirror": mirror, "skip_loops": skip_loops}
+    options: dict[str, Any] = {"out": out, "into": into, "mirror": mirror, "skip_loops": skip_loops}
     (found,) = workers.get(
         [workers.call(placement.total, [workers.call(placement.degrees, chunk, size, **options) for chunk in chunks])]
     )
@@ -167,7 +167,12 @@ def partition(
     """All partitions, held on the workers, each with the address tables that its peers asked for."""
     parts = where.parts
     if parts == 1 and where.numbers is None:
-        options = {"order": order, "mirror": mirror, "skip_loops": skip_loops, "threads_each": workers.threads}
+        options: dict[str, Any] = {
+            "order": order,
+            "mirror": mirror,
+            "skip_loops": skip_loops,
+            "threads_each": workers.threads,
+        }
         return workers.hold([workers.call(whole, list(chunks), ids, on=workers.host(0, 1), **options)])
     shared, known = workers.share(where), workers.share(ids)
     moved = [workers.call(Placement.move, shared, chunk) for chunk in chunks]

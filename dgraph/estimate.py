@@ -68,11 +68,10 @@ class Estimate:
         limit = "" if self.memory is None else f" of {format_bytes(self.memory)}"
         advice = f"best policy: {self.policy}"
         if self.policy is None:
-            advice = f"nothing fits: give at least {format_bytes(int(self.frame['build'].min()))} a worker, or more workers"
-        return (
-            f"{self.op} on {self.workers} workers{limit}: {about}{self.vertices:,} vertices, {about}{self.edges:,} edges\n"
-            f"{sizes.to_string()}\n{advice}"
-        )
+            least = format_bytes(int(self.frame["build"].min()))
+            advice = f"nothing fits: give at least {least} a worker, or more workers"
+        graph = f"{about}{self.vertices:,} vertices, {about}{self.edges:,} edges"
+        return f"{self.op} on {self.workers} workers{limit}: {graph}\n{sizes.to_string()}\n{advice}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +137,8 @@ def _compact(chunk: Numbered) -> Numbered:
 def _joined(chunks: list[Numbered]) -> Numbered:
     if len(chunks) == 1:
         return chunks[0]
-    ends = (np.concatenate([getattr(c, side) for c in chunks]) for side in ("sources", "destinations"))
-    return Numbered(*ends, {}, IDENTITY)
+    sources, destinations = (np.concatenate([getattr(c, side) for c in chunks]) for side in ("sources", "destinations"))
+    return Numbered(sources, destinations, {}, IDENTITY)
 
 
 def _unseen(times: np.ndarray, share: float) -> float:
@@ -153,7 +152,7 @@ def _unseen(times: np.ndarray, share: float) -> float:
 def _row(graph: Graph, sample: Sample, need: Footprint, policy: policies.Policy, workers: int) -> dict[str, Any]:
     mirror, skip = not graph.directed, graph.loops == "drop"
     size = sample.size
-    options = {"out": True, "into": True, "mirror": mirror, "skip_loops": skip}
+    options: dict[str, Any] = {"out": True, "into": True, "mirror": mirror, "skip_loops": skip}
     found = placement.degrees(sample.chunk, size, **options)
     masters = Degrees(*(None if d is None else (d / sample.share).astype(np.uint32) for d in (found.out, found.into)))
     where = placement.ranges(policy, masters, size, [1.0] * workers)

@@ -124,7 +124,7 @@ class Graph:
             if weight is not None:
                 chunks_of.values(edges.frame, weight, is_weight=True)
             if not sources.is_lazy(graph._vertices.frame):
-                graph.numbering  # noqa: B018  refuses ids that cannot be used, now rather than later
+                graph.numbering
         return graph
 
     def restore(self, saved: Saved, *, as_saved: bool) -> None:
@@ -161,13 +161,15 @@ class Graph:
     @property
     def num_listed(self) -> int:
         """Edges as listed, before any rule."""
-        self.numbering  # noqa: B018
+        self.number()
         return sum(self._rows)
 
     @cached_property
     def num_loops(self) -> int:
         """Edges from a vertex to itself among those listed."""
-        return sum(self._workers.get([self._workers.call(rules.count_loops, chunk) for chunk in self._listed_by_number()]))
+        return sum(
+            self._workers.get([self._workers.call(rules.count_loops, chunk) for chunk in self._listed_by_number()])
+        )
 
     @property
     def weight(self) -> str | None:
@@ -200,12 +202,16 @@ class Graph:
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
-        size = "not read yet" if self._numbering is None and self._saved is None else f"{self.num_vertices:,} vertices, {self.num_edges:,} edges"
+        size = (
+            "not read yet"
+            if self._numbering is None and self._saved is None
+            else f"{self.num_vertices:,} vertices, {self.num_edges:,} edges"
+        )
         return f"<Graph: {kind}, {size}, {self._parts} partition{'s' * (self._parts != 1)} by {self.policy}>"
 
     def validate(self) -> Validation:
-        """Count what can surprise (loops, repeats, isolated and dangling vertices, missing or negative weights), say what
-        each operation does with it, and check every block of a graph that was opened from disk."""
+        """Count what can surprise: loops, repeats, isolated and dangling vertices, missing or negative weights. Say
+        what each operation does with it, and check every block of a graph that was opened from disk."""
         from dgraph.validation import validate
 
         return validate(self)
@@ -229,15 +235,17 @@ class Graph:
         return self._partitions or self.partitioned()
 
     def partitioned(self, orders: Sequence[str] = ("out",), columns: Sequence[str] = ()) -> Partitions:
-        """Partitions with edges in the orders "out" (by source) or "incoming" (by destination), and with some columns.
+        """Partitions with edges in the orders "out" (by source) or "incoming" (by destination), and some columns.
 
-        What is there already is kept: a second order is the first, transposed where it stands; a new column builds anew.
+        What is there is kept: a second order is the first, transposed where it stands; a new column builds anew.
         """
         if not orders or any(order not in ("out", "incoming") for order in orders):
             raise OptionError(f"orders={orders!r}: choose 'out', 'incoming' or both")
         for name in columns:
             if name not in self.edge_columns:
-                raise ColumnError(f"the edges have no column {name!r}; they have {', '.join(self.edge_columns) or 'none'}")
+                raise ColumnError(
+                    f"the edges have no column {name!r}; they have {', '.join(self.edge_columns) or 'none'}"
+                )
         now = self._partitions or (self._opened() if self._as_saved else None)
         if now is None or now.lost or not set(columns) <= set(now.columns):
             orders = tuple(dict.fromkeys([*orders, *(now.orders if now else ())]))
@@ -252,9 +260,7 @@ class Graph:
         with self._watch("open"):
             known, where = self._workers.share(self.numbering), self._workers.share(self.placement)
             tasks = [
-                self._workers.call(
-                    self._saved.partition, part, known, where, on=self._workers.host(part, self._parts)
-                )
+                self._workers.call(self._saved.partition, part, known, where, on=self._workers.host(part, self._parts))
                 for part in range(self._parts)
             ]
             held = self._workers.wait(self._workers.hold(tasks))
@@ -266,7 +272,13 @@ class Graph:
             where = self._place(chunks)
         with self._watch("partition"):
             held = assembly.partition(
-                self._workers, chunks, self.numbering, where, order=order, mirror=not self.directed, skip_loops=self._skips
+                self._workers,
+                chunks,
+                self.numbering,
+                where,
+                order=order,
+                mirror=not self.directed,
+                skip_loops=self._skips,
             )
             self._fresh = None
             self._workers.wait(held)
@@ -274,7 +286,7 @@ class Graph:
 
     def _transposed(self, now: Partitions, order: str) -> Partitions:
         symmetric = not self.directed and self._parts == 1
-        options = {"symmetric": symmetric, "workers": self._workers.threads}
+        options: dict[str, Any] = {"symmetric": symmetric, "workers": self._workers.threads}
         with self._watch("transpose"):
             tasks = [self._workers.call(_with_order, one, order, **options) for one in now.held]
             held = self._workers.wait(self._workers.hold(tasks))
@@ -294,7 +306,7 @@ class Graph:
             self._placement = self._saved.placement(self._policy)
         if self._placement is None:
             shares = self._workers.shares(self._capacities, self._parts)
-            rules_of = {"mirror": not self.directed, "skip_loops": self._skips}
+            rules_of: dict[str, Any] = {"mirror": not self.directed, "skip_loops": self._skips}
             self._placement = assembly.plan_places(
                 self._workers, chunks, self.numbering, self._policy, shares, **rules_of
             )
@@ -305,11 +317,18 @@ class Graph:
     @property
     def numbering(self) -> Numbering:
         """The user's ids to numbers and back."""
+        return self._numbering or self.number()
+
+    def number(self) -> Numbering:
+        """Read the ids and number them, unless that is done."""
         if self._numbering is None and self._saved is not None:
             self._numbering = self._saved.numbering()
         if self._numbering is None:
             with self._watch("number"):
-                listed, vertices = self._vertices.listed, [self._workers.call(_vertex_ids, p, self._vertices.id) for p in self.vertex_pieces]
+                listed, vertices = (
+                    self._vertices.listed,
+                    [self._workers.call(_vertex_ids, p, self._vertices.id) for p in self.vertex_pieces],
+                )
                 chunks = self._workers.hold(self._id_chunks())
                 self._numbering, self._fresh, self._rows = assembly.number(self._workers, chunks, vertices, listed)
         return self._numbering
@@ -323,7 +342,9 @@ class Graph:
         if columns or origin:
             starts = np.concatenate([[0], np.cumsum(self._rows)])
             chunks = [
-                self._workers.call(_with_columns, chunk, piece, tuple(columns), int(start) if origin else None, self.weight)
+                self._workers.call(
+                    _with_columns, chunk, piece, tuple(columns), int(start) if origin else None, self.weight
+                )
                 for chunk, piece, start in zip(chunks, self.edge_pieces, starts, strict=False)
             ]
         if self.symmetrize:

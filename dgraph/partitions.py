@@ -1,4 +1,4 @@
-"""The partitions of a graph as they are on the workers: a sequence of Dask futures, or of partitions in this process."""
+"""The partitions of a graph where they are: Dask futures on the workers, or partitions in this process."""
 
 from __future__ import annotations
 

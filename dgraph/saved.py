@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -43,7 +43,9 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
     try:
         partitions = graph.partitioned(graph.partitions.orders if graph._partitions else ("out",), names)
     except ColumnError as cause:
-        raise ColumnError(f"{cause}; a saved graph holds numbers: name the edge columns to save with columns=") from cause
+        raise ColumnError(
+            f"{cause}; a saved graph holds numbers: name the edge columns to save with columns="
+        ) from cause
     if "out" not in partitions.orders:
         partitions = graph.partitioned((*partitions.orders, "out"), names)
     beside = folder.with_name(f".{folder.name}.{uuid4().hex}")
@@ -146,7 +148,9 @@ class Saved:
             table = store.read_table(self.folder, "ids", shared["ids.arrow"])["id"].combine_chunks()
             return Numbering(kind, size, tables=(table if isinstance(table, pa.Array) else table.chunk(0),))
         if "words.npy" in shared:
-            return Numbering(kind, size, Ranks.of_bitmap(first, store.read_array(self.folder, "words", shared["words.npy"])))
+            return Numbering(
+                kind, size, Ranks.of_bitmap(first, store.read_array(self.folder, "words", shared["words.npy"]))
+            )
         return Numbering(kind, size, Ranks.dense(first, size))
 
     def placement(self, policy: policies.Policy) -> Placement:
@@ -268,7 +272,9 @@ def _write_shared(graph: Graph, folder: Path) -> dict[str, store.Entry]:
 
 
 def _write_manifest(path: Path, content: dict[str, Any]) -> None:
-    text = json.dumps({"format": "dgraph graph", "version": VERSION, "checksum": _checksum(content), "content": content})
+    text = json.dumps(
+        {"format": "dgraph graph", "version": VERSION, "checksum": _checksum(content), "content": content}
+    )
     with path.open("w") as file:
         file.write(text)
         store._flush(file)
@@ -292,5 +298,7 @@ def _local(path: Any) -> Path:
     if text.startswith("file://"):
         text = text.removeprefix("file://")
     elif "://" in text:
-        raise OptionError(f"{text!r}: graphs are saved to folders that are opened by memory map; give a local or shared path")
+        raise OptionError(
+            f"{text!r}: graphs are saved to folders that are opened by memory map; give a local or shared path"
+        )
     return Path(text).absolute()

@@ -70,10 +70,10 @@ def validate(graph: Graph) -> Validation:
     blocks = graph._saved.verify() if graph._saved is not None else 0
     workers, size = graph._workers, graph.num_vertices
     listed = graph._listed_by_number()
-    once = {"repeats": "first", "directed": graph.directed, "skip_loops": False}
+    once: dict[str, Any] = {"repeats": "first", "directed": graph.directed, "skip_loops": False}
     pairs = sum(workers.get([workers.call(len, c) for c in assembly.merge_repeats(workers, listed, size, **once)]))
     skip = graph.loops == "drop"
-    options = {"out": True, "into": True, "mirror": not graph.directed, "skip_loops": skip}
+    options: dict[str, Any] = {"out": True, "into": True, "mirror": not graph.directed, "skip_loops": skip}
     tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.by_number()]
     (degrees,) = workers.get([workers.call(placement.total, tasks)])
     weights = _weights(graph)
@@ -92,7 +92,7 @@ def validate(graph: Graph) -> Validation:
     return Validation(counts, _rules(graph, counts), {op: line for op, line in lines.items() if line}, blocks)
 
 
-def _weights(graph: Graph) -> dict[str, int]:
+def _weights(graph: Graph) -> dict[str, Any]:
     if graph.weight is None:
         return {}
     found = graph._workers.get([graph._workers.call(_count_weights, p, graph.weight) for p in graph.edge_pieces])
@@ -120,9 +120,17 @@ def _rules(graph: Graph, counts: Counts) -> list[str]:
     if graph.symmetrize:
         notes.append("the reverse of every edge was added (symmetrize=True)")
     if counts.missing_weights:
-        notes.append(f"{counts.missing_weights:,} weights are missing: whatever reads them will refuse; fill or drop them")
+        notes.append(
+            f"{counts.missing_weights:,} weights are missing: whatever reads them will refuse; fill or drop them"
+        )
     return notes
 
 
 def _shown(value: Any) -> str:
-    return "no weights" if value is None else f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return (
+        "no weights"
+        if value is None
+        else f"{value:,}"
+        if isinstance(value, int) and not isinstance(value, bool)
+        else str(value)
+    )

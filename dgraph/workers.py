@@ -1,4 +1,4 @@
-"""Where tasks run: on threads in this process, or on the workers of a Dask cluster. The same delayed calls go to both."""
+"""Where tasks run: on threads in this process, or on the workers of a Dask cluster; the same calls go to both."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
 """Edges sorted by row: compressed sparse rows of one direction, built by a parallel radix sort.
 
 The sort goes from the top: edges are moved once, to buckets of rows in their final array, and each bucket is put in
-order in the cache. Beside its result it needs two bytes an edge. It is stable: a row lists its edges in the order given.
+order in the cache. Beside its result it needs two bytes an edge. It is stable: a row lists edges in the order given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,7 +20,7 @@ BUCKETS = 512  # as many streams as the write buffers and the TLB still serve at
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:
-    """`neighbours[indptr[u]:indptr[u + 1]]` are the other ends of u's edges; `columns` hold the edges' values, aligned."""
+    """`neighbours[indptr[u]:indptr[u + 1]]` are the other ends of u's edges; `columns` hold their values, aligned."""
 
     indptr: np.ndarray  # int64, one more than there are local vertices
     neighbours: np.ndarray  # uint32 local ids
@@ -47,7 +48,7 @@ class Adjacency:
 
 @dataclass(frozen=True, eq=False)
 class EdgeSlice:
-    """Some edges to be sorted by `keys`. Ids become local by `ranks`; with `skip_loops` edges to oneself are passed over."""
+    """Some edges to be sorted by `keys`. Ids become local by `ranks`; with `skip_loops`, self loops are passed over."""
 
     keys: np.ndarray
     others: np.ndarray
@@ -85,7 +86,9 @@ def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adj
         piece, rule = pieces[k], (*pieces[k].ranks.arguments, pieces[k].skip_loops, shift)
         kernels.scatter_edges(piece.keys, piece.others, *rule, offsets[k].copy(), low, neighbours)
         for name in names:
-            kernels.scatter_values(piece.keys, piece.others, piece.columns[name], *rule, offsets[k].copy(), columns[name])
+            kernels.scatter_values(
+                piece.keys, piece.others, piece.columns[name], *rule, offsets[k].copy(), columns[name]
+            )
 
     threads.each(scatter, range(len(pieces)))
 
@@ -126,4 +129,4 @@ def _groups(starts: np.ndarray, workers: int) -> list[slice]:
     runs = 1 if workers == 1 or starts[-1] < threads.SMALL else min(buckets, 4 * workers)
     cuts = np.searchsorted(starts, np.linspace(0, starts[-1], runs + 1)[1:-1], side="left")
     edges = np.unique(np.concatenate([[0], cuts, [buckets]]))
-    return [slice(int(a), int(b)) for a, b in zip(edges, edges[1:], strict=False)]
+    return [slice(int(a), int(b)) for a, b in pairwise(edges)]

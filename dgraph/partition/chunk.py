@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from dgraph.partition import ids
 from dgraph.partition.ids import IdType
 from dgraph.partition.ranks import Ranks
 
-Ids = np.ndarray | pa.Array  # integers in NumPy, strings and UUIDs in Arrow
+Ids: TypeAlias = np.ndarray | pa.Array  # integers in NumPy, strings and UUIDs in Arrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +55,8 @@ class Numbered:
         """The same with the numbers themselves in the arrays."""
         if not self.ranks.size:
             return self
-        ends = (self.ranks.number(end, self.dtype) for end in (self.sources, self.destinations))
-        return Numbered(*ends, self.columns, Ranks.dense(0, 0))
+        sources, destinations = (self.ranks.number(end, self.dtype) for end in (self.sources, self.destinations))
+        return Numbered(sources, destinations, self.columns, Ranks.dense(0, 0))
 
     @property
     def nbytes(self) -> int:
@@ -77,13 +77,15 @@ def take_vertices(frame: Any, name: str) -> Chunk:
 
 
 def local(frame: Any) -> Any:
-    """A frame in the memory of this process: pandas and Arrow frames and dicts as they are, cuDF frames copied to it."""
+    """A frame in the memory of this process: pandas, Arrow and dicts as they are, cuDF frames copied to it."""
     return frame.to_arrow() if hasattr(frame, "to_arrow") else frame
 
 
 def names(frame: Any) -> list[str]:
     """The column names of a frame of any kind."""
-    return list(frame.column_names if isinstance(frame, pa.Table) else frame.columns if hasattr(frame, "columns") else frame)
+    return list(
+        frame.column_names if isinstance(frame, pa.Table) else frame.columns if hasattr(frame, "columns") else frame
+    )
 
 
 def named(frame: Any, name: str) -> Any:
@@ -101,7 +103,7 @@ def values(frame: Any, name: str, is_weight: bool = False) -> np.ndarray:
         column = column.to_pandas() if column.null_count else column.to_numpy(zero_copy_only=False)
     array = column.to_numpy() if isinstance(column, pd.Series) else np.asarray(column)
     error = WeightError if is_weight else ColumnError
-    if array.dtype.kind == "O" or not np.issubdtype(array.dtype, np.number) and array.dtype != bool:
+    if array.dtype.kind not in "iufcb":
         array = _as_numbers(column, array, name, error)
     if array.dtype.kind == "c":
         raise error(f"column {name!r} holds complex numbers; edges carry real numbers")
@@ -122,4 +124,6 @@ def _as_numbers(column: Any, array: np.ndarray, name: str, error: type[ColumnErr
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as cause:
-        raise error(f"column {name!r} of type {getattr(column, 'dtype', array.dtype)} is not numeric: {cause}") from cause
+        raise error(
+            f"column {name!r} of type {getattr(column, 'dtype', array.dtype)} is not numeric: {cause}"
+        ) from cause

@@ -1,8 +1,8 @@
 """What a vertex id may be, and how a column of them is kept: whole numbers as NumPy arrays, the rest as Arrow arrays.
 
-An id column becomes one of three kinds: `integer` (at most 64 bits, signed or not), `string`, or `uuid` (sixteen bytes,
-in the order of their number). The kind, with the type the user had, travels with the graph, so that results come back in
-the user's own ids.
+An id column becomes one of three kinds: `integer` (at most 64 bits, signed or not), `string`, or `uuid` (sixteen
+bytes, in the order of their number). The kind, with the type the user had, travels with the graph, so that results
+come back in the user's own ids.
 """
 
 from __future__ import annotations

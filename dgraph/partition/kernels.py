@@ -250,8 +250,4 @@ def expand_rows(indptr, out):
 def starts_group(first_keys, second_keys, out):
     """out[i] = whether the pair at i differs from the one before it."""
     for i in range(uint64(first_keys.size)):
-        out[i] = (
-            i == 0
-            or first_keys[i] != first_keys[i - uint64(1)]
-            or second_keys[i] != second_keys[i - uint64(1)]
-        )
+        out[i] = i == 0 or first_keys[i] != first_keys[i - uint64(1)] or second_keys[i] != second_keys[i - uint64(1)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -112,10 +113,10 @@ def _dictionary(ids: Ids, id_type: IdType) -> pa.DictionaryArray:
 
 
 def split(encoded: Encoded, splitters: Sequence[Any]) -> list[pa.Array]:
-    """The chunk's distinct ids, a piece for each bucket; bucket b holds the ids from splitter b - 1 up to splitter b."""
+    """The chunk's distinct ids, a piece a bucket; bucket b holds the ids from splitter b - 1 to splitter b."""
     found = _Scalars(encoded.distinct)
     cuts = [0, *(bisect_left(found, s) for s in splitters), len(found)]
-    return [encoded.distinct.slice(a, b - a) for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [encoded.distinct.slice(a, b - a) for a, b in pairwise(cuts)]
 
 
 class _Scalars(Sequence):
@@ -132,7 +133,7 @@ class _Scalars(Sequence):
 
 
 def sample(encoded: Encoded, size: int = 256) -> list[Any]:
-    """Evenly spaced ids of a chunk, from which the bounds of the buckets are chosen."""
+    """Evenly spaced ids of a chunk, from which the bounds of buckets are chosen."""
     positions = np.unique(np.linspace(0, len(encoded.distinct) - 1, size).astype(np.int64))
     return encoded.distinct.take(pa.array(positions)).to_pylist() if len(encoded.distinct) else []
 

@@ -53,7 +53,7 @@ class Partition:
         present = self.out if self.out is not None else self.incoming
         assert present is not None
         other = present if symmetric else present.transposed(workers)
-        return replace(self, **{missing[0]: other})
+        return replace(self, out=other) if missing[0] == "out" else replace(self, incoming=other)
 
     def keeping(self, columns: Sequence[str]) -> Partition:
         """The partition without the edge columns that nobody reads."""
@@ -135,5 +135,5 @@ def stats(partition: Partition) -> dict[str, Any]:
         "bytes": partition.nbytes,
         "reduced": int((groups[:, 2] - groups[:, 0]).sum()),
         "broadcast": int((groups[:, 3] - groups[:, 1]).sum()),
-        "boundary": int(len(np.unique(np.concatenate([np.empty(0, np.uint32), *partition.proxies.masters.values()])))),
+        "boundary": len(np.unique(np.concatenate([np.empty(0, np.uint32), *partition.proxies.masters.values()]))),
     }

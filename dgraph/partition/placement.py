@@ -68,7 +68,7 @@ class Degrees:
 
 
 def degrees(chunk: Numbered, size: int, *, out: bool, into: bool, mirror: bool, skip_loops: bool) -> Degrees:
-    """Degrees by the edges of a chunk; with `mirror`, by the edges and their reverses, and both degrees are the same."""
+    """Degrees by the edges of a chunk; with `mirror`, by the edges and their reverses: both are the same."""
     ends = chunk.sources, chunk.destinations
 
     def count(keys: np.ndarray, others: np.ndarray, degree: np.ndarray, skip: bool) -> np.ndarray:

@@ -22,7 +22,9 @@ from dgraph.partition.adjacency import Adjacency
 
 NAMES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
 OUTGOING, INCOMING, CARTESIAN, HYBRID, BY_USER = range(5)  # the `rule` of kernels.place; BY_USER has a table of its own
-FEW_PARTS = 8  # up to here an edge cut exchanges less than a grid, beyond it the grid's fewer peers win (Gluon, section 5)
+FEW_PARTS = (
+    8  # up to here an edge cut exchanges less than a grid, beyond it the grid's fewer peers win (Gluon, section 5)
+)
 HIGH_DEGREE = 100  # PowerLyra's threshold: a vertex with more in-edges is spread over its sources' partitions
 
 
@@ -46,10 +48,7 @@ class Policy:
     @property
     def needs_degrees(self) -> tuple[bool, bool]:
         """Whether out-degrees and in-degrees are needed, to balance ranges by edges or to tell hubs."""
-        return (
-            self.by_range and self.rule in (OUTGOING, CARTESIAN, BY_USER),
-            self.by_range and self.rule in (INCOMING, CARTESIAN, HYBRID) or self.rule == HYBRID,
-        )
+        return self.rule in (OUTGOING, CARTESIAN, BY_USER), self.rule in (INCOMING, CARTESIAN, HYBRID)
 
 
 def choose(policy: Any, parts: int) -> Policy:
@@ -92,7 +91,7 @@ def checked_places(found: Any, size: int, parts: int, what: str) -> np.ndarray:
         raise OptionError(f"the policy function returned an array of shape {places.shape} for {size} {what}")
     if not np.issubdtype(places.dtype, np.integer):
         raise OptionError(f"the policy function returned {places.dtype} values; partitions are whole numbers")
-    if size and not (0 <= places.min() and places.max() < parts):
+    if size and (places.min() < 0 or places.max() >= parts):
         wrong = places[(places < 0) | (places >= parts)][0]
         raise OptionError(f"the policy function placed one of the {what} on partition {wrong}; there are {parts}")
     return places.astype(np.uint16)

@@ -1,7 +1,7 @@
 """Which vertices a partition holds copies of, and in which order, so that values travel between partitions without ids.
 
-A partition's local ids are its own vertices first, in order, then its proxies: grouped by owner, and in each group those
-with in-edges only, with both, with out-edges only. So the proxies that gather messages for their owner (a *reduce*) and
+A partition's local ids are its own vertices first, in order, then its proxies: grouped by owner, and in each group
+those with in-edges only, with both, with out-edges only. So the proxies that gather messages for their owner (a *reduce*) and
 those that need its state (a *broadcast*) are two overlapping ranges of local ids, and the owner needs one list of its
 own vertices in the same order: the address table, agreed once.
 """
@@ -22,12 +22,16 @@ _ORDER = np.array([3, 0, 2, 1], np.uint8)  # flags -> place in the group: in-edg
 
 @dataclass(frozen=True, eq=False)
 class Proxies:
-    """`groups[q]` are the bounds, as local ids, of the proxies whose master is on partition q: where those with in-edges
-    begin, where those with out-edges begin, where those with in-edges end, where the group ends."""
+    """`groups[q]` are the bounds, as local ids, of the proxies whose master is on partition q: where those with
+    in-edges begin, where those with out-edges begin, where those with in-edges end, where the group ends."""
 
     groups: np.ndarray  # int64, parts x 4
-    masters: dict[int, np.ndarray] = field(default_factory=dict)  # of each peer: my vertices that it copies, in its order
-    kinds: dict[int, tuple[int, int]] = field(default_factory=dict)  # and where in that list out-edges begin, in-edges end
+    masters: dict[int, np.ndarray] = field(
+        default_factory=dict
+    )  # of each peer: my vertices that it copies, in its order
+    kinds: dict[int, tuple[int, int]] = field(
+        default_factory=dict
+    )  # and where in that list out-edges begin, in-edges end
 
     def reduce_slice(self, owner: int) -> slice:
         """Local ids of the proxies that gather messages for `owner`."""

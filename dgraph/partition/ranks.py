@@ -66,7 +66,10 @@ def bitmap(columns: Sequence[np.ndarray], low: int, high: int) -> np.ndarray:
     """The ids of all columns as bits over low..high. Every thread fills a bitmap of its own."""
     size = (high - low) // 64 + 1
     workers = max(1, min(threads.cores(), sum(map(len, columns)) // max(threads.SMALL, size)))
-    pieces = [[column[s] for column in columns for s in threads.slices(len(column), workers)][k::workers] for k in range(workers)]
+    pieces = [
+        [column[s] for column in columns for s in threads.slices(len(column), workers)][k::workers]
+        for k in range(workers)
+    ]
 
     def fill(mine: list[np.ndarray]) -> np.ndarray:
         words = np.zeros(size, np.uint64)

@@ -58,9 +58,7 @@ def piece_of(
     return Piece(one.sources[chosen], one.destinations[chosen], columns)
 
 
-def merge_repeats(
-    pieces: Sequence[Piece], size: int, *, repeats: str, directed: bool, workers: int = 1
-) -> Numbered:
+def merge_repeats(pieces: Sequence[Piece], size: int, *, repeats: str, directed: bool, workers: int = 1) -> Numbered:
     """One edge for each pair of ends (for undirected edges, whichever way round), in order of the pair.
 
     Two stable sorts, by destination and then by source, bring repeats together in the order in which they were listed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def cut(frame: Any, pieces: int) -> list[Any]:
     """A frame in memory in slices that share its memory."""
     size = rows(frame)
     bounds = [size * i // pieces for i in range(pieces + 1)]
-    return [_slice(frame, a, z) for a, z in zip(bounds, bounds[1:], strict=False)]
+    return [_slice(frame, a, z) for a, z in pairwise(bounds)]
 
 
 def _slice(frame: Any, start: int, stop: int) -> Any:

@@ -107,7 +107,10 @@ def write_partition(folder: Path, partition: Partition) -> dict[str, Entry]:
     put("numbers", partition.numbers)
     put("groups", partition.proxies.groups)
     peers = sorted(partition.proxies.masters)
-    put("peers", np.array([(q, len(partition.proxies.masters[q]), *partition.proxies.kinds[q]) for q in peers], np.int64))
+    put(
+        "peers",
+        np.array([(q, len(partition.proxies.masters[q]), *partition.proxies.kinds[q]) for q in peers], np.int64),
+    )
     put("masters", np.concatenate([np.empty(0, np.uint32), *(partition.proxies.masters[q] for q in peers)]))
     for order, side in (("out", partition.out), ("incoming", partition.incoming)):
         if side is not None:

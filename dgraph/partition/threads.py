@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 SMALL = 1 << 15  # below this many entries a second thread costs more than it saves
@@ -25,7 +26,7 @@ def slices(size: int, threads: int) -> list[slice]:
     """`size` entries in at most `threads` slices of equal length."""
     pieces = max(1, min(threads, size // SMALL))
     edges = [size * i // pieces for i in range(pieces + 1)]
-    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(edges)]
 
 
 def each(function: Callable[..., Any], items: Iterable[Any]) -> list[Any]:

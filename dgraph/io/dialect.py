@@ -1,0 +1,181 @@
+"""How a delimited text file is written, learnt from its first lines: delimiter, comment lines, header.
+
+A header is a first line with text above numbers, or with names such as `source,target`; `header=` overrules the guess.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dgraph.errors import FileError, OptionError
+from dgraph.io import files
+
+HEAD = 1 << 18
+BLANKS = " "  # as a delimiter: any run of blanks and tabs
+COMMENTS = ("#", "%")
+_CHOICES = (",", "\t", ";", "|", BLANKS)
+_FIRST_CHOICE = {".csv": (",",), ".tsv": ("\t",), ".tab": ("\t",), ".el": (BLANKS,), ".wel": (BLANKS,)}
+_NAMES = {"source", "src", "from", "target", "dst", "dest", "destination", "to", "id1", "id2", "id_1", "id_2"}
+_NAMES |= {"node1", "node2", "node_1", "node_2", "fromnodeid", "tonodeid"}
+_FIELD = re.compile(r"[^ \t\r\n\v\f]+")
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf|infinity|nan)\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    delimiter: str
+    names: tuple[str, ...]
+    header: bool = False
+    skip: int = 0  # lines before the first row: comments, blank lines and the header
+    comments: tuple[str, ...] = COMMENTS
+    quoting: bool = True
+    bare_cr: bool = False  # lines end in a carriage return alone
+    trim: bool = False  # blanks beside the delimiter mean nothing
+    sample: tuple[tuple[str, ...], ...] = ()  # some rows from the head
+
+
+def looks_like_number(field: str) -> bool:
+    return _NUMBER.fullmatch(field) is not None
+
+
+def split_line(line: str, delimiter: str, quoting: bool = True) -> list[str]:
+    if delimiter == BLANKS:
+        return _FIELD.findall(line)
+    if not quoting or '"' not in line:
+        return line.split(delimiter)
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return line.split(delimiter)
+
+
+def read_head(path: str) -> bytes:
+    with files.open_bytes(path) as stream:
+        head = stream.read(HEAD)
+        while len(head) < HEAD and (more := stream.read(HEAD - len(head))):
+            head += more
+    if not head:
+        raise FileError("the file is empty once decompressed", path=path, remedy="write or fetch it again")
+    return head
+
+
+def check_text(block: bytes, path: str) -> None:
+    if block.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise FileError("the text is UTF-16", path=path, line=1, remedy="save it as UTF-8")
+    if b"\0" in block:
+        raise FileError(
+            "a binary file, not text: it holds a NUL byte", path=path, remedy="name its format with format="
+        )
+
+
+def sniff(
+    path: str, *, delimiter: str | None = None, header: bool | None = None, wanted: tuple[str, ...] = ()
+) -> Dialect:
+    """The dialect of the file; `wanted` names columns that the caller expects, which gives away a header."""
+    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter.encode()) != 1):
+        raise OptionError(f"delimiter={delimiter!r} is not one character (' ' stands for any run of blanks)")
+    head = read_head(path)
+    check_text(head, path)
+    whole = len(head) < HEAD
+    bare_cr = b"\r" in head and b"\n" not in head
+    text = head.decode("utf-8-sig", errors="replace")
+    lines = text.replace("\r", "\n").split("\n") if bare_cr else [line.rstrip("\r") for line in text.split("\n")]
+    if not whole and len(lines) > 1:
+        lines.pop()
+    rows: list[tuple[int, str]] = []
+    comment = ""  # the last one before the first row: it may name the columns
+    for number, line in enumerate(lines):
+        if line.strip() and not line.lstrip().startswith(COMMENTS):
+            rows.append((number, line))
+            if len(rows) == 100:
+                break
+        elif not rows and line.strip():
+            comment = line.strip().lstrip("".join(COMMENTS))
+    if not rows:
+        words = tuple(split_line(comment, BLANKS))
+        if whole and len(words) > 1 and _NAMES.issuperset(words[:2]):  # names of columns, and no row below them
+            return Dialect(BLANKS, words, skip=len(lines), quoting=False)
+        if whole:
+            raise FileError("no row of data: only blank and comment lines", path=path, remedy="write or fetch it again")
+        raise FileError(f"no row of data in the first {HEAD} bytes", path=path, remedy="shorten the comment at its top")
+    if delimiter is None:
+        delimiter = _delimiter(rows, files.split_suffix(path)[1])
+    if delimiter is None:
+        problem = f"one column only: {rows[0][1][:60]!r} has no delimiter"
+        raise FileError(problem, path=path, line=rows[0][0] + 1, remedy="an edge needs two ids; name the delimiter=")
+    if delimiter != BLANKS:
+        rows = _records(rows)
+    split = [tuple(split_line(line, delimiter)) for _, line in rows]
+    commented = len(split_line(comment, delimiter)) == len(split[0]) and set(wanted).isdisjoint(split[0])
+    named = header if header is not None else not commented and has_header(split, wanted)
+    first = split[0]
+    names = _unique([field.strip() for field in first]) if named else tuple(f"column{i}" for i in range(len(first)))
+    skip = rows[0][0] + (1 + rows[0][1].count("\n") if named else 0)
+    spaced = delimiter != BLANKS and any(field != field.strip() for row in split for field in row)
+    return Dialect(
+        delimiter,
+        names,
+        header=named,
+        skip=skip,
+        quoting=delimiter != BLANKS,
+        bare_cr=bare_cr,
+        trim=spaced and b'"' not in head,
+        sample=tuple(split[1:] if named else split),
+    )
+
+
+def plain(path: str, names: tuple[str, ...], skip: int, comments: tuple[str, ...] = ()) -> Dialect:
+    """The dialect of formats that fix it themselves: numbers between blanks, after a header read elsewhere."""
+    return Dialect(BLANKS, names, skip=skip, comments=comments, quoting=False)
+
+
+def _records(rows: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Lines joined where a quoted value runs over a line's end; a last one that stays open is left out."""
+    records: list[tuple[int, str]] = []
+    first, text = 0, ""
+    for number, line in rows:
+        first, text = (first, f"{text}\n{line}") if text else (number, line)
+        if text.count('"') % 2 == 0:
+            records.append((first, text))
+            text = ""
+    return records or rows
+
+
+def _delimiter(rows: list[tuple[int, str]], suffix: str) -> str | None:
+    records, lines = [line for _, line in _records(rows)], [line for _, line in rows]
+    choices = list(dict.fromkeys([*_FIRST_CHOICE.get(suffix, ()), *_CHOICES]))
+    for choice in choices:
+        counts = {len(split_line(line, choice)) for line in (lines if choice == BLANKS else records)}
+        if len(counts) == 1 and counts.pop() >= 2:
+            edges_blank = any(line[:1] in " \t" or line[-1:] in " \t" for line in lines)
+            if choice == "\t" and edges_blank and BLANKS in choices:
+                fields = {len(split_line(line, BLANKS)) for line in lines}
+                if len(fields) == 1 and fields.pop() >= 2:
+                    return BLANKS
+            return choice
+    present = [choice for choice in choices if len(split_line(lines[0], choice)) >= 2]
+    return present[0] if present else None
+
+
+def has_header(rows: Sequence[Sequence[str]], wanted: tuple[str, ...] = ()) -> bool:
+    first, rest = [field.strip() for field in rows[0]], rows[1:]
+    if any(looks_like_number(field) for field in first):
+        return False
+    if wanted and set(wanted) <= set(first):
+        return True
+    if sum(field.lower() in _NAMES for field in first) >= 2:
+        return True
+    numeric = [bool(column) and all(map(looks_like_number, column)) for column in zip(*rest, strict=False)]
+    return any(numeric[2:]) or (any(numeric) and (all(numeric[:2]) or len(rest) > 2))
+
+
+def _unique(names: list[str]) -> tuple[str, ...]:
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name}.{seen[name] - 1}")
+    return tuple(result)

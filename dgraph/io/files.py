@@ -1,0 +1,219 @@
+"""Files by path or URL: what a name stands for, bytes decompressed by suffix, writes that appear whole or not at all.
+
+Every failure of the file system or of a compressed stream leaves here as a FileError that names the file.
+"""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import fsspec
+import pyarrow as pa
+
+from dgraph.errors import FileError
+
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
+_MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+_BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
+
+
+def split_suffix(path: str | os.PathLike) -> tuple[str, str, str]:
+    """(stem, suffix, compression): `a/b.el.xz` is (`a/b`, `.el`, `.xz`); suffixes in lower case."""
+    text = os.fspath(path).rstrip("/")
+    compression = Path(text).suffix.lower()
+    if compression in COMPRESSED:
+        text = text[: -len(compression)]
+    else:
+        compression = ""
+    suffix = Path(text).suffix
+    return (text[: -len(suffix)] if suffix else text), suffix.lower(), compression
+
+
+def filesystem(path: str | os.PathLike) -> tuple[Any, str]:
+    """The fsspec file system of a path or URL, and the path inside it."""
+    try:
+        return fsspec.core.url_to_fs(os.fspath(path))
+    except (ValueError, ImportError, TypeError) as error:
+        remedy = "use a local path, or a URL whose protocol fsspec knows and has the package for"
+        raise FileError(f"cannot be opened: {error}", path=path, remedy=remedy) from error
+
+
+def expand(path: str | os.PathLike, suffixes: tuple[str, ...] = ()) -> list[str]:
+    """The files that a path, a glob or a folder stands for, sorted; of a folder, those with one of the suffixes."""
+    fs, inner = filesystem(path)
+    try:
+        if fs.isfile(inner):
+            return [os.fspath(path)]
+        if fs.isdir(inner):
+            found = [name for name in fs.find(inner) if not Path(name).name.startswith((".", "_"))]
+            if suffixes:
+                found = [name for name in found if split_suffix(name)[1] in suffixes]
+            what = f"the folder holds no {', '.join(suffixes)} file" if suffixes else "the folder holds no file"
+        elif any(sign in inner for sign in "*?["):
+            found, what = [name for name in fs.glob(inner) if fs.isfile(name)], "no file matches this pattern"
+        else:
+            found, what = [], "there is no such file"
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot be looked up: {error}", path=path, remedy="check the path and its rights") from error
+    if not found:
+        raise FileError(what, path=path, remedy="check the path")
+    return [name if _is_local(fs) else fs.unstrip_protocol(name) for name in sorted(found)]
+
+
+def total_size(path: str | os.PathLike) -> int:
+    """Bytes of all the files that a path stands for, as they are stored."""
+    try:
+        return sum(fs.size(inner) or 0 for fs, inner in map(filesystem, expand(path)))
+    except OSError as error:
+        raise FileError(f"cannot be looked up: {error}", path=path, remedy="check the path and its rights") from error
+
+
+class _Checked(io.RawIOBase):
+    """A stream whose failures name the file; it also counts, so that an empty file is told from an empty stream."""
+
+    def __init__(self, stream: Any, path: str, raw: Any):
+        self.stream, self.path, self.raw = stream, path, raw
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            return bytes(self.stream.read() if size is None or size < 0 else self.stream.read(size))
+        except _BROKEN as error:
+            compression = split_suffix(self.path)[2]
+            if not compression:
+                raise FileError(f"cannot be read: {error}", path=self.path, remedy="check the disk or link") from error
+            problem = f"the {COMPRESSED[compression]} stream is corrupt or cut short: {error}"
+            raise FileError(problem, path=self.path, remedy="fetch or compress the file again") from error
+
+    def readall(self) -> bytes:
+        return self.read(-1)
+
+    def readinto(self, buffer) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            for stream in (self.stream, self.raw):
+                with contextlib.suppress(*_BROKEN):
+                    stream.close()
+        super().close()
+
+
+def _decompressed(raw: Any, compression: str) -> Any:
+    if compression == ".gz":
+        return gzip.GzipFile(fileobj=raw, mode="rb")
+    if compression == ".bz2":
+        return bz2.BZ2File(raw, "rb")
+    if compression == ".xz":
+        return lzma.LZMAFile(raw, "rb")
+    if compression == ".zst":
+        return pa.CompressedInputStream(raw, "zstd")
+    return raw
+
+
+def open_bytes(path: str | os.PathLike) -> BinaryIO:
+    """A stream of the decompressed bytes of one file; a FileError when it is missing or holds nothing."""
+    name = os.fspath(path)
+    fs, inner = filesystem(name)
+    try:
+        raw = fs.open(inner, "rb")
+        first = raw.read(8)
+        raw.seek(0)
+    except FileNotFoundError as error:
+        raise FileError("there is no such file", path=name, remedy="check the path") from error
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot be opened: {error}", path=name, remedy="check its kind and its rights") from error
+    if not first:
+        raw.close()
+        raise FileError("the file is empty", path=name, remedy="write or fetch it again")
+    compression = split_suffix(name)[2]
+    if not compression:
+        for magic, suffix in _MAGIC.items():
+            if first.startswith(magic):
+                raw.close()
+                raise FileError(
+                    f"the content is {COMPRESSED[suffix]}", path=name, remedy=f"let its name end in {suffix}"
+                )
+    try:
+        return cast(BinaryIO, _Checked(_decompressed(raw, compression), name, raw))
+    except _BROKEN as error:
+        raise FileError(f"not a {COMPRESSED[compression]} stream: {error}", path=name) from error
+
+
+def read_bytes(path: str | os.PathLike) -> bytes:
+    """All decompressed bytes of one file."""
+    with open_bytes(path) as stream:
+        data = stream.read()
+    if not data:
+        raise FileError("the file is empty once decompressed", path=path, remedy="write or fetch it again")
+    return data
+
+
+def _is_local(fs: Any) -> bool:
+    protocol = fs.protocol if isinstance(fs.protocol, (tuple, list)) else (fs.protocol,)
+    return "file" in protocol or "local" in protocol
+
+
+def _compressed(raw: Any, compression: str) -> Any:
+    if compression == ".gz":
+        return gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0)
+    if compression == ".bz2":
+        return bz2.BZ2File(raw, "wb")
+    if compression == ".xz":
+        return lzma.LZMAFile(raw, "wb")
+    if compression == ".zst":
+        return pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd")
+    return raw
+
+
+@contextlib.contextmanager
+def atomic(path: str | os.PathLike) -> Iterator[Any]:
+    """A binary stream that becomes the file when the block ends well; else the old file stays as it was."""
+    name = os.fspath(path)
+    fs, inner = filesystem(name)
+    finish: Callable[[], object]
+    give_up: Callable[[], object]
+    try:
+        if _is_local(fs):
+            folder = Path(inner).parent
+            folder.mkdir(parents=True, exist_ok=True)
+            handle, beside = tempfile.mkstemp(prefix=f".{Path(inner).name}.", suffix=".part", dir=folder)
+            raw: Any = os.fdopen(handle, "wb")
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(beside).chmod(0o666 & ~mask)
+            finish, give_up = lambda: Path(beside).replace(inner), Path(beside).unlink
+        else:
+            raw = fs.open(inner, "wb")
+            finish, give_up = lambda: None, getattr(raw, "discard", lambda: None)
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot be written: {error}", path=name, remedy="check the folder and its rights") from error
+    try:
+        stream = _compressed(raw, split_suffix(name)[2])
+        yield stream
+        if stream is not raw:
+            stream.close()
+        raw.close()
+        finish()
+    except BaseException as error:
+        with contextlib.suppress(OSError, ValueError):
+            if not hasattr(raw, "discard"):
+                raw.close()
+            give_up()
+        if isinstance(error, OSError):
+            raise FileError(f"cannot be written: {error}", path=name, remedy="check the space on the disk") from error
+        raise

@@ -1,0 +1,104 @@
+"""Grids like a map of roads: four neighbours, long paths, and some roads missing; the opposite of R-MAT in all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from dgraph.io.generate.generator import Columns, Generator
+from dgraph.io.generate.randomness import REMOVALS, WEIGHTS, between, draw, stream
+
+
+@dataclass(frozen=True)
+class Grid(Generator):
+    """Undirected roads between neighbours of a grid, listed once; vertex row * cols + col. No loops and no repeats.
+
+    Each road is removed with probability `removed`, so a block has fewer rows than indices, and vertices may be
+    isolated. Indices go along the rows: a vertex's road to the right, then the one down.
+    """
+
+    rows: int
+    cols: int
+    seed: int = 1
+    removed: float = 0.1
+    weights: tuple[float, float] | None = (1, 255)
+    directed: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self._check_whole("rows", 0, 1 << 24)
+        self._check_whole("cols", 0, 1 << 24)
+        self._check_real("removed", 0, 1)
+        self._check_seed_and_weights()
+
+    @property
+    def num_vertices(self) -> int:
+        return self.rows * self.cols
+
+    @property
+    def num_indices(self) -> int:
+        return max(0, 2 * self.rows * self.cols - self.rows - self.cols)
+
+    @cached_property
+    def num_rows(self) -> int:
+        return self.count(0, self.num_indices)
+
+    def count(self, start: int, stop: int) -> int:
+        return _count_roads(stream(self.seed, REMOVALS), np.uint64(start), np.uint64(stop), self._threshold)
+
+    @property
+    def _threshold(self) -> np.uint64:
+        """A road whose 53 bits are below this is removed."""
+        return np.uint64(round(self.removed * (1 << 53)))
+
+    def _fill(self, start: int, stop: int, out: Columns) -> None:
+        weight = out.get("weight", np.empty(0))
+        _draw_roads(
+            stream(self.seed, REMOVALS), stream(self.seed, WEIGHTS), np.uint64(start), np.uint64(stop), self.rows,
+            self.cols, self._threshold, *self._weight_draw(), out["source"], out["destination"], weight,
+        )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def _stays(key, index, threshold):
+    return (draw(key, index) >> np.uint64(11)) >= threshold
+
+
+@njit(nogil=True, cache=True)
+def _count_roads(key, start, stop, threshold):
+    rows = 0
+    for i in range(start, stop):
+        rows += _stays(key, i, threshold)
+    return rows
+
+
+@njit(nogil=True, cache=True)
+def _draw_roads(key, weights, start, stop, rows, cols, threshold, low, span, whole, source, destination, weight):
+    """Writes the surviving roads, in the order of their indices; no weights where weight is empty.
+
+    A row has 2 * cols - 1 roads: right and down of each vertex, of its last only down. The last row has no down.
+    """
+    per_row = 2 * cols - 1
+    row = min(np.int64(start) // per_row, rows - 1)
+    at = np.int64(start) - row * per_row
+    col = at if row == rows - 1 else at >> 1
+    down = row < rows - 1 and (col == cols - 1 or at & 1 == 1)
+    k = np.uint64(0)
+    for i in range(start, stop):
+        if _stays(key, i, threshold):
+            vertex = row * cols + col
+            source[k] = vertex
+            destination[k] = vertex + (cols if down else 1)
+            if weight.size:
+                weight[k] = between(draw(weights, i), low, span, whole)
+            k += np.uint64(1)
+        if down or row == rows - 1:
+            col += 1
+            if col == cols:
+                row, col = row + 1, 0
+            down = col == cols - 1  # no road to the right; past the end in the last row
+        else:
+            down = True

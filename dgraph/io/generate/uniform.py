@@ -1,0 +1,55 @@
+"""Uniform random graphs (Erdős and Rényi's G(n, m), with repeats): no skew, no locality, hard on caches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from dgraph.errors import OptionError
+from dgraph.io.generate.generator import Columns, Generator
+from dgraph.io.generate.randomness import EDGES, below, draw, stream
+
+
+@dataclass(frozen=True)
+class Uniform(Generator):
+    """`edges` rows, both ends uniform among `vertices`; self loops and repeated edges occur.
+
+    With directed=False each row stands for both directions.
+    """
+
+    vertices: int
+    edges: int
+    seed: int = 1
+    weights: tuple[float, float] | None = None
+    directed: bool = True
+
+    def __post_init__(self) -> None:
+        self._check_whole("vertices", 0, 1 << 48)
+        self._check_whole("edges", 0, 1 << 48)
+        self._check_seed_and_weights()
+        if self.edges and not self.vertices:
+            raise OptionError(f"edges is {self.edges} and vertices is 0; give a vertex to start from, or no edges")
+
+    @property
+    def num_vertices(self) -> int:
+        return self.vertices
+
+    @property
+    def num_indices(self) -> int:
+        return self.edges
+
+    def _fill(self, start: int, stop: int, out: Columns) -> None:
+        key = stream(self.seed, EDGES)
+        draw_pairs(key, np.uint64(start), self.vertices, 0, self.vertices, out["source"], out["destination"])
+        self._fill_weights(start, out)
+
+
+@njit(nogil=True, cache=True)
+def draw_pairs(key, start, sources, first, destinations, source, destination):
+    """Writes row start + k: a source below `sources`, and one of `destinations` numbers from `first` on."""
+    for k in range(np.uint64(source.size)):
+        at = np.uint64(2) * (start + k)
+        source[k] = below(draw(key, at), sources)
+        destination[k] = first + below(draw(key, at + np.uint64(1)), destinations)

@@ -1,0 +1,254 @@
+"""Graphs from files, generators and other libraries, and back: what users call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dgraph.errors import OptionError
+from dgraph.graph import Graph
+from dgraph.io import files, generate
+from dgraph.io.edge_list import EdgeList
+from dgraph.io.igraph import from_igraph as _from_igraph
+from dgraph.io.igraph import to_igraph as _to_igraph
+from dgraph.io.networkx import from_networkx as _from_networkx
+from dgraph.io.networkx import to_networkx as _to_networkx
+from dgraph.io.registry import format_of, read_edge_list, write_edge_list
+from dgraph.io.sparse import from_scipy as _from_scipy
+from dgraph.io.sparse import to_scipy as _to_scipy
+from dgraph.partition.source import Pieces
+from dgraph.workers import Workers
+
+BY_BLOCKS = ("text", "parquet")  # formats that many workers can read at once
+MEMORY_SHARE = 8  # a file larger than this fraction of the free memory is read block by block
+BLOCK = 1 << 21  # edges that one task of a generator makes
+
+
+def read_edges(
+    path: str | os.PathLike,
+    *,
+    format: str | None = None,
+    source: str | int | None = None,
+    destination: str | int | None = None,
+    weight: str | int | bool | None = None,
+    columns: Sequence[str | int] | str | None = None,
+    directed: bool | None = None,
+    vertices: Any = None,
+    loops: str = "keep",
+    repeats: str = "keep",
+    symmetrize: bool = False,
+    policy: Any = "auto",
+    parts: int | None = None,
+    capacities: Any = None,
+    client: Any = None,
+    lazy: bool | None = None,
+    **options: Any,
+) -> Graph:
+    """A graph from a file, a folder, a glob or a URL; the suffix (or `format=`) tells the format, and the compression.
+
+    source, destination, weight: columns by name or position; by default the first two, and the weight of formats that
+                have one.
+    columns:    further edge columns to keep: names, positions or "all".
+    directed:   by default what the file says of itself, else True.
+    vertices:   by default what the file lists or its header counts.
+    lazy:       whether the workers read Parquet and text block by block; by default on a cluster, and in this process
+                for files that are large beside the free memory.
+    The rest is as in `Graph.from_edges`; further options are those of the format (delimiter, header, id_type).
+    """
+    workers = Workers.find(client)
+    name = format_of(path, format)
+    choice: dict[str, Any] = {
+        "format": name,
+        "source": source,
+        "destination": destination,
+        "weight": weight,
+        "columns": columns,
+    }
+    if lazy is None:
+        lazy = name in BY_BLOCKS and (workers.client is not None or _is_large(path))
+    if lazy:
+        from dgraph.io.lazy import lazy_edge_list
+
+        found = lazy_edge_list(path, **choice, **options)
+    else:
+        found = read_edge_list(path, **choice, **options)
+    rules = {"loops": loops, "repeats": repeats, "symmetrize": symmetrize}
+    where = {"policy": policy, "parts": parts, "capacities": capacities, "client": workers.client}
+    return _graph(found, directed, vertices, **rules, **where)
+
+
+def _is_large(path: str | os.PathLike) -> bool:
+    sizes = [fs.size(inner) or 0 for fs, inner in map(files.filesystem, files.expand(path))]
+    return sum(sizes) * MEMORY_SHARE > os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _graph(found: EdgeList, directed: bool | None, vertices: Any, **options: Any) -> Graph:
+    if directed is None:
+        directed = found.directed is not False
+    return Graph.from_edges(
+        found.edges,
+        source=found.source,
+        destination=found.destination,
+        weight=found.weight,
+        directed=directed,
+        vertices=found.vertices if vertices is None else vertices,
+        **options,
+    )
+
+
+def write_edges(graph: Graph, path: str | os.PathLike, *, format: str | None = None) -> None:
+    """Write a graph's edges, and its vertices where the format lists them; the file appears whole or not at all."""
+    edges, vertices = graph.edges.compute(), graph.vertices.compute()
+    ends = graph._edges.source, graph._edges.destination
+    listed = EdgeList(edges, *ends, graph.weight, graph.directed, vertices)
+    write_edge_list(listed, path, format=format)
+
+
+# -- generators --------------------------------------------------------------------------------------------------------
+
+
+def rmat(
+    *,
+    scale: int,
+    edge_factor: int = 16,
+    seed: int = 1,
+    weights: tuple[float, float] | None = None,
+    a: float = 0.57,
+    b: float = 0.19,
+    c: float = 0.19,
+    permute: bool = True,
+    directed: bool = True,
+    **options: Any,
+) -> Graph:
+    """A graph of 2**scale vertices with a skewed degree distribution (R-MAT; the defaults are Graph500's).
+
+    `weights` are the lowest and the highest. Options are those of `Graph.from_edges`. Chakrabarti et al., SDM 2004.
+    """
+    return _generated(generate.Rmat(scale, edge_factor, seed, weights, a, b, c, permute, directed), options)
+
+
+def uniform(
+    *,
+    vertices: int,
+    edges: int,
+    seed: int = 1,
+    weights: tuple[float, float] | None = None,
+    directed: bool = True,
+    **options: Any,
+) -> Graph:
+    """A graph of edges whose ends are drawn uniformly."""
+    return _generated(generate.Uniform(vertices, edges, seed, weights, directed), options)
+
+
+def grid(
+    *,
+    rows: int,
+    cols: int,
+    seed: int = 1,
+    removed: float = 0.1,
+    weights: tuple[float, float] | None = (1, 255),
+    **options: Any,
+) -> Graph:
+    """A road-like undirected grid: edges between the four neighbours, a share of them removed."""
+    return _generated(generate.Grid(rows, cols, seed, removed, weights), options)
+
+
+def ratings(
+    *,
+    users: int,
+    items: int,
+    ratings: int,
+    rank: int = 8,
+    noise: float = 0.1,
+    seed: int = 1,
+    mean: float = 3.5,
+    spread: float = 1.0,
+    **options: Any,
+) -> Graph:
+    """A bipartite graph whose weight `rating` has low rank and noise of known size; items are numbered after users."""
+    return _generated(generate.Ratings(users, items, ratings, rank, noise, seed, mean, spread), options)
+
+
+def bipartite(
+    *,
+    left: int,
+    right: int,
+    edges: int,
+    seed: int = 1,
+    weights: tuple[float, float] | None = None,
+    **options: Any,
+) -> Graph:
+    """An undirected bipartite graph of edges drawn uniformly; the right side is numbered after the left."""
+    return _generated(generate.Bipartite(left, right, edges, seed, weights), options)
+
+
+def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
+    for name in ("source", "destination", "weight", "vertices"):
+        if name in options:
+            raise OptionError(f"{name}={options[name]!r}: a generated graph has its own columns and vertices")
+    workers = Workers.find(options.pop("client", None))
+    frame: Any = generator.build() if workers.client is None else _blocks(generator, workers)
+    weight = next((name for name in ("weight", "rating") if name in generator.columns), None)
+    return Graph.from_edges(
+        frame,
+        source="source",
+        destination="destination",
+        weight=weight,
+        **{"directed": generator.directed, **options},
+        vertices=range(generator.num_vertices),
+        client=workers.client,
+    )
+
+
+def _blocks(generator: generate.Generator, workers: Workers) -> Pieces:
+    """The edges as tasks, each of which makes a block."""
+    pieces = max(len(workers.addresses), -(-generator.num_indices // BLOCK))
+    cuts = [generator.num_indices * i // pieces for i in range(pieces + 1)]
+    meta = pd.DataFrame({name: np.empty(0, dtype) for name, dtype in generator.columns.items()})
+    return Pieces(lambda: meta, lambda: [workers.call(generator.block, a, z) for a, z in pairwise(cuts)])
+
+
+# -- other libraries ---------------------------------------------------------------------------------------------------
+
+
+def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) -> Graph:
+    """A graph from NetworkX, with its attributes; the edge attribute `weight`, if there is one, is the weight."""
+    return _graph(_from_networkx(graph, weight), None, None, **options)
+
+
+def from_igraph(graph: Any, *, weight: str | None = "weight", name: str | None = "name", **options: Any) -> Graph:
+    """A graph from igraph, with its attributes; the vertex attribute `name`, if there is one, is the id."""
+    return _graph(_from_igraph(graph, weight, name), None, None, **options)
+
+
+def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
+    """A graph from a sparse adjacency matrix: an edge from i to j, with its value as weight, for every stored entry."""
+    return _graph(_from_scipy(matrix, directed=directed), None, None, **options)
+
+
+def to_networkx(graph: Graph, *, multigraph: bool | None = None) -> Any:
+    """A NetworkX graph with all ids, columns and attributes; a multigraph if edges repeat, or as asked."""
+    return _to_networkx(*_frames(graph), **_ends(graph), directed=graph.directed, multigraph=multigraph)
+
+
+def to_igraph(graph: Graph) -> Any:
+    """An igraph graph with all columns and attributes; ids are in the vertex attribute `name`."""
+    return _to_igraph(*_frames(graph), **_ends(graph), directed=graph.directed)
+
+
+def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
+    """The adjacency matrix in compressed rows, and the id of each row; repeated edges add up."""
+    return _to_scipy(*_frames(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
+
+
+def _frames(graph: Graph) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return graph.edges.compute(), graph.vertices.compute()
+
+
+def _ends(graph: Graph) -> dict[str, str]:
+    return {"source": graph._edges.source, "destination": graph._edges.destination}

@@ -1,0 +1,207 @@
+"""Edges too big for one machine: Parquet and delimited text as a Dask DataFrame, a block of bytes a partition.
+
+Every block has the columns and types that the head of the first file (text) or its schema (Parquet) shows. A block that
+breaks them raises an IdError or WeightError when it is computed; `id_type="string"` is the way out it names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, BinaryIO, cast
+
+import dask.dataframe as dd
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from dgraph.errors import ColumnError, FileError, IdError, OptionError
+from dgraph.io import files, parquet, text
+from dgraph.io.delimited import read_table
+from dgraph.io.dialect import Dialect, read_head
+from dgraph.io.edge_list import EdgeList
+from dgraph.io.registry import format_of
+
+BLOCK_SIZE = 64 << 20
+_LINE = 1 << 16
+
+
+def lazy_edge_list(
+    path: str | os.PathLike,
+    *,
+    format: str | None = None,
+    source: str | int | None = None,
+    destination: str | int | None = None,
+    weight: str | int | bool | None = None,
+    columns: Sequence[str | int] | str | None = None,
+    block_size: int = BLOCK_SIZE,
+    id_type: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+) -> EdgeList:
+    """Like `read_edge_list`, but nothing beyond the heads is read yet. A quoted value must not hold a line's end."""
+    if not isinstance(block_size, int) or block_size < 1:
+        raise OptionError(f"block_size={block_size!r} is not a positive number of bytes")
+    name = format_of(path, format)
+    choice: dict[str, Any] = {"source": source, "destination": destination, "weight": weight, "columns": columns}
+    if name == "parquet":
+        return _lazy_parquet(path, choice)
+    if name != "text":
+        raise OptionError(f"{path}: {name} cannot be read block by block (convert it to .parquet or .csv first)")
+    return _lazy_text(path, choice, block_size, id_type, delimiter, header)
+
+
+def _lazy_parquet(path: Any, choice: dict[str, Any]) -> EdgeList:
+    names, wanted, note = parquet.describe(path, **choice)
+    pieces = []
+    for name in names:
+        fs, inner = files.filesystem(name)
+        try:
+            with fs.open(inner, "rb") as stream:
+                groups = pyarrow.parquet.ParquetFile(stream).num_row_groups
+        except (pa.ArrowException, OSError) as error:
+            raise FileError(f"not a Parquet file: {error}", path=name, remedy="write or fetch it again") from error
+        pieces += [(name, group) for group in range(groups)]
+    schema = parquet.schema_of(names[0])
+    fields = [schema.field(name) for name in wanted["read"]]
+    fields = [pa.field(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in fields]
+    meta = pa.schema(fields).empty_table()
+    if not pieces:
+        frame = dd.from_pandas(_frame(meta), npartitions=1)
+    else:
+        frame = dd.from_map(_parquet_block, pieces, schema=meta.schema, meta=_frame(meta))
+    vertices = range(*note["vertices"]) if "vertices" in note else None
+    start, end = wanted["read"][:2]
+    return EdgeList(frame, start, end, wanted["weight"], note.get("directed"), vertices)
+
+
+def _parquet_block(piece: tuple[str, int], schema: pa.Schema) -> pd.DataFrame:
+    name, group = piece
+    fs, inner = files.filesystem(name)
+    try:
+        with fs.open(inner, "rb") as stream:
+            table = pyarrow.parquet.ParquetFile(stream).read_row_group(group, columns=schema.names)
+        table = table.select(schema.names).replace_schema_metadata(None).cast(schema)
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        problem = f"row group {group} does not read as the first file does: {error}"
+        raise FileError(problem, path=name, remedy="write the files alike") from error
+    for column in schema.names[:2]:
+        if table[column].null_count:
+            row = pc.index(pc.is_null(table[column]), True).as_py()
+            raise IdError(
+                f"{name}: the id in row {row} of row group {group}, column {column!r}, is missing (drop the row)"
+            )
+    return _frame(table)
+
+
+def _lazy_text(path, choice, block_size, id_type, delimiter, header) -> EdgeList:
+    names = text.expand_text(path)
+    kind, blocks, first = id_type, [], None
+    for name in names:
+        dialect, wanted = text.describe(name, delimiter=delimiter, header=header, **choice)
+        if first is not None and wanted.labels != first.labels:
+            raise ColumnError(
+                f"{name}: columns {wanted.labels} where {names[0]} has {first.labels} (write the files alike)"
+            )
+        first = first or wanted
+        start = _data_start(name, dialect)
+        dialect = replace(dialect, skip=0)
+        head = _read_block(name, dialect, wanted, id_type, (start, start + _LINE))
+        if pa.types.is_string(head.schema.field(0).type):
+            kind = "string"
+        elif pa.types.is_uint64(head.schema.field(0).type):
+            raise IdError(f'{name}: ids above 2**63 (read it with id_type="string", or at once with read_edge_list)')
+        blocks += [(name, dialect, span) for span in _spans(name, block_size, start)]
+    assert first is not None
+    kind = kind or "int64"
+    ids = pa.string() if kind == "string" else pa.int64()
+    types = {"id": ids, "weight": pa.float64(), "other": pa.string()}
+    schema = pa.schema([(label, types[what]) for label, what in zip(first.labels, first.kinds.values(), strict=True)])
+    empty = _frame(schema.empty_table())
+    frame = dd.from_map(_text_block, blocks, wanted=first, id_type=kind, schema=schema, meta=empty)
+    return EdgeList(frame, first.labels[0], first.labels[1], weight=first.weight)
+
+
+def _data_start(name: str, dialect: Dialect) -> int:
+    """Where the first row starts, in bytes."""
+    at, head = 0, read_head(name)
+    for _ in range(dialect.skip):
+        at = head.find(b"\r" if dialect.bare_cr else b"\n", at) + 1 or len(head)
+    return at
+
+
+def _spans(name: str, block_size: int, start: int) -> list[tuple[int, int]]:
+    """Byte ranges of a file; a compressed one is a single block."""
+    if files.split_suffix(name)[2]:
+        return [(start, 1 << 62)]
+    fs, inner = files.filesystem(name)
+    size = max(fs.size(inner) or 0, start + 1)
+    return [(at, min(at + block_size, size)) for at in range(start, size, block_size)]
+
+
+def _text_block(block: tuple, wanted: text.Wanted, id_type: str, schema: pa.Schema) -> pd.DataFrame:
+    name, dialect, span = block
+    table = _read_block(name, dialect, wanted, id_type, span)
+    return _frame(table.cast(schema))
+
+
+def _read_block(
+    name: str, dialect: Dialect, wanted: text.Wanted, id_type: str | None, span: tuple[int, int]
+) -> pa.Table:
+    """The rows whose lines start inside the span."""
+    end = b"\r" if dialect.bare_cr else b"\n"
+
+    def open_stream() -> BinaryIO:
+        return cast(BinaryIO, _Span(files.open_bytes(name), *span, end, compressed=bool(files.split_suffix(name)[2])))
+
+    table = read_table(name, dialect, wanted.kinds, id_type=id_type, open_stream=open_stream)
+    return table.rename_columns(wanted.labels)
+
+
+class _Span:
+    """The lines of a stream that start in a range of bytes; the last one is read to its end."""
+
+    def __init__(self, stream: BinaryIO, start: int, stop: int, end: bytes, *, compressed: bool):
+        self._stream, self._end, self._left = stream, end, stop - start
+        self._pending = b""
+        if start and compressed:
+            while start and (data := stream.read(min(start, _LINE))):
+                start -= len(data)
+        elif start:
+            getattr(stream, "stream", stream).seek(start - 1)
+            self._to_line_start()
+
+    def _to_line_start(self) -> None:
+        """From the byte before the span to the first line that starts inside it."""
+        self._left += 1
+        while self._left > 0 and (data := self._stream.read(_LINE)):
+            at = data.find(self._end) + 1
+            self._left -= at or len(data)
+            if at:
+                self._pending = data[at:]
+                return
+        self._left = 0
+
+    def read(self, size: int = -1) -> bytes:
+        if self._left <= 0:
+            return b""
+        data = self._pending or self._stream.read(max(size, _LINE))
+        self._pending = b""
+        if len(data) < self._left:
+            self._left = self._left - len(data) if data else 0
+            return data
+        at = self._left - 1
+        while (cut := data.find(self._end, at) + 1) == 0 and (more := self._stream.read(_LINE)):
+            at = len(data)
+            data += more
+        self._left = 0
+        return data[:cut] if cut else data
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    return table.to_pandas()

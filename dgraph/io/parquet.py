@@ -1,0 +1,165 @@
+"""Parquet: a file, a folder or a glob; only the columns that are asked for are read.
+
+A file that dgraph wrote says in its metadata which columns are the ids and the weight, the direction and the vertices.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset
+import pyarrow.parquet
+
+from dgraph.errors import ColumnError, FileError, IdError, OptionError
+from dgraph.io import files
+from dgraph.io.arrow import edge_table, no_hidden_vertices
+from dgraph.io.edge_list import EdgeList
+
+SUFFIXES = (".parquet", ".pq")
+_NOTE = b"dgraph"
+_BROKEN = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, MemoryError)
+
+
+def read(
+    path: str | os.PathLike,
+    *,
+    source: str | int | None = None,
+    destination: str | int | None = None,
+    weight: str | int | bool | None = None,
+    columns: Sequence[str | int] | str | None = None,
+) -> EdgeList:
+    """The edges; source and destination are the first two columns unless named, `columns` names others or is "all"."""
+    names, wanted, note = describe(path, source=source, destination=destination, weight=weight, columns=columns)
+    pieces = []
+    for name in names:
+        try:
+            piece = _open(name).to_table(columns=wanted["read"])
+            piece.validate(full=True)
+        except _BROKEN as error:
+            raise FileError(
+                f"cannot be read as Parquet: {error}", path=name, remedy="write or fetch it again"
+            ) from error
+        pieces.append(piece.replace_schema_metadata(None))
+    try:
+        table = pa.concat_tables(pieces, promote_options="permissive").unify_dictionaries()
+    except pa.ArrowInvalid as error:
+        raise ColumnError(f"{path}: files with columns that do not fit together: {error} (write them alike)") from error
+    for name in wanted["read"][:2]:
+        _check_ids(table, name, path)
+    vertices = range(*note["vertices"]) if isinstance(note.get("vertices"), list) else None
+    start, end = wanted["read"][:2]
+    return EdgeList(table, start, end, weight=wanted["weight"], directed=note.get("directed"), vertices=vertices)
+
+
+def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
+    """The files, the columns to read of them, and what a file of ours says about itself."""
+    names = files.expand(path, SUFFIXES if files.filesystem(path)[0].isdir(files.filesystem(path)[1]) else ())
+    schema = schema_of(names[0])
+    note = _note(schema)
+    known = schema.names
+
+    def place(column, what):
+        if isinstance(column, int) and not isinstance(column, bool) and -len(known) <= column < len(known):
+            return known[column]
+        if column in known:
+            return column
+        raise ColumnError(
+            f"{path}: {what}={column!r}, but there is no such column (its columns are {', '.join(known)})"
+        )
+
+    if len(known) < 2:
+        raise ColumnError(f"{path}: an edge needs two ids, and there is no more than one column: {', '.join(known)}")
+    source = place(source, "source") if source is not None else note.get("source")
+    destination = place(destination, "destination") if destination is not None else note.get("destination")
+    free = [name for name in known if name not in (source, destination)]
+    source = source if source in known else free.pop(0)
+    destination = destination if destination in known else next(name for name in free if name != source)
+    if source == destination:
+        raise OptionError(f"{path}: source and destination are both column {source!r}")
+    if weight is True:
+        weight = note.get("weight") or "weight"
+    weight = note.get("weight") if weight is None else None if weight is False else place(weight, "weight")
+    if columns == "all":
+        columns = known
+    elif isinstance(columns, str):
+        raise OptionError(f'columns={columns!r} is neither a list of columns nor "all"')
+    others = [place(column, "columns") for column in columns or ()]
+    read_columns = list(dict.fromkeys([source, destination, *([weight] if weight else []), *others]))
+    return names, {"read": read_columns, "weight": weight}, note
+
+
+def _open(name: str) -> pyarrow.dataset.Dataset:
+    fs, inner = files.filesystem(name)
+    strings = [field.name for field in schema_of(name) if pa.types.is_string(field.type)]
+    options = pyarrow.dataset.ParquetReadOptions(dictionary_columns=strings)
+    style = pyarrow.dataset.ParquetFileFormat(read_options=options)
+    return pyarrow.dataset.dataset(inner, filesystem=fs, format=style)
+
+
+def schema_of(name: str) -> pa.Schema:
+    fs, inner = files.filesystem(name)
+    try:
+        if not fs.size(inner):
+            raise FileError("the file is empty", path=name, remedy="write or fetch it again")
+        with fs.open(inner, "rb") as stream:
+            return pyarrow.parquet.read_schema(stream)
+    except FileError:
+        raise
+    except _BROKEN as error:
+        raise FileError(
+            f"not a Parquet file: {error}", path=name, remedy="name its true format with format="
+        ) from error
+
+
+def _note(schema: pa.Schema) -> dict[str, Any]:
+    try:
+        note = json.loads((schema.metadata or {}).get(_NOTE, b"{}"))
+    except ValueError:
+        return {}
+    return {key: value for key, value in note.items() if _fits(key, value, schema)} if isinstance(note, dict) else {}
+
+
+def _fits(key: str, value: Any, schema: pa.Schema) -> bool:
+    if key == "vertices":
+        return isinstance(value, list) and len(value) == 3 and all(type(x) is int for x in value) and value[2] > 0
+    return isinstance(value, bool) if key == "directed" else value in schema.names
+
+
+def _check_ids(table: pa.Table, name: str, path: Any) -> None:
+    column = table[name]
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        remedy = "ids are 64-bit integers or strings: cast the column, or name another"
+        raise IdError(f"{path}: ids in column {name!r} are of type {kind} ({remedy})")
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise IdError(f"{path}: the id in row {row} of column {name!r} is missing (fill it in, or drop the row)")
+
+
+def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
+    """One file, all edge columns; vertices without edges only when they are a range."""
+    table, (source, destination, weight) = edge_table(edge_list)
+    note: dict[str, Any] = {
+        "source": source,
+        "destination": destination,
+        "weight": weight,
+        "directed": edge_list.directed,
+    }
+    if isinstance(edge_list.vertices, range) and edge_list.vertices.step > 0:
+        note["vertices"] = [edge_list.vertices.start, edge_list.vertices.stop, edge_list.vertices.step]
+    else:
+        why = "a Parquet file lists edges only"
+        no_hidden_vertices(edge_list, table, path, why, but="write .npz or Graphalytics, or a second file of vertices")
+    note = {key: value for key, value in note.items() if value is not None}
+    try:
+        with files.atomic(path) as stream:
+            pyarrow.parquet.write_table(
+                table.replace_schema_metadata({_NOTE: json.dumps(note)}), stream, compression="zstd"
+            )
+    except pa.ArrowException as error:
+        raise ColumnError(f"{path}: a column has no Parquet form: {error} (drop or cast it)") from error

@@ -1,0 +1,158 @@
+"""Which format a file is in, by `format=`, by suffix, else by its first bytes; one door to read and one to write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import PurePath
+from types import ModuleType
+from typing import Any
+
+from dgraph.errors import ColumnError, FileError, OptionError
+from dgraph.io import dimacs, files, graphalytics, konect, matrix_market, metis, npz, parquet, text
+from dgraph.io.dialect import read_head, sniff
+from dgraph.io.edge_list import EdgeList
+
+FORMATS: dict[str, ModuleType] = {
+    "text": text,
+    "parquet": parquet,
+    "graphalytics": graphalytics,
+    "matrix_market": matrix_market,
+    "metis": metis,
+    "dimacs": dimacs,
+    "konect": konect,
+    "npz": npz,
+}
+# a name that users know a format by, mostly its suffix without the dot
+ALIASES = {suffix[1:]: name for name, module in FORMATS.items() for suffix in module.SUFFIXES} | {"pq": "parquet"}
+ALIASES |= {"ldbc": "graphalytics", "matrixmarket": "matrix_market", "snap": "text"}
+_SUFFIXES = {suffix: name for name, module in FORMATS.items() for suffix in module.SUFFIXES}
+_NAMED_COLUMNS = ("text", "parquet")  # formats in which the user says which columns are the ids
+
+
+def format_of(path: str | os.PathLike, format: str | None = None) -> str:
+    """The name of the format to read `path` as."""
+    if format is not None:
+        return _named(format)
+    first = _first_file(path)
+    suffix = files.split_suffix(first)[1]
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    if PurePath(first).name.startswith("out."):
+        return "konect"
+    return _by_content(first)
+
+
+def _named(format: str) -> str:
+    name = str(format).lower().lstrip(".").replace("-", "_")
+    if name in FORMATS or name in ALIASES:
+        return ALIASES.get(name, name)
+    raise OptionError(f"format={format!r} is not known; the choices are {', '.join(FORMATS)}, or a suffix: {_known()}")
+
+
+def _known() -> str:
+    return " ".join(_SUFFIXES)
+
+
+def _first_file(path: str | os.PathLike) -> str:
+    fs, inner = files.filesystem(path)
+    if fs.isdir(inner) or any(sign in inner for sign in "*?["):
+        names = files.expand(path)
+        return next((name for name in names if files.split_suffix(name)[1] in _SUFFIXES), names[0])
+    return os.fspath(path)
+
+
+def _by_content(path: str) -> str:
+    """The format that the first bytes of a file give away."""
+    head = read_head(path)
+    for magic, name in ((b"%%matrixmarket", "matrix_market"), (b"par1", "parquet"), (b"pk\x03\x04", "npz")):
+        if head[: len(magic)].lower() == magic:
+            return name
+    line = next((line for line in head.decode("utf-8", errors="replace").split("\n") if not line.startswith("c ")), "")
+    if line.startswith(("% sym ", "% asym ", "% bip ")):
+        return "konect"
+    if line.startswith("p sp "):
+        return "dimacs"
+    try:
+        dialect = sniff(path)
+        if len(dialect.names) >= 2 and len({len(row) for row in dialect.sample}) <= 1:
+            return "text"
+        problem = "rows of different lengths"
+    except FileError as error:
+        problem = error.problem
+    remedy = f"name it: format= is one of {', '.join(FORMATS)}; suffixes that say it are {_known()}"
+    raise FileError(f"neither its suffix nor its content tells the format ({problem})", path=path, remedy=remedy)
+
+
+def read_edge_list(
+    path: str | os.PathLike,
+    *,
+    format: str | None = None,
+    source: str | int | None = None,
+    destination: str | int | None = None,
+    weight: str | int | bool | None = None,
+    columns: Sequence[str | int] | str | None = None,
+    **options: Any,
+) -> EdgeList:
+    """The edges of a file, folder, glob or URL, in any format; compressed when it ends in .gz, .bz2, .xz or .zst.
+
+    `weight=False` leaves out the weight of a format that has one; `columns` names more edge columns, or is "all".
+    Further options are those of the format: `delimiter`, `header`, `id_type` of text, `id_type` of Graphalytics.
+    """
+    name = format_of(path, format)
+    if weight is None and str(format).lower().lstrip(".") == "wel":
+        weight = 2
+    if name in _NAMED_COLUMNS:
+        options |= {"source": source, "destination": destination}
+    elif any(
+        column not in (None, place, label)
+        for column, place, label in ((source, 0, "source"), (destination, 1, "destination"))
+    ):
+        given = source if source not in (None, 0, "source") else destination
+        raise ColumnError(
+            f"{path}: {name} fixes its columns, and {given!r} cannot be named (leave source=, destination= out)"
+        )
+    if name not in (*_NAMED_COLUMNS, "graphalytics", "npz"):
+        options.pop("id_type", None) if options.get("id_type") == "int64" else None
+    if name not in _NAMED_COLUMNS and isinstance(weight, int) and not isinstance(weight, bool):
+        if weight != 2:
+            raise ColumnError(
+                f"{path}: weight={weight}, but the weight of {name} is the third column (say weight=2 or True)"
+            )
+        weight = True
+    if name not in (*_NAMED_COLUMNS, "graphalytics", "npz") and isinstance(weight, str) and weight != "weight":
+        raise ColumnError(f"{path}: weight={weight!r}, but {name} calls its weight 'weight'")
+    _check_columns(path, name, columns)
+    allowed = {"text": {"delimiter", "header", "id_type"}, "graphalytics": {"id_type"}}.get(name, set())
+    for option in options.keys() - {"source", "destination"} - allowed:
+        known = f"its options are {', '.join(sorted(allowed))}" if allowed else "it has no options of its own"
+        raise OptionError(f"{path}: {name} does not know {option}= ({known})")
+    return FORMATS[name].read(path, weight=weight, columns=columns, **options)
+
+
+def _check_columns(path: Any, name: str, columns: Any) -> None:
+    if name not in ("matrix_market", "metis", "dimacs") or columns is None or columns == "all":
+        return
+    for column in [columns] if isinstance(columns, str) else columns:
+        if column not in ("source", "destination", "weight"):
+            raise ColumnError(f"{path}: {name} has no column {column!r} (it has source, destination and maybe weight)")
+
+
+def write_edge_list(edge_list: EdgeList, path: str | os.PathLike, *, format: str | None = None) -> None:
+    """Write in the format that the suffix or `format=` says; the file appears whole or not at all.
+
+    What the format cannot express is refused with the value and a remedy, never dropped.
+    """
+    suffix = files.split_suffix(path)[1]
+    if format is None and suffix not in _SUFFIXES:
+        raise OptionError(f"{path}: suffix {suffix!r} tells no format (use one of {_known()}, or format=)")
+    name = _named(format) if format is not None else _SUFFIXES[suffix]
+    if name in ("parquet", "npz") and files.split_suffix(path)[2]:
+        raise OptionError(
+            f"{path}: {name} is compressed inside, and not by a suffix (write {files.split_suffix(path)[0]}{suffix})"
+        )
+    style = f".{str(format).lower().lstrip('.')}"
+    if name == "text" and style in text.SUFFIXES:
+        text.write(edge_list, path, suffix=style)
+    else:
+        FORMATS[name].write(edge_list, path)

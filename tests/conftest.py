@@ -1,0 +1,39 @@
+"""What all tests share: one small cluster, the folder of real graphs, and how Hypothesis searches."""
+
+import os
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster
+from hypothesis import HealthCheck, settings
+
+DATA = Path(os.environ.get("DGRAPH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+
+# On two busy cores a slow example says nothing, so there is no deadline. CI draws the same examples every time, so that
+# a change fails for what it did. Elsewhere they are fresh: the search goes on.
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, database=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.fixture(scope="session")
+def client():
+    """The client of one cluster for the whole session, which tests leave as they found it. Not the default client:
+    a test that wants the cluster names it."""
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real graphs with reference results."""
+    if not DATA.is_dir():
+        pytest.skip(f"shared/data is not here: looked in {DATA} (set DGRAPH_DATA to the folder of real graphs)")
+    return DATA

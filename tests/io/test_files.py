@@ -1,0 +1,89 @@
+"""Files: compression by suffix, missing and torn ones, and writes that appear whole or not at all."""
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from dgraph.errors import DgraphError, FileError, OptionError
+from dgraph.io import EdgeList, files, read_edge_list, write_edge_list
+
+EDGES = EdgeList(pd.DataFrame({"source": range(1000), "destination": range(1, 1001)}), "source", "destination")
+
+
+@pytest.mark.parametrize("compression", ["", ".gz", ".bz2", ".xz", ".zst"])
+def test_compressed(tmp_path, compression):
+    path = str(tmp_path / f"a.csv{compression}")
+    write_edge_list(EDGES, path)
+    assert read_edge_list(path).edges["source"].to_pylist() == list(range(1000))
+    whole = (tmp_path / f"a.csv{compression}").read_bytes()
+    if compression:
+        (tmp_path / f"a.csv{compression}").write_bytes(whole[:-9])
+        with pytest.raises(FileError, match="corrupt or cut short"):
+            read_edge_list(path)
+        (tmp_path / "b.csv").write_bytes(whole)
+        with pytest.raises(FileError, match=f"let its name end in {compression}"):
+            read_edge_list(str(tmp_path / "b.csv"))
+
+
+def test_missing_files_are_named(tmp_path):
+    for path in (tmp_path / "a.csv", tmp_path / "*.csv", tmp_path / "a.mtx", tmp_path / "a.parquet", tmp_path / "a.e"):
+        with pytest.raises(FileError, match=r"there is no|no file matches"):
+            read_edge_list(path)
+    with pytest.raises(FileError, match=r"no .*\.csv"):
+        read_edge_list(tmp_path, format="csv")
+    with pytest.raises(FileError, match="protocol"):
+        read_edge_list("nowhere://a.csv")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".mtx", ".graph", ".gr", ".konect", ".npz", ".parquet", ".xyz"])
+def test_empty_files(put, suffix):
+    with pytest.raises(FileError, match="empty"):
+        read_edge_list(put("a" + suffix, b""))
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("old")
+
+    def fail():
+        with files.atomic(path) as stream:
+            stream.write(b"half")
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_refused_write_leaves_nothing(tmp_path):
+    strings = EdgeList(pa.table({"source": ["a b"], "destination": ["c"]}), "source", "destination", None, False)
+    for suffix in ("txt", "el", "mtx", "graph", "gr", "konect", "e"):
+        with pytest.raises(DgraphError, match="a b"):
+            write_edge_list(strings, tmp_path / f"a.{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_formats_by_name_and_content(put, tmp_path):
+    assert read_edge_list(put("a.xyz", "1 2\n3 4\n")).edges.num_rows == 2
+    assert read_edge_list(put("out.net", "% sym unweighted\n1 2\n")).directed is False
+    assert read_edge_list(put("b.xyz", "c about\np sp 2 1\na 1 2 3\n")).weight == "weight"
+    with pytest.raises(FileError, match="format= is one of"):
+        read_edge_list(put("c.xyz", "one two three\nfour\n"))
+    with pytest.raises(OptionError, match="choices are"):
+        read_edge_list(put("a.csv", "1,2\n"), format="doc")
+    write_edge_list(EDGES, tmp_path / "a.out", format="csv")
+    assert (tmp_path / "a.out").read_bytes().startswith(b'"source","destination"\n0,1\n')
+    assert read_edge_list(put("w.out", "1 2 3\n"), format="wel").weight == "weight"
+    assert files.total_size(tmp_path / "*.xyz") == 8 + len("c about\np sp 2 1\na 1 2 3\n") + len(
+        "one two three\nfour\n"
+    )
+    with pytest.raises(OptionError, match="tells no format"):
+        write_edge_list(EDGES, tmp_path / "a.doc")
+
+
+def test_urls():
+    write_edge_list(EDGES, "memory://folder/a.csv.gz")
+    assert read_edge_list("memory://folder/a.csv.gz").edges.num_rows == 1000
+    write_edge_list(EDGES, "memory://folder/a.parquet")
+    assert read_edge_list("memory://folder/*.parquet").edges.num_rows == 1000

@@ -1,0 +1,100 @@
+"""NetworkX, igraph and SciPy: there and back without loss."""
+
+import igraph
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+
+from dgraph.errors import IdError, WeightError
+from dgraph.io import (
+    from_igraph,
+    from_networkx,
+    from_scipy,
+    read_edge_list,
+    to_igraph,
+    to_networkx,
+    to_scipy,
+    write_edge_list,
+)
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+@pytest.mark.parametrize("text", [False, True])
+def test_networkx(kind, text):
+    name = str if text else int
+    g = kind()
+    g.add_node(name(7), colour="red", rank=1)
+    g.add_node(name(-3), colour=None)
+    g.add_edge(name(1), name(2), weight=2.5, tags=("a", 1))
+    g.add_edge(name(2), name(2), weight=1.0)
+    g.add_edge(name(2), name(1), weight=3.0, since=2001)
+    if g.is_multigraph():
+        g.add_edge(name(1), name(2), key="extra", weight=2.5)
+    edges = from_networkx(g)
+    back = to_networkx(edges.edges, edges.vertices, directed=g.is_directed())
+    assert type(back) is kind
+    assert nx.utils.graphs_equal(g, back)
+
+
+def test_networkx_weights():
+    g = nx.Graph([(1, 2, {"weight": 3}), (2, 3)])
+    assert from_networkx(g).edges["weight"].tolist() == [3, 1]
+    g = nx.Graph([(1, 2, {"weight": "heavy"})])
+    with pytest.raises(WeightError, match="heavy"):
+        from_networkx(g)
+    assert from_networkx(nx.Graph([(1, 2)])).weight is None
+
+
+@pytest.mark.parametrize("nodes", [[(1, 2)], [1, "a"], [None], [1.5], [True], [2**64], [-1, 2**63]])
+def test_networkx_ids_that_no_column_holds(nodes):
+    g = nx.Graph()
+    g.add_nodes_from([node for node in nodes if node is not None] or [frozenset()])
+    with pytest.raises(IdError, match="convert_node_labels_to_integers"):
+        from_networkx(g)
+
+
+def test_networkx_into_a_file(tmp_path):
+    edges = from_networkx(nx.karate_club_graph())
+    write_edge_list(edges, tmp_path / "karate.csv") if edges.vertices.shape[1] == 1 else None
+    edges = type(edges)(edges.edges, edges.source, edges.destination, edges.weight, edges.directed)
+    write_edge_list(edges, tmp_path / "karate.csv")
+    assert read_edge_list(tmp_path / "karate.csv").edges.num_rows == 78
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_igraph(directed):
+    g = igraph.Graph(n=4, edges=[(0, 1), (0, 1), (2, 2)], directed=directed)
+    g.vs["name"] = ["x", "y", "z", "alone"]
+    g.vs["size"] = [1, 2, 3, None]
+    g.es["weight"] = [0.5, 1.5, 2.5]
+    edges = from_igraph(g)
+    assert (edges.weight, edges.directed) == ("weight", directed)
+    back = to_igraph(edges.edges, edges.vertices, directed=directed)
+    assert back.get_edgelist() == g.get_edgelist()
+    assert [v.attributes() for v in back.vs] == [v.attributes() for v in g.vs]
+    assert [e.attributes() for e in back.es] == [e.attributes() for e in g.es]
+    assert from_igraph(g, name=None).edges["source"].tolist() == [0, 0, 2]
+    g.vs["name"] = ["x", "x", "z", "w"]
+    with pytest.raises(IdError, match="several"):
+        from_igraph(g)
+
+
+def test_scipy(tmp_path):
+    matrix = scipy.sparse.random_array((6, 6), density=0.4, rng=1, format="csr")
+    edges = from_scipy(matrix)
+    back, ids = to_scipy(edges.edges, edges.vertices, weight="weight")
+    assert ids.tolist() == list(range(6))
+    assert abs(back - matrix).max() == 0
+    both = matrix + matrix.T
+    once = from_scipy(both, directed=False)
+    back, _ = to_scipy(once.edges, once.vertices, weight="weight", directed=False)
+    assert abs(back - both).max() == 0
+    with pytest.raises(WeightError, match="symmetric"):
+        from_scipy(matrix, directed=False)
+    for kind in ("csr", "csc", "coo"):
+        scipy.sparse.save_npz(tmp_path / "m.npz", matrix.asformat(kind))
+        table = read_edge_list(tmp_path / "m.npz").edges
+        back = scipy.sparse.coo_array((table["weight"], (table["source"], table["destination"])), shape=(6, 6))
+        assert abs(back - matrix).max() == 0
+    assert from_scipy(scipy.sparse.csr_array(np.ones((2, 3)))).edges["destination"].max() == 4

@@ -1,0 +1,64 @@
+"""Lazy reading: blocks of any size give the rows of the whole, with one type of ids."""
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dgraph.errors import IdError, OptionError
+from dgraph.io import lazy_edge_list, read_edge_list
+
+
+def rows(edge_list):
+    frame = edge_list.edges
+    frame = frame.compute(scheduler="sync") if hasattr(frame, "dask") else frame.to_pandas()
+    return frame.reset_index(drop=True)
+
+
+@pytest.mark.parametrize("block_size", [1, 7, 64, 1000, 1 << 20])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_blocks_are_cut_at_lines(put, block_size, end):
+    lines = ["# a comment", "source,target,cost", *(f"{i * 37 % 101},{i},{i}.5" for i in range(60))]
+    path = put("a.csv", end.join(lines) + end)
+    lazy = lazy_edge_list(path, weight="cost", block_size=block_size)
+    pd.testing.assert_frame_equal(rows(lazy), rows(read_edge_list(path, weight="cost")))
+    if block_size < 64:
+        assert lazy.edges.npartitions > 10
+
+
+def test_strings_and_compressed_files(put, data):
+    path = put("a.txt", "a b\nb 1\nb c\n")
+    assert rows(lazy_edge_list(path, block_size=3)).to_numpy().tolist() == [["a", "b"], ["b", "1"], ["b", "c"]]
+    path = data("wiki-Vote/wiki-Vote.txt.xz")
+    pd.testing.assert_frame_equal(rows(lazy_edge_list(path)), rows(read_edge_list(path)))
+
+
+def test_several_files_share_their_types(put, tmp_path):
+    put("1.csv", "1,2\n")
+    put("2.csv", "x,2\n")
+    frame = lazy_edge_list(str(tmp_path)).edges
+    assert frame.compute(scheduler="sync").to_numpy().tolist() == [["1", "2"], ["x", "2"]]
+    assert (frame.dtypes == frame.partitions[0].compute(scheduler="sync").dtypes).all()
+
+
+def test_a_late_string_is_an_error_with_the_way_out(put):
+    path = put("a.csv", "".join(f"{i},1\n" for i in range(50_000)) + "x,1\n")
+    with pytest.raises(IdError, match='id_type="string"'):
+        rows(lazy_edge_list(path, block_size=1 << 16))
+    assert len(rows(lazy_edge_list(path, block_size=1 << 16, id_type="string"))) == 50_001
+
+
+def test_parquet(tmp_path):
+    for part in range(3):
+        table = pa.table({"u": [part, 2], "v": ["a", "b"], "w": [0.5, 1.5], "more": [1, 2]})
+        pq.write_table(table, tmp_path / f"{part}.parquet", row_group_size=1)
+    lazy = lazy_edge_list(tmp_path, weight="w")
+    assert lazy.edges.npartitions == 6
+    assert list(lazy.edges.columns) == ["u", "v", "w"]
+    assert len(rows(lazy)) == 6
+    assert read_edge_list(tmp_path, weight="w").edges.column_names == ["u", "v", "w"]
+
+
+def test_formats_without_blocks(put):
+    with pytest.raises(OptionError, match="block by block"):
+        lazy_edge_list(put("a.mtx", "%%MatrixMarket matrix coordinate real general\n"))

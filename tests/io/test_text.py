@@ -1,0 +1,112 @@
+"""Delimited text: ids stay what the file says, and what is wrong is named by line and value."""
+
+import pytest
+
+from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightError
+from dgraph.io import read_edge_list
+
+
+def ids(path, **options):
+    edges = read_edge_list(path, **options)
+    return [edges.edges[name].to_pylist() for name in (edges.source, edges.destination)]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("1,2\n3,4\n", [[1, 3], [2, 4]]),
+        ("1 2\n# said between\n3\t4  \n\n  5   6\r\n", [[1, 3, 5], [2, 4, 6]]),
+        ("src;dst\n1;2\n", [[1], [2]]),
+        ("a,b\nb,c\n", [["a", "b"], ["b", "c"]]),
+        ("007,1\n7,1\n", [["007", "7"], ["1", "1"]]),
+        ("0x10,1\n", [["0x10"], ["1"]]),
+        ("1,2\n3,x\n", [["1", "3"], ["2", "x"]]),
+        ("-0,1\n", [["-0"], ["1"]]),
+        ("+5,1\n", [["+5"], ["1"]]),
+        ("1.0,2\n", [["1.0"], ["2"]]),
+        ("NA,nan\nnull,None\n", [["NA", "null"], ["nan", "None"]]),
+        ("-9223372036854775808,9223372036854775807\n", [[-(2**63)], [2**63 - 1]]),
+        ("0,18446744073709551615\n", [[0], [2**64 - 1]]),
+        ("-2147483648,2147483648\n", [[-(2**31)], [2**31]]),
+        ('source,target\n"a,""b""","\nc"\n', [['a,"b"'], ["\nc"]]),
+        ("source,target\n", [[], []]),
+        ("% konect-like comment\n1 2\n", [[1], [2]]),
+        ("\ufeffsource,target\n1,2\n", [[1], [2]]),
+        ("1, 2\nx, 3\n", [["1", "x"], ["2", "3"]]),
+        ("1,2\r3,4", [[1, 3], [2, 4]]),
+    ],
+)
+def test_ids(put, content, expected):
+    assert ids(put("a.csv", content)) == expected
+
+
+def test_a_late_string_turns_all_ids_to_strings(put):
+    content = "".join(f"{i} {i + 1}\n" for i in range(200_000)) + "x 1\n"
+    source, destination = ids(put("a.txt", content))
+    assert (source[0], source[-1], destination[0]) == ("0", "x", "1")
+
+
+def test_a_late_leading_zero_is_kept(put):
+    content = "".join(f"{i} {i + 1}\n" for i in range(200_000)) + "1 02\n"
+    assert ids(put("a.txt", content))[1][-1] == "02"
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "error", "said"),
+    [
+        ("1,2\n3,4,5\n", {}, FileError, "line 2: 3 fields where 2 fields are expected"),
+        ("1,2\n3,\n", {}, IdError, "line 2: the id in column .* is missing"),
+        ("1,2\n3,\\N\n", {}, IdError, "line 2: .* missing"),
+        ('a,b\n"",c\n', {}, IdError, "line 2: .* missing"),
+        ("1,2\n99999999999999999999,1\n", {}, IdError, "line 2: id 99999999999999999999 is beyond 64 bits"),
+        ("-1,2\n18446744073709551615,1\n", {}, IdError, "line 2: ids -1 and 18446744073709551615"),
+        ("a,b,w\n1,2,3\n1,2,heavy\n", {"weight": "w"}, WeightError, "line 3: weight 'heavy'"),
+        ("a,b,w\n1,2,3\n1,2,\n", {"weight": "w"}, WeightError, "line 3: .*missing"),
+        ("a,b,w\n1,2,3\n1,2,nan\n", {"weight": "w"}, WeightError, "line 3: .*missing"),
+        ("a,b,w\n1,2,3\n", {"weight": "cost"}, ColumnError, "'cost'.*a, b, w"),
+        ("1,2,3\n", {"weight": "cost"}, ColumnError, "no header"),
+        ("1,2\n", {"weight": 2}, ColumnError, "only 2 columns"),
+        ("1,2\n", {"source": 1, "destination": 1}, OptionError, "both"),
+        ("1\n2\n", {}, FileError, "one column only"),
+        ("", {}, FileError, "empty"),
+        ("# nothing\n\n", {}, FileError, "no row of data"),
+        (b"\x00\x01\x02,\xff\n", {}, FileError, "binary"),
+        (b"\xff\xfe1\x00", {}, FileError, "UTF-16"),
+        (b"a,b\nc,\xff\n", {}, FileError, "UTF-8"),
+        ("1,2\n", {"id_type": "float"}, OptionError, "float"),
+        ("1,2\n", {"delimiter": "::"}, OptionError, "one character"),
+        ("1,2\nx,3\n", {"id_type": "int64"}, IdError, "line 2: id 'x'"),
+        ("1,2\n", {"colour": 1}, OptionError, "colour"),
+    ],
+)
+def test_errors_name_line_value_and_remedy(put, content, options, error, said):
+    with pytest.raises(error, match=said):
+        read_edge_list(put("a.csv", content), **options)
+
+
+def test_columns_by_name_and_position(put):
+    path = put("a.csv", "when,from,to,cost,code\n2001,a,b,1.5,007\n")
+    edges = read_edge_list(path, source="from", destination="to", weight="cost", columns=["code", 0])
+    assert edges.edges.to_pylist() == [{"from": "a", "to": "b", "cost": 1.5, "code": "007", "when": 2001}]
+    assert read_edge_list(path, source=1, destination=2).edges.column_names == ["from", "to"]
+    assert read_edge_list(path, source=1, destination=2, columns="all").edges.num_columns == 5
+
+
+def test_a_third_column_is_a_weight_only_if_asked(put):
+    assert read_edge_list(put("a.txt", "1 2 3\n")).weight is None
+    assert read_edge_list(put("a.txt", "1 2 3\n"), weight=True).weight == "weight"
+    assert read_edge_list(put("a.wel", "1 2 3\n")).weight == "weight"
+    assert read_edge_list(put("a.wel", "1 2 3\n"), weight=False).weight is None
+
+
+def test_strings_by_request(put):
+    assert ids(put("a.csv", "1,2\n3,4\n"), id_type="string") == [["1", "3"], ["2", "4"]]
+
+
+def test_files_of_a_folder_agree_on_the_type_of_ids(put, tmp_path):
+    put("1.csv", "1,2\n")
+    put("2.csv", "x,3\n")
+    assert ids(str(tmp_path)) == [["1", "x"], ["2", "3"]]
+    put("3.csv", "source,target\nx,3\n")
+    with pytest.raises(ColumnError, match=r"3\.csv"):
+        read_edge_list(str(tmp_path))
