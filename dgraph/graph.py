@@ -124,7 +124,7 @@ class Graph:
             if weight is not None:
                 chunks_of.values(edges.frame, weight, is_weight=True)
             if not sources.is_lazy(graph._vertices.frame):
-                graph.numbering
+                graph.number()  # refuses ids that cannot be used, now rather than later
         return graph
 
     def restore(self, saved: Saved, *, as_saved: bool) -> None:

@@ -1,9 +1,9 @@
 """Which vertices a partition holds copies of, and in which order, so that values travel between partitions without ids.
 
 A partition's local ids are its own vertices first, in order, then its proxies: grouped by owner, and in each group
-those with in-edges only, with both, with out-edges only. So the proxies that gather messages for their owner (a *reduce*) and
-those that need its state (a *broadcast*) are two overlapping ranges of local ids, and the owner needs one list of its
-own vertices in the same order: the address table, agreed once.
+those with in-edges only, with both, with out-edges only. So the proxies that gather messages for their owner (a
+*reduce*) and those that need its state (a *broadcast*) are two overlapping ranges of local ids, and the owner needs one
+list of its own vertices in the same order: the address table, agreed once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dgraph.partition import kernels
-from dgraph.partition.ranks import Ranks, bitmap  # noqa: F401
+from dgraph.partition.ranks import Ranks
 
 HAS_IN, HAS_OUT = 1, 2
 _ORDER = np.array([3, 0, 2, 1], np.uint8)  # flags -> place in the group: in-edges only, both, out-edges only
