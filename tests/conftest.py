@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,17 @@ settings.register_profile(
 )
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.fixture(autouse=True)
+def dask_is_left_alone():
+    """A test, and what it calls, may not change which scheduler Dask uses for everybody else in the process."""
+    before = dask.config.get("scheduler", None)
+    yield
+    after = dask.config.get("scheduler", None)
+    if after != before:
+        dask.config.set(scheduler=before)
+        pytest.fail(f"Dask's setting `scheduler` was {before!r} and is now {after!r}: who entered a client and stayed?")
 
 
 @pytest.fixture(scope="session")

@@ -95,10 +95,7 @@ def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[s
 
 def _open(name: str) -> pyarrow.dataset.Dataset:
     fs, inner = files.filesystem(name)
-    strings = [field.name for field in schema_of(name) if pa.types.is_string(field.type)]
-    options = pyarrow.dataset.ParquetReadOptions(dictionary_columns=strings)
-    style = pyarrow.dataset.ParquetFileFormat(read_options=options)
-    return pyarrow.dataset.dataset(inner, filesystem=fs, format=style)
+    return pyarrow.dataset.dataset(inner, filesystem=fs, format="parquet")
 
 
 def schema_of(name: str) -> pa.Schema:

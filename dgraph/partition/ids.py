@@ -130,9 +130,8 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
         if pa.types.is_integer(kind.value_type) or kind.value_type == UUID_BYTES:
             return _arrow(values.cast(kind.value_type), name)
         kind = kind.value_type
-        values = values.cast(pa.dictionary(pa.int32(), pa.large_string())) if _is_text(kind) else values
     if _is_text(kind):
-        return IdType("string"), _one(values)
+        return IdType("string"), values
     if kind == UUID_BYTES:
         return IdType("uuid"), _one(values)
     if pa.types.is_floating(kind):
@@ -145,10 +144,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A single array; strings with offsets wide enough for any length."""
+    """A single array."""
     if isinstance(values, pa.ChunkedArray):
-        if _is_text(values.type):
-            values = values.cast(pa.large_string())
-        values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
-        return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    return values.cast(pa.large_string()) if _is_text(values.type) else values
+        return values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
+    return values

@@ -99,17 +99,31 @@ class Encoded:
 
 
 def encode(chunk: Chunk, id_type: IdType) -> Encoded:
-    sides = threads.each(lambda side: _dictionary(side, id_type), [chunk.sources, chunk.destinations])
-    table, (sources, destinations) = merge([side.dictionary for side in sides])
-    codes = [rank[np.asarray(side.indices)] for rank, side in zip((sources, destinations), sides, strict=True)]
+    sides = threads.each(lambda side: _distinct(side, id_type), [chunk.sources, chunk.destinations])
+    table, ranks = merge([distinct for _, distinct in sides])
+    codes = threads.each(lambda k: _looked_up(ranks[k], sides[k][0]), [0, 1])
     return Encoded((codes[0], codes[1]), chunk.columns, table)
 
 
-def _dictionary(ids: Ids, id_type: IdType) -> pa.DictionaryArray:
+def _distinct(ids: Ids, id_type: IdType) -> tuple[list[np.ndarray], pa.Array]:
+    """The different ids in any order, and the position among them of every id, piece by piece."""
+    kept = {"string": pa.large_string(), "uuid": pa.binary(16)}.get(id_type.kind)
     if isinstance(ids, np.ndarray):
-        kept = {"string": pa.large_string(), "uuid": pa.binary(16)}.get(id_type.kind)
         ids = pa.array([], kept) if kept and not len(ids) else pa.array(ids.astype(id_type.dtype, copy=False))
-    return ids if isinstance(ids, pa.DictionaryArray) else ids.dictionary_encode()
+    if pa.types.is_dictionary(ids.type):
+        found = ids.unify_dictionaries() if isinstance(ids, pa.ChunkedArray) else ids
+        occurring = pc.unique(found).dictionary_decode() if len(found) else found  # categories may have no rows
+        return _distinct(found.cast(found.type.value_type), id_type) if len(occurring) else ([], pa.array([], kept))
+    found = ids.dictionary_encode()
+    pieces = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
+    if not pieces:
+        return [], pa.array([], kept or pa.from_numpy_dtype(np.dtype(id_type.dtype)))
+    distinct = pieces[-1].dictionary  # of all pieces: they share it
+    return [np.asarray(piece.indices) for piece in pieces], distinct.cast(kept) if kept else distinct
+
+
+def _looked_up(rank: np.ndarray, positions: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.empty(0, rank.dtype), *(rank[piece] for piece in positions)])
 
 
 def split(encoded: Encoded, splitters: Sequence[Any]) -> list[pa.Array]:
@@ -162,7 +176,8 @@ def by_table(encoded: Encoded, ranks: Sequence[np.ndarray], starts: Sequence[int
     dtype = np.uint32 if starts[-1] < 2**32 else np.int64
     parts = [np.add(rank, start, dtype=dtype) for rank, start in zip(ranks, starts, strict=False)]
     number = np.concatenate(parts) if parts else np.empty(0, dtype)
-    sources, destinations = (number[code] if len(number) else code for code in encoded.codes)
+    everything = len(number) == starts[-1]  # the chunk has all ids: its codes are the numbers
+    sources, destinations = encoded.codes if everything else (number[code] for code in encoded.codes)
     return Numbered(sources, destinations, encoded.columns, IDENTITY)
 
 

@@ -121,8 +121,7 @@ def metis_owners(graph: Adjacency, parts: int, shares: Sequence[float]) -> np.nd
     degree = np.diff(graph.indptr)
     _, owners = pymetis.part_graph(
         parts,
-        xadj=graph.indptr.astype(np.int32),
-        adjncy=graph.neighbours.astype(np.int32),
+        adjacency=pymetis.CSRAdjacency(graph.indptr.astype(np.int32), graph.neighbours.astype(np.int32)),
         vweights=(degree + 1).astype(np.int32),
         tpwgts=[s / sum(shares) for s in shares],
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -18,7 +19,7 @@ _SLICE = 1 << 19  # indices a thread takes at a time: some 12 MB of columns, mil
 _EXACT = 1 << 52  # whole weights up to here, and as many as lie within +-, are exact in float64
 
 
-class Generator:
+class Generator(ABC):
     """Edges of a graph that nobody has to hold: `block(start, stop)` builds any stretch of them.
 
     The concatenation of the blocks of any partition of range(num_indices) is always the same edges.
@@ -32,26 +33,27 @@ class Generator:
         return None
 
     @property
+    @abstractmethod
     def directed(self) -> bool:
         """Whether a row is an arc; otherwise it stands for both directions."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def num_vertices(self) -> int:
         """Ids are 0 .. num_vertices - 1, whether they have edges or not."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def num_indices(self) -> int:
         """The domain of `start` and `stop`: the rows, unless some are removed."""
-        raise NotImplementedError
 
     def count(self, start: int, stop: int) -> int:
         """How many rows block(start, stop) has."""
         return stop - start
 
+    @abstractmethod
     def _fill(self, start: int, stop: int, out: Columns) -> None:
-        raise NotImplementedError
+        ...
 
     @property
     def num_rows(self) -> int:

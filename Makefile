@@ -1,0 +1,51 @@
+# Every command of the project; `make help` lists them. Each installs what it needs into .venv first.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+CODE := dgraph tests examples benchmarks
+INSTALLED := .venv/.installed
+SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test tiny lint types format bench clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## make .venv and install dgraph and its tools into it, when pyproject.toml has changed
+
+# a .venv whose Python is gone is made anew; a failed install leaves no mark, so the next command tries again
+$(INSTALLED): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "dgraph needs Python 3.11 or newer with venv; name one: make PYTHON=/path/to/python" >&2; exit 1; }
+	@echo "installing dgraph and its tools into .venv: a minute or two, once"
+	@$(BIN)/python -c '' 2>/dev/null || "$(PYTHON)" -m venv --clear .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED) ## build a generated graph in this process and show its partitions and their report
+	$(BIN)/python examples/demo.py
+
+test: $(INSTALLED) ## run all tests
+	$(BIN)/python -m pytest
+
+tiny: $(INSTALLED) ## run the few tests that say in 5 seconds whether anything works
+	$(BIN)/python -m pytest -m tiny $(wildcard tests/test_*.py)
+
+lint: $(INSTALLED) ## check style and format
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+
+types: $(INSTALLED) ## check types
+	$(BIN)/mypy
+
+format: $(INSTALLED) ## put imports and layout in order
+	$(BIN)/ruff check --fix --select I $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+bench: $(INSTALLED) ## measure against peers on this machine and renew the table in README.md
+	@for suite in $(SUITES); do $(BIN)/python $$suite || exit 1; done
+	$(BIN)/python benchmarks/readme.py
+
+clean: ## remove .venv and what the tools have cached
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

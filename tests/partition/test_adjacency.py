@@ -1,0 +1,122 @@
+"""The radix build against a stable argsort: the same rows, neighbours and columns, in the same order."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dgraph.partition import threads
+from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.partition.ranks import Ranks, bitmap
+
+DTYPES = ["int8", "uint8", "int16", "float32", "float64", "int64", "bool"]
+
+
+def check(edges, num_rows, workers=1):
+    """Build, and compare with NumPy's stable sort of all slices in a row."""
+    found = build(edges, num_rows, workers=workers)
+    numbered = [(one.ranks.number(one.keys), one.ranks.number(one.others)) for one in edges]
+    keys, others = (np.concatenate(ends) for ends in zip(*numbered, strict=True))
+    kept = ~np.concatenate([one.skip_loops & (one.keys == one.others) for one in edges])
+    order = np.flatnonzero(kept)[np.argsort(keys[kept], kind="stable")]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(keys[kept], minlength=num_rows))])
+    np.testing.assert_array_equal(found.indptr, indptr)
+    np.testing.assert_array_equal(found.neighbours, others[order])
+    np.testing.assert_array_equal(found.rows(), keys[order])
+    assert list(found.columns) == list(edges[0].columns)
+    for name, column in found.columns.items():
+        np.testing.assert_array_equal(column, np.concatenate([one.columns[name] for one in edges])[order])
+    assert found.num_edges == len(order)
+    return found
+
+
+def random_slice(draw, num_rows, size, *, skewed=False, dtypes=DTYPES, **options):
+    keys = (num_rows * draw.random(size) ** (9 if skewed else 1)).astype(np.uint32)
+    others = draw.integers(0, num_rows, size).astype(np.uint32)
+    columns = {name: draw.integers(0, 2, size).astype(name) for name in dtypes}
+    if "float64" in columns:
+        columns["float64"] = np.arange(float(size))
+    return EdgeSlice(keys, others, columns, **options)
+
+
+@settings(max_examples=100)
+@given(
+    num_rows=st.sampled_from([1, 2, 511, 512, 513, 1024, 5000]),
+    sizes=st.lists(st.integers(0, 200), min_size=1, max_size=4),
+    skips=st.lists(st.booleans(), min_size=4, max_size=4),
+    skewed=st.booleans(),
+    workers=st.integers(1, 3),
+    seed=st.integers(0, 2**32),
+)
+def test_against_a_stable_sort(num_rows, sizes, skips, skewed, workers, seed):
+    draw = np.random.default_rng(seed)
+    slices = [
+        random_slice(draw, num_rows, size, skewed=skewed, skip_loops=skip)
+        for size, skip in zip(sizes, skips, strict=False)
+    ]
+    check(slices, num_rows, workers)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("skewed", [False, True])
+@pytest.mark.parametrize("num_rows", [3, 700, 100_000, 40_000_000])
+def test_many_edges_and_rows(num_rows, skewed, workers):
+    """Enough edges for several threads; so many rows that a bucket's rows need more than 16 bits."""
+    draw = np.random.default_rng(1)
+    slices = [
+        random_slice(draw, num_rows, size, skewed=skewed, dtypes=["float64", "int8"])
+        for size in (3 * threads.SMALL, 0, threads.SMALL + 17)
+    ]
+    check(slices, num_rows, workers)
+
+
+def test_every_edge_in_one_row():
+    draw = np.random.default_rng(2)
+    one = random_slice(draw, 100_000, 3 * threads.SMALL)
+    one.keys[:] = 99_999
+    check([one], 100_000, workers=2)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int64", "uint64"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ids_are_read_through_ranks(dtype, workers):
+    draw = np.random.default_rng(3)
+    ids = draw.integers(5, 30_000, (2, 3 * threads.SMALL)).astype(dtype)
+    low, high = int(ids.min()), int(ids.max())
+    ranks = Ranks.of_bitmap(low, bitmap(list(ids), low, high))
+    assert not ranks.is_dense or ranks.size == high - low + 1
+    check([EdgeSlice(ids[0], ids[1], {}, ranks, skip_loops=True)], ranks.size, workers)
+    offset = Ranks.dense(low, high - low + 1)
+    check([EdgeSlice(ids[0], ids[1], {}, offset)], offset.size, workers)
+
+
+def test_columns_of_slices_meet_in_a_type_that_holds_both():
+    ends = np.zeros(1, np.uint32)
+    slices = [EdgeSlice(ends, ends, {"w": np.array([value])}) for value in (np.int32(7), np.float64(0.5))]
+    assert build(slices, 1).columns["w"].tolist() == [7.0, 0.5]
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 10_000])
+def test_no_edges(num_rows):
+    for slices in ([], [EdgeSlice(np.empty(0, np.uint32), np.empty(0, np.uint32), {"w": np.empty(0)})]):
+        found = build(slices, num_rows)
+        assert found.indptr.tolist() == [0] * (num_rows + 1)
+        assert found.num_edges == 0
+
+
+@settings(max_examples=60)
+@given(num_rows=st.integers(1, 600), size=st.integers(0, 400), seed=st.integers(0, 2**32))
+def test_transposing(num_rows, size, seed):
+    """The other direction has the same edges, rows of ascending neighbours; twice is the stable sort by both ends."""
+    one = build([random_slice(np.random.default_rng(seed), num_rows, size)], num_rows)
+    other = one.transposed()
+    order = np.lexsort((one.rows(), one.neighbours))
+    np.testing.assert_array_equal(other.rows(), one.neighbours[order])
+    np.testing.assert_array_equal(other.neighbours, one.rows()[order])
+    for name in DTYPES:
+        np.testing.assert_array_equal(other.columns[name], one.columns[name][order])
+    twice = other.transposed()
+    np.testing.assert_array_equal(twice.indptr, one.indptr)
+    both = np.lexsort((one.neighbours, one.rows()))
+    np.testing.assert_array_equal(twice.neighbours, one.neighbours[both])
+    assert one.nbytes == other.nbytes

@@ -1,0 +1,150 @@
+"""The package as a whole: what an import costs, the public names, the tree of errors, and the shape of the source."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import dgraph
+from dgraph import errors
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "dgraph").rglob("*.py"))
+FOLDERS = ("dgraph", "tests", "benchmarks", "examples")
+EVERYTHING = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+
+HEAVY = {"cudf", "cupy", "dask", "distributed", "numba", "numpy", "pandas", "pyarrow", "scipy"}
+MOST, LEAST = 300, 30  # lines of a file
+TOO_LONG = {
+    "tests/program/programs.py": "every program that the tests run, side by side",
+}
+TOO_SHORT = {
+    "dgraph/io/edge_list.py": "the one record that all readers share",
+}
+EMPTY_NAMES = {"utils", "util", "common", "base", "core", "helpers", "helper", "misc", "manager"}
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+# -- the import --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.tiny
+def test_import_loads_nothing_heavy_and_starts_nothing():
+    """Under 0.4 s follows: Python itself and two small modules are all that is loaded."""
+    code = "import dgraph, json, sys, threading; print(json.dumps([sorted(sys.modules), threading.active_count()]))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    modules, threads = json.loads(done.stdout)
+    assert {name.split(".")[0] for name in modules} & HEAVY == set()
+    assert [name for name in modules if name.startswith("dgraph.")] == []
+    assert threads == 1
+
+
+@pytest.mark.tiny
+def test_every_public_name_is_there():
+    assert {"Graph", "errors", "__version__"} <= set(dir(dgraph))
+    assert sorted(dgraph.__all__) == dir(dgraph)
+    for name in dir(dgraph):
+        assert getattr(dgraph, name) is not None, name
+    with pytest.raises(AttributeError, match="'no_such_name'"):
+        _ = dgraph.no_such_name
+
+
+@pytest.mark.tiny
+def test_type_checkers_see_the_names_that_are_looked_up():
+    tree = ast.parse((ROOT / "dgraph/__init__.py").read_text())
+    typed = {name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names}
+    assert set(dgraph._HOME) <= typed
+
+
+def test_the_version_is_the_package_s():
+    from importlib.metadata import version
+
+    assert dgraph.__version__ == version("dgraph")
+
+
+@pytest.mark.tiny
+def test_a_small_graph_comes_back():
+    """A word from everything below: ids, placement, kernels, partitions, frames."""
+    frame = pd.DataFrame({"src": ["b", "a", "c", "a"], "dst": ["c", "b", "c", "d"], "weight": [1.5, 2.0, 0.0, -1.0]})
+    graph = dgraph.Graph.from_edges(frame, weight="weight", vertices=pd.DataFrame({"id": ["z"]}), parts=3)
+    found = graph.edges.compute().sort_values(["src", "dst"], ignore_index=True)
+    pd.testing.assert_frame_equal(found, frame.sort_values(["src", "dst"], ignore_index=True))
+    assert sorted(graph.vertices.compute()["id"]) == ["a", "b", "c", "d", "z"]
+    assert graph.partitions.report.frame[["vertices", "edges"]].sum().tolist() == [5, 4]
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+def drawn_tree() -> dict[str, str]:
+    """Child to parent, as the docstring of dgraph.errors draws them."""
+    above: list[tuple[int, str]] = []
+    found = {}
+    for line in (errors.__doc__ or "").splitlines():
+        if match := re.match(r"([ │├└─]*)(\w+Error)\b", line):
+            depth, name = len(match[1]), match[2]
+            above = [one for one in above if one[0] < depth]
+            if above:
+                found[name] = above[-1][1]
+            above.append((depth, name))
+    return found
+
+
+@pytest.mark.tiny
+def test_the_tree_of_errors_is_the_one_drawn():
+    classes = [one for one in vars(errors).values() if isinstance(one, type)]
+    real = {one.__name__: one.__bases__[0].__name__ for one in classes if one is not errors.DgraphError}
+    assert real == drawn_tree()
+    assert all(issubclass(one, errors.DgraphError) for one in classes)
+    assert issubclass(errors.InputError, ValueError)
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.name != "errors.py"], ids=named)
+def test_errors_are_defined_in_one_place(path):
+    """Also under other names: a class is an error if one of its bases is called Error or Exception."""
+    classes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)]
+    assert [
+        one.name for one in classes if any(re.search(r"(Error|Exception)$", ast.unparse(base)) for base in one.bases)
+    ] == []
+
+
+# -- the source --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=named)
+def test_files_are_short_and_say_what_they_are_for(path):
+    text = path.read_text()
+    lines = len(text.splitlines())
+    assert lines <= MOST or named(path) in TOO_LONG, f"{lines} lines: cut it along a noun"
+    if path in SOURCES and path.name != "__init__.py":
+        assert lines >= LEAST or named(path) in TOO_SHORT, f"{lines} lines: where does it belong?"
+        head = ast.get_docstring(ast.parse(text))
+        assert head, "open the file with one to three lines that say what it is for"
+
+
+@pytest.mark.tiny
+def test_exceptions_to_the_size_are_still_needed():
+    sizes = {named(path): len(path.read_text().splitlines()) for path in EVERYTHING}
+    assert [name for name in TOO_LONG if sizes.get(name, 0) <= MOST] == []
+    assert [name for name in TOO_SHORT if sizes.get(name, LEAST) >= LEAST] == []
+
+
+@pytest.mark.tiny
+def test_files_are_named_for_what_they_hold():
+    assert [named(path) for path in EVERYTHING if set(path.with_suffix("").relative_to(ROOT).parts) & EMPTY_NAMES] == []
+    assert [named(path) for path in EVERYTHING if re.search(r"_(opt|v\d+|new|old)$", path.stem)] == []
+
+
+@pytest.mark.tiny
+def test_source_is_free_of_unfinished_notes():
+    notes = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+    this = Path(__file__).resolve()
+    assert [named(path) for path in EVERYTHING if path != this and notes.search(path.read_text())] == []
