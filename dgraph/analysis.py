@@ -1,0 +1,274 @@
+"""What a program reads, from the parameters of its functions; and what follows from that without a word from the user.
+
+No `weight` in any signature: weights are neither stored nor sent. `send` reads nothing of the edge: a vertex sends the
+same along all its out-edges, so the message is computed once a vertex, and that word is what travels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dgraph.errors import ProgramError
+from dgraph.functions import Function, read_function
+from dgraph.program import (
+    Delta,
+    EdgeColumn,
+    Field,
+    Global,
+    Message,
+    Parameter,
+    Phase,
+    Result,
+    State,
+    VertexColumn,
+    VertexProgram,
+)
+
+WEIGHT = EdgeColumn(float)
+WEIGHT.name = "weight"
+
+
+@dataclass(frozen=True)
+class Reads:
+    """A function, and where each of its parameters comes from."""
+
+    function: Function
+    kinds: dict[str, str]  # parameter: state, before, message, edge, target, column, parameter, global, vertex or run
+    vector: bool  # it reads or returns a vector: it runs once a component
+
+    def of(self, *kinds: str) -> tuple[str, ...]:
+        """The parameters that come from one of `kinds`."""
+        return tuple(name for name, kind in self.kinds.items() if kind in kinds)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.kinds
+
+
+@dataclass(frozen=True)
+class PhaseAnalysis:
+    """What one phase needs of the graph and of other partitions."""
+
+    name: str
+    along: str
+    messages: tuple[Message, ...]
+    send: Reads
+    apply: Reads
+    edge_columns: tuple[EdgeColumn, ...]
+    triggers: tuple[str, ...]  # the fields whose change makes a vertex send
+
+    @property
+    def hoisted(self) -> bool:
+        """The message is the same along all out-edges of a vertex: it is computed once a vertex."""
+        return not self.send.of("edge", "target")
+
+    @property
+    def broadcast(self) -> tuple[str, ...]:
+        """The arrays that travel from a master to its proxies with out-edges, when the vertex sends."""
+        return tuple(f"sent_{m.name}" for m in self.messages) if self.hoisted else self.send.of("state")
+
+    @property
+    def target_broadcast(self) -> tuple[str, ...]:
+        """The fields that travel from a master to its proxies with in-edges before every round."""
+        names = (name.removeprefix("target_") for name in self.send.of("target"))
+        return tuple(name for name in names if name not in ("id", "degree"))
+
+    @property
+    def combines(self) -> bool:
+        """Messages merge where they arise; else all in-edges of a vertex must be in one place: an incoming cut."""
+        return all(message.merge.combines for message in self.messages)
+
+    @property
+    def idempotent(self) -> bool:
+        """Every merge is: an inbox keeps the best ever received, and only better messages count."""
+        return all(message.merge.idempotent for message in self.messages)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What a program needs, all told."""
+
+    name: str
+    synchronous: bool
+    width: int  # the length of its vectors, 0 without
+    states: tuple[State, ...]  # and deltas, in the order of `apply`
+    parameters: tuple[Parameter, ...]
+    columns: tuple[VertexColumn, ...]
+    phases: tuple[PhaseAnalysis, ...]
+    start: Reads | None
+    seed: Reads | None
+    stop: Reads | None
+    globals: dict[str, tuple[Global, Reads]]
+    results: dict[str, tuple[Result, Reads]]
+
+    @property
+    def plain(self) -> tuple[State, ...]:
+        """The States that are no Deltas."""
+        return tuple(state for state in self.states if not isinstance(state, Delta))
+
+    @property
+    def readers(self) -> list[Reads]:
+        """All functions."""
+        some = [
+            self.start,
+            self.seed,
+            self.stop,
+            *(reads for phase in self.phases for reads in (phase.send, phase.apply)),
+        ]
+        folds = [reads for _, reads in (*self.globals.values(), *self.results.values())]
+        return [reads for reads in some if reads is not None] + folds
+
+    def reads(self, *names: str) -> bool:
+        """Whether any function reads one of these."""
+        return any(name in reads for reads in self.readers for name in names)
+
+    @property
+    def edge_columns(self) -> tuple[EdgeColumn, ...]:
+        """The edge columns to store and send; all others are dropped."""
+        return tuple({column.name: column for phase in self.phases for column in phase.edge_columns}.values())
+
+    @property
+    def vertex_columns(self) -> tuple[VertexColumn, ...]:
+        """The vertex columns to hand to the kernels."""
+        read = {name for reads in self.readers for name in reads.of("column")}
+        return tuple(column for column in self.columns if column.name in read)
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """The fields of which a copy is kept before each round."""
+        return tuple(dict.fromkeys(n.removesuffix("_before") for reads in self.readers for n in reads.of("before")))
+
+    @property
+    def globals_each_round(self) -> tuple[str, ...]:
+        """The global values that some round reads; the others are folded once, at the end, for the results."""
+        rounds = [self.stop, *(reads for phase in self.phases for reads in (phase.send, phase.apply))]
+        read = {name for reads in rounds if reads is not None for name in reads.of("global")}
+        return tuple(name for name in self.globals if name in read)
+
+    @property
+    def send_reads_global(self) -> bool:
+        """Then a round cannot send before the round before has been folded on all partitions."""
+        return any(phase.send.of("global") for phase in self.phases)
+
+
+def analyse(program: VertexProgram) -> Analysis:
+    """Read every function of a program."""
+    name = type(program).__name__
+    states = tuple(program.of(State))
+    plain = [f for f in states if not isinstance(f, Delta)]
+    first = program.phases[0]
+
+    def reads(what: str, python: Callable, fields, phase: type[Phase] | None = None, more=()) -> Reads:
+        returns = [field if isinstance(field, str) else field.name for field in fields]
+        function = read_function(python, f"{what} of {name}" + (f".{phase.__name__}" if phase and phase.name else ""))
+        if function.arity != len(returns):
+            wanted = ", ".join(returns)
+            function.refuse(f"returns {function.arity} of {len(returns)} values", None, f"It must return {wanted}.")
+        vector = any(not isinstance(field, str) and field.shape is not None for field in fields)
+        return _reads(program, function, phase, frozenset(more), vector)
+
+    def optional(what: str, fields, more=("vertex", "column")) -> Reads | None:
+        python = program.functions.get(what)
+        return reads(what, python, fields, None, more) if python else None
+
+    phases = []
+    for phase in program.phases:
+        send = reads("send", phase.functions["send"], phase.messages, phase, _AT_A_VERTEX | {"edge", "target"})
+        apply = reads("apply", phase.functions["apply"], states, phase, _AT_A_VERTEX | {"message"})
+        for delta in set(apply.of("state")) - {field.name for field in plain}:
+            apply.function.refuse(f"{delta!r} is a Delta, at its start in every firing", None, "Read a State.")
+        if program.kind == "accumulative" and send.of("target"):
+            send.function.refuse("only a synchronous program may read its target", None, "Leave the test to `apply`.")
+        columns = tuple(program.fields.get(column, WEIGHT) for column in send.of("edge"))
+        triggers = send.of("state") or tuple(field.name for field in states)
+        phases.append(PhaseAnalysis(phase.name, phase.along, phase.messages, send, apply, columns, triggers))  # type: ignore[arg-type]
+    folds = {
+        field.name: (field, reads(field.name, field.function, [field.name], None, _AT_A_VERTEX | {"before"}))
+        for field in (*program.of(Global), *program.of(Result))
+    }
+    return Analysis(
+        name=name,
+        synchronous=program.kind == "synchronous",
+        width=program.width,
+        states=states,
+        parameters=tuple(program.of(Parameter)),
+        columns=tuple(program.of(VertexColumn)),
+        phases=tuple(phases),
+        start=optional("start", plain),
+        seed=optional("seed", first.messages, ("vertex", "column", "state")),
+        stop=optional("stop", ["whether to stop"], ("global",)),
+        globals={k: v for k, v in folds.items() if isinstance(v[0], Global)},
+        results={k: v for k, v in folds.items() if isinstance(v[0], Result)},
+    )
+
+
+_AT_A_VERTEX = frozenset({"state", "vertex", "column", "global"})
+_OF_A_VERTEX = ("id", "degree", "random", "component")
+_OF_A_RUN = ("round", "vertices")
+
+
+def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple[str, Field | None]:
+    """Where a parameter comes from, and the field behind it."""
+    field = program.fields.get(name)
+    message = next((m for m in phase.messages if m.name == name), None) if phase else None
+    if message is not None:
+        return "message", message
+    for kind, field_class in (("state", State), ("parameter", Parameter), ("global", Global), ("column", VertexColumn)):
+        if isinstance(field, field_class):
+            return kind, field
+    if isinstance(field, EdgeColumn) or name == "weight":
+        return "edge", field
+    if name in _OF_A_VERTEX:
+        return "vertex", None
+    if name in _OF_A_RUN:
+        return "run", None
+    if name.endswith("_before"):
+        state = program.fields.get(name.removesuffix("_before"))
+        return ("before" if isinstance(state, State) else ""), state
+    if name.startswith("target_"):
+        target = name.removeprefix("target_")
+        state = program.fields.get(target)
+        return ("target" if isinstance(state, State) or target in ("id", "degree") else ""), state
+    return "", None
+
+
+def _reads(
+    program: VertexProgram, function: Function, phase: type[Phase] | None, admitted: frozenset, vector: bool
+) -> Reads:
+    kinds, vectors = {}, set()
+    for name in function.parameters:
+        kind, field = _kind(program, name, phase)
+        if kind not in admitted | {"parameter", "run"}:
+            problem = f"the parameter {name!r} " + (
+                "cannot be read here" if kind else "is neither declared nor built in"
+            )
+            function.refuse(problem, None, f"To be read here: {', '.join(_readable(program, phase, admitted))}.")
+        kinds[name] = kind
+        if field is not None and field.shape is not None:
+            vectors.add(name)
+    for pair in function.dots:
+        if not set(pair) <= vectors:
+            function.refuse(f"dot({', '.join(pair)}) takes two vectors", None, "Declare them with a shape.")
+    by_component = program.width > 0 and kinds.get("component") == "vertex"
+    return Reads(function, kinds, vector or by_component or bool(vectors))
+
+
+def _readable(program: VertexProgram, phase: type[Phase] | None, admitted: frozenset) -> list[str]:
+    names = [*program.fields, "weight", *_OF_A_VERTEX, *_OF_A_RUN]
+    names += [message.name for message in phase.messages] if phase else []
+    states = [state.name for state in program.of(State)]
+    names += [f"{state}_before" for state in states] + [f"target_{name}" for name in ("id", "degree", *states)]
+    return [n for n in dict.fromkeys(names) if _kind(program, n, phase)[0] in admitted | {"parameter", "run"}]
+
+
+def example_of(program: type[VertexProgram] | VertexProgram) -> VertexProgram:
+    """An instance to analyse: parameters that have no value yet become 0, or vectors of one 0."""
+    if isinstance(program, VertexProgram):
+        return program
+    if not (isinstance(program, type) and issubclass(program, VertexProgram)):
+        raise ProgramError(f"{program!r} is no program: derive a class from dgraph.VertexProgram")
+    missing = [f for f in program.fields.values() if isinstance(f, Parameter) and f.default is None]
+    lengths = [f.shape for f in program.fields.values() if isinstance(f, Parameter) and isinstance(f.shape, int)]
+    width = lengths[0] if lengths else 1
+    named = {f.shape for f in program.fields.values() if isinstance(f.shape, str)}
+    return program(**{f.name: [0] * width if f.shape is not None else int(f.name in named) for f in missing})

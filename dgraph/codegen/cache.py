@@ -1,0 +1,95 @@
+"""The folder of generated sources: one file a text, named by its hash, so that every process compiles it at most once.
+
+Numba keeps machine code beside it, in pickles; so the folder is private, and one that others can write is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import stat
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import ModuleType
+
+from dgraph.codegen.source import Source
+from dgraph.errors import OptionError
+
+_modules: dict[str, ModuleType] = {}
+_lock = threading.Lock()
+
+
+def cache_folder() -> Path:
+    """Where generated sources are kept: DGRAPH_CACHE, else the user's cache folder, else a private temporary one."""
+    chosen = os.environ.get("DGRAPH_CACHE")
+    if chosen:
+        return _private(Path(chosen))
+    home = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return _private((Path(home) if home else Path.home() / ".cache") / "dgraph" / "kernels")
+    except (OSError, RuntimeError):  # no home, or one that cannot be written
+        return _private(Path(tempfile.gettempdir()) / f"dgraph-kernels-{_user()}")
+
+
+def _private(folder: Path) -> Path:
+    """Make the folder, readable by this user alone; refuse one that others own or may write."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.name != "posix":
+        return folder
+    status = folder.lstat()
+    remedy = "set DGRAPH_CACHE to a folder of your own"
+    if not stat.S_ISDIR(status.st_mode):
+        raise OptionError(f"the cache of kernels {folder} is a link or a file, not a folder: {remedy}")
+    if status.st_uid != _user():
+        raise OptionError(f"the cache of kernels {folder} belongs to user {status.st_uid}, not to you: {remedy}")
+    if status.st_mode & 0o022:
+        raise OptionError(f"others may write the cache of kernels {folder}: chmod 700 it, or {remedy}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(f"{folder} cannot be written")
+    return folder
+
+
+def _user() -> int:
+    return os.getuid() if hasattr(os, "getuid") else 0
+
+
+def module_of(source: Source) -> ModuleType:
+    """The module of a source: written to the cache and imported, once a process."""
+    with _lock:
+        if source.digest not in _modules:
+            _modules[source.digest] = _import(_written(source))
+        return _modules[source.digest]
+
+
+def _written(source: Source) -> Path:
+    path = cache_folder() / f"{source.name.lower()}_{source.digest}.py"
+    with contextlib.suppress(OSError):
+        if path.read_text() == source.text:
+            return path  # untouched: Numba takes its machine code for stale when the file is newer
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-", suffix=".py")
+    os.close(descriptor)
+    Path(name).write_text(source.text)
+    Path(name).replace(path)  # at once: another process never reads half of it
+    return path
+
+
+def _import(path: Path) -> ModuleType:
+    name = f"dgraph_kernels_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise OptionError(f"the cache of kernels {path.parent} cannot be imported from")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def forget() -> None:
+    """Let go of the modules of this process, as a new process would start."""
+    with _lock:
+        for module in _modules.values():
+            sys.modules.pop(module.__name__, None)
+        _modules.clear()

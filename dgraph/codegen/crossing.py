@@ -1,0 +1,168 @@
+"""The kernels in which messages cross edges: push, pull and receive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dgraph.analysis import PhaseAnalysis
+from dgraph.codegen.neighbourhood import SCRATCH
+from dgraph.codegen.text import ALONG, NOTHING, Kernel, call, inbox, inner_products, item, literal, name_in, sent
+from dgraph.program import Message
+
+IN_EDGES = "for e in range(uint64(indptr[v]), uint64(indptr[v + one])):"
+OUT_EDGES = "for e in range(uint64(indptr[u]), uint64(indptr[u + one])):"
+
+
+class Crossing:
+    """Writes them; `kernels` is the collection they join."""
+
+    def __init__(self, kernels: Any):
+        self.kernels, self.analysis, self.width = kernels, kernels.analysis, kernels.width
+
+    def push(self, phase: PhaseAnalysis) -> None:
+        """Accumulative: senders to the inboxes of their targets."""
+        doc = "senders[lo:hi] send along their out-edges; whoever has a first message joins the queue."
+        kernel = self.kernels.kernel(name_in(phase, "push"), doc, "senders", "indptr", "neighbours")
+        hoist = phase.hoisted and not self.width
+        with kernel.block("for i in range(lo, hi):"):
+            kernel.add("u = senders[i]")
+            if hoist:
+                kernel.add(*(f"new_{m.name} = {kernel.use(sent(phase, m))}[u]" for m in phase.messages))
+            source = {} if self.width or hoist else {name: f"from_{name}" for name in phase.send.of("state")}
+            kernel.add(*(f"{local} = {kernel.use(name)}[u]" for name, local in source.items()))
+            with kernel.block(OUT_EDGES):
+                kernel.add("v = neighbours[e]")
+                self.deliver(kernel, phase, "" if hoist else "edge", source)
+                self.enqueue(kernel)
+        kernel.add("return queued")
+
+    def receive(self, phase: PhaseAnalysis) -> None:
+        """Merge messages that came from another partition."""
+        doc = "Messages from another partition, for the vertices ids[lo:hi]."
+        kernel = self.kernels.kernel(name_in(phase, "receive"), doc, "ids")
+        with kernel.block("for i in range(lo, hi):"):
+            kernel.add("v = ids[i]")
+            self.deliver(kernel, phase, "incoming")
+            if not self.analysis.synchronous:
+                self.enqueue(kernel)
+        if not self.analysis.synchronous:
+            kernel.add("return queued")
+
+    def pull(self, phase: PhaseAnalysis) -> None:
+        """Gather from all in-neighbours: accumulative, on top of what the inbox holds; synchronous, anew."""
+        doc = "Rows lo:hi gather from all their in-edges."
+        kernel = self.kernels.kernel(name_in(phase, "pull"), doc, "indptr", "neighbours")
+        with kernel.block("for v in range(lo, hi):"):
+            if not phase.combines:
+                self.gather_neighbourhood(kernel, phase)
+            elif self.width:
+                self.gather_vectors(kernel, phase)
+            else:
+                self.gather_scalars(kernel, phase)
+
+    def gather_scalars(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+        """Merge in registers, store once."""
+        synchronous = self.analysis.synchronous
+        for message in phase.messages:
+            kernel.add(f"total_{message.name} = {message.dtype.name}({literal(message.identity)})")
+        with kernel.block(IN_EDGES), self.sender(kernel, phase):
+            self.new_message(kernel, phase, "edge", NOTHING)
+            for m in phase.messages:
+                kernel.add(f"total_{m.name} = {merge(m)}(total_{m.name}, new_{m.name})")
+        tests = []
+        for message in phase.messages:
+            array = kernel.use(inbox(phase, message), True)
+            if synchronous:
+                kernel.add(f"{array}[v] = total_{message.name}")
+            else:
+                kernel.add(f"merged_{message.name} = {merge(message)}({array}[v], total_{message.name})")
+                tests.append(f"merged_{message.name} != {array}[v]")
+        if not synchronous:
+            with kernel.block(f"if {' or '.join(tests)}:"):
+                kernel.add(*(f"{inbox(phase, m)}[v] = merged_{m.name}" for m in phase.messages))
+                kernel.add(f"{kernel.use('arrived')}[v] = True")
+
+    def gather_vectors(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+        """Merge into the inbox itself: a vector has no register."""
+        if self.analysis.synchronous:
+            for message in phase.messages:
+                with kernel.components(message.shape is not None, self.width):
+                    array = kernel.use(inbox(phase, message), True)
+                    kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
+        with kernel.block(IN_EDGES), self.sender(kernel, phase):
+            self.deliver(kernel, phase, "edge")
+            if not self.analysis.synchronous:
+                kernel.add(f"if changed: {kernel.use('arrived')}[v] = True")
+
+    def gather_neighbourhood(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+        """Collect all messages of v, then merge them at once."""
+        (message,) = phase.messages
+        slots, keys, counts = (kernel.use(name) for name in SCRATCH)
+        none = literal(message.identity)
+        word = f"random_word({kernel.use('random_seed')}, {kernel.use('round')}, {kernel.use('number')}[v])"
+        kernel.add("count = uint64(0)")
+        with kernel.block(IN_EDGES), self.sender(kernel, phase):
+            self.new_message(kernel, phase, "edge", NOTHING)
+            with kernel.block(f"if new_{message.name} != {none}:"):
+                kernel.add(f"{slots}[count] = new_{message.name}", "count += one")
+        array = kernel.use(inbox(phase, message), True)
+        merged = f"{message.merge.name.lower()}({slots}, count, {keys}, {counts}, {word})"
+        kernel.add(f"{array}[v] = {merged} if count > 0 else {none}")
+
+    def sender(self, kernel: Kernel, phase: PhaseAnalysis) -> Any:
+        """Name the in-neighbour u; of an accumulative program, go on only if it sends in this round."""
+        kernel.add("u = neighbours[e]")
+        if self.analysis.synchronous or phase.hoisted:  # `sent_...` of a vertex that sends nothing is the identity
+            return kernel.components(False, 0)
+        return kernel.block(f"if {kernel.use('sending')}[u]:")
+
+    def new_message(self, kernel: Kernel, phase: PhaseAnalysis, origin: str, source: Mapping[str, str]) -> None:
+        """Name the message new_...: what u sends along e, or what is `incoming` from another partition."""
+        if origin == "edge" and not phase.hoisted:
+            names = ", ".join(f"new_{message.name}" for message in phase.messages)
+            send = call(kernel, self.analysis, phase.send, name_in(phase, "send"), ALONG, None, source)
+            if not self.width:
+                inner_products(kernel, phase.send, ALONG)
+            kernel.add(f"{names} = {send}")
+            return
+        for message in phase.messages:
+            if origin == "edge":
+                kernel.add(f"new_{message.name} = {item(kernel.use(sent(phase, message)), 'u', message)}")
+            elif origin == "incoming":
+                incoming = kernel.use(f"incoming_{inbox(phase, message)}")
+                kernel.add(f"new_{message.name} = {item(incoming, 'i', message)}")
+
+    def deliver(self, kernel: Kernel, phase: PhaseAnalysis, origin: str, source: Mapping = NOTHING) -> None:
+        """Merge a message into v's inbox; `changed` says whether that was news."""
+        synchronous = self.analysis.synchronous
+        if not synchronous:
+            kernel.add("changed = False")
+        if origin == "edge" and not phase.hoisted:
+            inner_products(kernel, phase.send, ALONG)
+        with kernel.components(self.width > 0, self.width):
+            self.new_message(kernel, phase, origin, source)
+            for message in phase.messages:
+                once = self.width and message.shape is None
+                with kernel.block("if c == 0:") if once else kernel.components(False, 0):
+                    place = item(kernel.use(inbox(phase, message), True), "v", message)
+                    if synchronous:
+                        kernel.add(f"{place} = {merge(message)}({place}, new_{message.name})")
+                        continue
+                    kernel.add(f"merged_{message.name} = {merge(message)}({place}, new_{message.name})")
+                    news = f"merged_{message.name} != {place}"
+                    if not phase.idempotent:
+                        news = f"new_{message.name} != {literal(message.identity)}"
+                    with kernel.block(f"if {news}:"):
+                        kernel.add(f"{place} = merged_{message.name}", "changed = True")
+
+    def enqueue(self, kernel: Kernel) -> None:
+        """Whoever has a first message joins the queue."""
+        arrived, queue, queued = (kernel.use(name) for name in ("arrived", "queue", "queued"))
+        with kernel.block(f"if changed and not {arrived}[v]:"):
+            kernel.add(f"{arrived}[v] = True", f"{queue}[{queued}] = v", f"{queued} += one")
+
+
+def merge(message: Message) -> str:
+    """The name of a merge in kernel text."""
+    return f"merge_{message.merge.name.lower()}"

@@ -1,0 +1,82 @@
+"""`dgraph.explain`: what was found in a program, what follows from it, and the kernels."""
+
+from __future__ import annotations
+
+from dgraph.analysis import Analysis, PhaseAnalysis, analyse, example_of
+from dgraph.codegen.kernels import kept_states
+from dgraph.codegen.source import generate
+from dgraph.program import Delta, Field, VertexProgram
+
+
+def explain(program: VertexProgram | type[VertexProgram], target: str = "cpu") -> str:
+    """What a program reads and communicates, in which direction it runs, and its kernels for a target."""
+    source = generate(program, target)
+    analysis = analyse(example_of(program))
+    kind = "synchronous" if analysis.synchronous else "accumulative"
+    lines = [f"{analysis.name}: {kind}; engines: {', '.join(engines(analysis))}", ""]
+    lines += [f"  state     {_described(state)}" for state in analysis.states]
+    lines += [f"  parameter {_described(parameter)}" for parameter in analysis.parameters]
+    each = analysis.globals_each_round
+    for name, (field, _) in analysis.globals.items():
+        lines.append(
+            f"  global    {name}: {field.merge} of {field.dtype}, {'each round' if name in each else 'at the end'}"
+        )
+    for phase in analysis.phases:
+        lines += ["", *_phase(analysis, phase)]
+    lines += ["", *_optimisations(analysis), "", f"kernels for {target}:", "", source.text]
+    return "\n".join(lines)
+
+
+def engines(analysis: Analysis) -> tuple[str, ...]:
+    """The engines that may run a program."""
+    if not analysis.synchronous:
+        if analysis.stop or analysis.globals_each_round:  # these ask for rounds
+            return ("bsp", "gas")
+        return ("bsp", "gas", "bulk_async", "block_descent")
+    rounds = [reads for phase in analysis.phases for reads in (phase.send, phase.apply)]
+    fixed_point = len(rounds) == 2 and not any("round" in reads or "random" in reads for reads in rounds)
+    return ("bsp", "gas", "block_descent") if fixed_point else ("bsp", "gas")
+
+
+def _described(field: Field) -> str:
+    dtype = "vertex" if field.is_vertex else field.dtype.name
+    length = "" if field.shape is None else f", vectors ({'any length' if field.shape is ... else field.shape})"
+    return f"{field.name}: {dtype}{length}" + (", anew in every firing" if isinstance(field, Delta) else "")
+
+
+def _phase(analysis: Analysis, phase: PhaseAnalysis) -> list[str]:
+    def reads(function) -> str:
+        return ", ".join(f"{name} ({kind})" for name, kind in function.kinds.items()) or "nothing"
+
+    directions = {"out": "along the edges", "in": "against the edges", "both": "both ways along the edges"}
+    messages = ", ".join(f"{m.name} ({m.merge} of {m.dtype})" for m in phase.messages)
+    lines = [f"phase {phase.name}" if phase.name else "round", f"  messages  {messages}, {directions[phase.along]}"]
+    lines += [f"  send      reads {reads(phase.send)}", f"  apply     reads {reads(phase.apply)}"]
+    lines.append(f"  broadcast {', '.join(phase.broadcast) or 'nothing'}: master to proxies with out-edges")
+    if phase.target_broadcast:
+        lines.append(f"            {', '.join(phase.target_broadcast)}: master to proxies with in-edges")
+    if phase.combines:
+        lines.append("  reduce    messages merge at proxies, then at the master; none under an incoming cut")
+    else:
+        lines.append("  reduce    impossible: needs whole neighbourhoods, so an incoming cut")
+    if not analysis.synchronous:
+        lines.append(f"  sends     when {' or '.join(phase.triggers)} changed; push while few send, pull when many do")
+    else:
+        lines.append("  sends     every vertex in every round; pull")
+    return lines
+
+
+def _optimisations(analysis: Analysis) -> list[str]:
+    dropped = [] if analysis.edge_columns else ["edge columns are dropped: no function reads one"]
+    stored = [f"edge columns kept: {', '.join(column.name for column in analysis.edge_columns)}"]
+    found = dropped or stored
+    if any(phase.hoisted for phase in analysis.phases):
+        found.append("messages are computed once a vertex: an edge gathers one word, and that word travels")
+    if not analysis.synchronous:
+        found.append("only vertices with a message run; only changed ones are sent")
+    if all(phase.idempotent for phase in analysis.phases) and not analysis.synchronous:
+        found.append("inboxes keep the best message: worse ones fire nobody and travel nowhere")
+    gone = {state.name for state in analysis.states} - kept_states(analysis)
+    if gone:
+        found.append(f"no array for {', '.join(sorted(gone))}: it only goes into the message")
+    return ["optimisations", *(f"  {line}" for line in found)]

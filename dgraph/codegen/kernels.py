@@ -1,0 +1,227 @@
+"""The kernels of a program, as text. They work on arrays of one partition, one array a field, and know no policy.
+
+Arrays: states, inboxes and columns of the vertices here (`number` and `degree` too), CSR rows as `indptr int64,
+neighbours uint32`, an edge column each. A kernel takes its arguments by name (`Source.kernels`), rows `lo` to `hi`:
+
+    begin    rows lo:hi: what `start` and `seed` say; vertices with a message go to queue[lo:], it returns how many
+    fire     accumulative: frontier[lo:hi] take their inboxes; who must send goes to queue[lo:], it returns how many
+             synchronous: rows lo:hi; it returns how many vertices changed
+    emit     synchronous: rows lo:hi of what vertices send, where that is the same along all their edges
+    push     senders[lo:hi] along their out-edges (CSR); returns how long the queue is now. One thread a partition
+    pull     rows lo:hi (CSC) gather from all their in-edges: from `sent_...`, or from the `sending` vertices
+    receive  messages from another partition, for the vertices ids[lo:hi]; returns how long the queue is now. One thread
+    fold     rows lo:hi of the global values that rounds read; `conclude`: of those that only results read
+    finish   rows lo:hi of the results
+
+`fire`, `pull` and `fold` write their own rows only: threads may run them on ranges side by side. An inbox whose merges
+are all idempotent is never emptied, so that only a better message counts; any other is the identity again after `fire`.
+"""
+
+from __future__ import annotations
+
+from dgraph.analysis import Analysis, PhaseAnalysis, Reads
+from dgraph.codegen.crossing import Crossing
+from dgraph.codegen.text import (
+    NOTHING,
+    ROW,
+    Kernel,
+    any_message,
+    call,
+    inbox,
+    inner_products,
+    item,
+    literal,
+    name_in,
+    sent,
+)
+from dgraph.program import Delta, State
+
+
+class Kernels:
+    """All kernels of a program."""
+
+    def __init__(self, analysis: Analysis, arrays: dict):
+        self.analysis, self.arrays, self.width = analysis, arrays, analysis.width
+        self.kept = kept_states(analysis)
+        self.kernels: list[Kernel] = []
+        crossing = Crossing(self)
+        if analysis.start or analysis.seed:
+            self.begin()
+        for phase in analysis.phases:
+            if analysis.synchronous:
+                self.emit(phase)
+                self.fire_all(phase)
+            else:
+                self.fire(phase)
+                crossing.push(phase)
+            crossing.pull(phase)
+            if phase.combines:
+                crossing.receive(phase)
+        each_round = analysis.globals_each_round
+        self.fold("fold", each_round)
+        self.fold("conclude", tuple(name for name in analysis.globals if name not in each_round))
+        self.finish()
+
+    def kernel(self, name: str, doc: str, *first: str) -> Kernel:
+        kernel = Kernel(name, doc, self.arrays)
+        for argument in ("lo", "hi", *first):
+            kernel.use(argument)
+        self.kernels.append(kernel)
+        return kernel
+
+    def call(self, kernel: Kernel, reads: Reads, name: str, place=ROW, phase=None, local=NOTHING) -> str:
+        return call(kernel, self.analysis, reads, name, place, phase, local)
+
+    def begin(self) -> None:
+        analysis = self.analysis
+        kernel = self.kernel("begin", "The first states, and the first messages.")
+        if analysis.seed:
+            kernel.add("count = uint64(0)")
+        with kernel.block("for v in range(lo, hi):"):
+            if analysis.start:
+                plain = [state for state in analysis.states if not isinstance(state, Delta)]
+                targets = [(state.name, state) for state in plain]
+                self.assign(kernel, analysis.start, "start", targets, "v")
+            if analysis.seed:
+                phase = analysis.phases[0]
+                self.assign(kernel, analysis.seed, "seed", [(inbox(phase, m), m) for m in phase.messages], "v")
+                with kernel.block(f"if {any_message(kernel, phase, inbox, self.width, 'v')}:"):
+                    kernel.add(f"{kernel.use('arrived')}[v] = True")
+                    kernel.add(f"{kernel.use('queue')}[lo + count] = v", "count += one")
+        if analysis.seed:
+            kernel.add("return count")
+
+    def assign(self, kernel: Kernel, reads: Reads, function: str, targets: list, row: str, local=NOTHING) -> None:
+        """Call a function and store what it returns, component by component where it must be."""
+        inner_products(kernel, reads, ROW)
+        vector = reads.vector or any(field.shape is not None for _, field in targets)
+        news = [f"new_{name}" for name, _ in targets]
+        with kernel.components(vector, self.width):
+            kernel.add(f"{', '.join(news)} = {self.call(kernel, reads, function, ROW, None, local)}")
+            for (name, field), new in zip(targets, news, strict=True):
+                store = f"{item(kernel.use(name, True), row, field)} = {new}"
+                kernel.add(f"if c == 0: {store}" if vector and field.shape is None else store)
+
+    def fire(self, phase: PhaseAnalysis) -> None:
+        """Accumulative: fold inboxes in, compute what will be sent."""
+        kernel = self.kernel(name_in(phase, "fire"), "frontier[lo:hi] fold their inboxes in.", "frontier")
+        kernel.add("count = uint64(0)")
+        with kernel.block("for i in range(lo, hi):"):
+            kernel.add("v = frontier[i]", f"{kernel.use('arrived')}[v] = False")
+            self.fold_inbox(kernel, phase, phase.triggers)
+            if not phase.idempotent:
+                self.empty_inbox(kernel, phase)
+            with kernel.block("if changed:"):
+                condition = ""
+                if phase.hoisted:
+                    targets = [(sent(phase, message), message) for message in phase.messages]
+                    local = {} if self.width else {name: f"new_{name}" for name in phase.send.of("state")}
+                    self.assign(kernel, phase.send, name_in(phase, "send"), targets, "v", local)
+                    condition = any_message(kernel, phase, sent, self.width, "v")
+                with kernel.block(f"if {condition}:") if condition else kernel.components(False, 0):
+                    kernel.add(f"{kernel.use('queue')}[lo + count] = v", "count += one")
+        kernel.add("return count")
+
+    def fire_all(self, phase: PhaseAnalysis) -> None:
+        """Synchronous: every vertex."""
+        kernel = self.kernel(name_in(phase, "fire"), "Rows lo:hi fold their inboxes in.")
+        kernel.add("count = uint64(0)")
+        with kernel.block("for v in range(lo, hi):"):
+            self.fold_inbox(kernel, phase, tuple(state.name for state in self.analysis.states))
+            kernel.add("count += uint64(changed)")
+        kernel.add("return count")
+
+    def fold_inbox(self, kernel: Kernel, phase: PhaseAnalysis, triggers: tuple[str, ...]) -> None:
+        """Call `apply` for v, store the states; `changed` says whether one of the triggers is new."""
+        states, reads = self.analysis.states, phase.apply
+        news = ", ".join(f"new_{state.name}" for state in states)
+        inner_products(kernel, reads, ROW, phase)
+        vector = reads.vector or any(state.shape is not None for state in states)
+        if vector:
+            kernel.add("changed = False")
+            for state in states:
+                if state.shape is None:  # of component 0; the other components still read the old one
+                    kernel.add(f"first_{state.name} = {kernel.use(state.name, True)}[v]")
+        tests = []
+        with kernel.components(vector, self.width):
+            kernel.add(f"{news} = {self.call(kernel, reads, name_in(phase, 'apply'), ROW, phase)}")
+            for state in states:
+                test = f"new_{state.name} != {self.old(kernel, state)}" if state.name in triggers else ""
+                store = (
+                    f"{item(kernel.use(state.name, True), 'v', state)} = new_{state.name}" if self.keeps(state) else ""
+                )
+                if vector and state.shape is None:
+                    kernel.add(f"if c == 0: first_{state.name} = new_{state.name}")
+                elif vector:
+                    kernel.add(*([f"changed = changed or {test}"] if test else []), *([store] if store else []))
+                else:
+                    tests += [test] if test else []
+            if not vector:
+                kernel.add(f"changed = {' or '.join(tests)}")
+                kernel.add(*(f"{kernel.use(s.name, True)}[v] = new_{s.name}" for s in states if self.keeps(s)))
+        if vector:
+            for state in states:
+                if state.shape is None:
+                    if state.name in triggers:
+                        kernel.add(f"changed = changed or first_{state.name} != {self.old(kernel, state)}")
+                    kernel.add(f"{kernel.use(state.name, True)}[v] = first_{state.name}")
+
+    def keeps(self, state: State) -> bool:
+        return state.name in self.kept
+
+    def old(self, kernel: Kernel, state: State) -> str:
+        """A field before this firing: a Delta is at its start again."""
+        return literal(state.start) if isinstance(state, Delta) else item(kernel.use(state.name), "v", state)
+
+    def empty_inbox(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+        for message in phase.messages:
+            with kernel.components(message.shape is not None, self.width):
+                array = kernel.use(inbox(phase, message), True)
+                kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
+
+    def emit(self, phase: PhaseAnalysis) -> None:
+        """Synchronous: what every vertex sends."""
+        if not phase.hoisted:
+            return
+        kernel = self.kernel(name_in(phase, "emit"), "What rows lo:hi send along each of their edges.")
+        with kernel.block("for v in range(lo, hi):"):
+            targets = [(sent(phase, message), message) for message in phase.messages]
+            self.assign(kernel, phase.send, name_in(phase, "send"), targets, "v")
+
+    def fold(self, name: str, names: tuple[str, ...]) -> None:
+        """Global values over the rows."""
+        if not names:
+            return
+        kernel = self.kernel(name, f"Rows lo:hi of {', '.join(names)}.")
+        fields = {name: self.analysis.globals[name] for name in names}
+        for name, (field, _) in fields.items():
+            kernel.add(f"fold_{name} = {field.dtype.name}({literal(field.identity)})")
+        with kernel.block("for v in range(lo, hi):"):
+            for name, (field, reads) in fields.items():
+                inner_products(kernel, reads, ROW)
+                with kernel.components(reads.vector, self.width):
+                    value = self.call(kernel, reads, f"value_of_{name}")
+                    kernel.add(f"fold_{name} = merge_{field.merge.name.lower()}(fold_{name}, {value})")
+        kernel.add(f"return {', '.join(f'fold_{name}' for name in names)},")
+
+    def finish(self) -> None:
+        """The columns of the answer."""
+        if not self.analysis.results:
+            return
+        kernel = self.kernel("finish", "Rows lo:hi of the results.")
+        with kernel.block("for v in range(lo, hi):"):
+            for name, (_, reads) in self.analysis.results.items():
+                inner_products(kernel, reads, ROW)
+                index = "v, c" if reads.vector else "v"
+                with kernel.components(reads.vector, self.width):
+                    value = self.call(kernel, reads, f"value_of_{name}")
+                    kernel.add(f"{kernel.use(f'result_{name}', True)}[{index}] = {value}")
+
+
+def kept_states(analysis: Analysis) -> set[str]:
+    """The fields that have an array: a Delta that only goes into a message computed in `fire` needs none."""
+    if analysis.width or analysis.synchronous or not analysis.phases[0].hoisted:
+        return {state.name for state in analysis.states}
+    others = [reads for _, reads in (*analysis.globals.values(), *analysis.results.values())]
+    read = {name.removesuffix("_before") for reads in others for name in reads.of("state", "before")}
+    return {state.name for state in analysis.states if not isinstance(state, Delta) or state.name in read}

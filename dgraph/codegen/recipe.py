@@ -1,0 +1,96 @@
+"""What a worker must know of a program to run it: values only, so that it travels without the program's class."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import cloudpickle
+
+from dgraph.analysis import Analysis, PhaseAnalysis, Reads, analyse
+from dgraph.codegen.compile import Kernels, load
+from dgraph.codegen.source import Source, generate
+from dgraph.program import VertexProgram
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Kernels as text, what the program reads (its functions left out), its parameters' values, and `stop`."""
+
+    analysis: Analysis
+    source: Source
+    values: dict[str, Any]
+    stop: Callable[..., Any] | None
+
+    @property
+    def kernels(self) -> Kernels:
+        """The compiled kernels of this process."""
+        return load(self.source)
+
+    def should_stop(self, known: dict[str, Any]) -> bool:
+        """What `stop` says of the values after a round."""
+        if self.stop is None or self.analysis.stop is None:
+            return False
+        return bool(self.stop(*(known[name] for name in self.analysis.stop.kinds)))
+
+    def _functions(self) -> Iterator[Callable]:
+        if self.stop is not None:
+            yield self.stop
+        merges = [message.merge for phase in self.analysis.phases for message in phase.messages]
+        merges += [field.merge for field, _ in self.analysis.globals.values()]
+        for merge in merges:
+            if merge.combines:
+                yield merge.merge  # type: ignore[union-attr]
+
+    def __reduce__(self):
+        """Functions of the user's modules travel by value: workers need not be able to import them."""
+        modules = {inspect.getmodule(function) for function in self._functions()}
+        foreign = [m for m in modules if m is not None and m.__name__.split(".")[0] not in ("dgraph", "__main__")]
+        for module in foreign:
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            return _unpickled, (cloudpickle.dumps((self.analysis, self.source, self.values, self.stop)),)
+        finally:
+            for module in foreign:
+                cloudpickle.unregister_pickle_by_value(module)
+
+
+def recipe_of(program: VertexProgram) -> Recipe:
+    """Analyse and generate."""
+    return Recipe(_bare(analyse(program)), generate(program), dict(program.values), program.functions.get("stop"))
+
+
+def _unpickled(pickled: bytes) -> Recipe:
+    return Recipe(*cloudpickle.loads(pickled))
+
+
+def _bare(analysis: Analysis) -> Analysis:
+    """The analysis without the texts of the functions, which are in the kernels."""
+
+    def reads(one: Any) -> Any:
+        return one and replace(one, function=None)
+
+    def phase(one: PhaseAnalysis) -> PhaseAnalysis:
+        return replace(one, send=reads(one.send), apply=reads(one.apply))
+
+    def folds(some: dict[str, tuple[Any, Reads]]) -> dict[str, tuple[Any, Reads]]:
+        return {name: (_without_function(field), reads(one)) for name, (field, one) in some.items()}
+
+    return replace(
+        analysis,
+        phases=tuple(phase(one) for one in analysis.phases),
+        start=reads(analysis.start),
+        seed=reads(analysis.seed),
+        stop=reads(analysis.stop),
+        globals=folds(analysis.globals),
+        results=folds(analysis.results),
+    )
+
+
+def _without_function(field: Any) -> Any:
+    field = copy.copy(field)
+    field.function = None
+    return field

@@ -1,0 +1,159 @@
+"""A program's kernels as a Python source that stands alone, and what each of them is called with."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dgraph.analysis import Analysis, Reads, analyse, example_of
+from dgraph.codegen.kernels import Kernels
+from dgraph.codegen.layout import Layout, layout_of
+from dgraph.codegen.neighbourhood import TEXTS
+from dgraph.codegen.text import FIXED, Argument, inbox, name_in, sent
+from dgraph.errors import OptionError
+from dgraph.functions import Function, read_function
+from dgraph.monoid import Monoid
+from dgraph.program import Delta, VertexProgram
+from dgraph.randomness import KERNEL_TEXT
+
+HEAD = '''"""Kernels of {name}, written by dgraph; {why}.
+
+{direction}
+"""
+
+import math
+
+from numba import njit as kernel_compiler
+from numpy import float32, float64, inf, int32, int64, uint64
+
+njit = kernel_compiler(error_model="numpy")  # 1/0 is inf, as on GPUs
+kernel = kernel_compiler(error_model="numpy", nogil=True, cache=True)
+one = uint64(1)  # uint64 + int64 would be a float
+'''
+
+INNER = '''
+@njit
+def inner(a, b):
+    """The inner product of two vectors."""
+    total = a[0] * b[0]
+    for c in range(1, {width}):
+        total += a[c] * b[c]
+    return total
+'''
+
+
+@dataclass(frozen=True)
+class Source:
+    """Kernels as text: a value that travels to workers without the program's class."""
+
+    name: str
+    text: str
+    kernels: dict[str, tuple[Argument, ...]]
+    origins: dict[int, str]  # a line of the text -> where the user wrote it
+    layout: Layout
+
+    @property
+    def digest(self) -> str:
+        """Identifies the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:20]
+
+
+def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu") -> Source:
+    """The kernels of a program; the same for all values of its parameters, but the length of vectors is built in."""
+    if target != "cpu":
+        raise OptionError(f'target={target!r}: kernels are generated for "cpu"')
+    program = example_of(program)
+    analysis = analyse(program)
+    kernels = Kernels(analysis, arrays_of(analysis)).kernels
+    texts = [kernel.text() for kernel in kernels]
+    body = [*_functions(program, analysis), *texts]
+    used = "\n".join(body)
+    parts = [_head(analysis)]
+    if re.search(r"\b(uniform|random_word|mix|most_frequent|choose)\(", used):
+        parts.append(KERNEL_TEXT)
+    parts += [TEXTS[name] for name in TEXTS if f"{name.lower()}(" in used]
+    if "inner(" in used:
+        parts.append(INNER.format(width=analysis.width))
+    text = "\n\n".join(part.strip("\n") + "\n" for part in [*parts, *body])
+    arguments = {kernel.name: tuple(kernel.arguments.values()) for kernel in kernels}
+    return Source(analysis.name, text, arguments, _origins(program, analysis, text), layout_of(analysis))
+
+
+def _origins(program: VertexProgram, analysis: Analysis, text: str) -> dict[int, str]:
+    origins = {}
+    for function, (name, casts) in functions_of(program, analysis).items():
+        own = function.text(name, casts)
+        first = text[: text.index(f"{own}\n")].count("\n")
+        for line in range(1, own.count("\n") + 2):
+            origins[first + line] = function.place(function.statement(line))
+    return origins
+
+
+def _head(analysis: Analysis) -> str:
+    kind = "synchronous: all gather in every round" if analysis.synchronous else "accumulative: who has news sends it"
+    first = analysis.phases[0]
+    direction = "Messages are computed once a vertex." if first.hoisted else "Messages are computed once an edge."
+    return HEAD.format(name=analysis.name, why=kind, direction=direction)
+
+
+def arrays_of(analysis: Analysis) -> dict[str, Argument]:
+    """Everything that the kernels of a program may ask for."""
+    arrays = dict(FIXED)
+
+    def array(name: str, dtype: str, vector: bool = False) -> None:
+        arrays[name] = Argument(name, dtype, 2 if vector else 1)
+
+    for state in analysis.states:
+        array(state.name, state.dtype.name, state.shape is not None)
+        array(f"{state.name}_before", state.dtype.name, state.shape is not None)
+    for phase in analysis.phases:
+        for message in phase.messages:
+            for name in (inbox(phase, message), sent(phase, message), f"incoming_{inbox(phase, message)}"):
+                array(name, message.dtype.name, message.shape is not None)
+    for column in (*analysis.edge_columns, *analysis.vertex_columns):
+        array(column.name, column.dtype.name)
+    for parameter in analysis.parameters:
+        arrays[parameter.name] = Argument(parameter.name, parameter.dtype.name, int(parameter.shape is not None))
+    for name, (field, _) in analysis.globals.items():
+        arrays[name] = Argument(name, field.dtype.name)
+    for name, (result, reads) in analysis.results.items():
+        array(f"result_{name}", result.dtype.name, reads.vector)
+    return arrays
+
+
+def _functions(program: VertexProgram, analysis: Analysis) -> Iterator[str]:
+    """The texts of the program's own functions, helpers first, and of its merges."""
+    for function, (name, casts) in functions_of(program, analysis).items():
+        yield f"@njit\n{function.text(name, casts)}"
+
+
+def functions_of(program: VertexProgram, analysis: Analysis) -> dict[Function, tuple[str, tuple[str, ...]]]:
+    """Every function that goes into the kernels: its name there, and the dtypes of what it returns."""
+    found: dict[Function, tuple[str, tuple[str, ...]]] = {}
+
+    def add(function: Function, name: str, casts: tuple[str, ...]) -> None:
+        for helper in function.helpers.values():
+            add(helper, helper.name, ())
+        found[function] = (name, casts)
+
+    def put(reads: Reads | None, name: str, fields) -> None:
+        if reads is not None:
+            add(reads.function, name, tuple(field.dtype.name for field in fields))
+
+    merges = [message.merge for phase in analysis.phases for message in phase.messages]
+    for merge in dict.fromkeys([*merges, *(field.merge for field, _ in analysis.globals.values())]):
+        if isinstance(merge, Monoid):
+            add(read_function(merge.merge, f"the merge {merge.name}"), f"merge_{merge.name.lower()}", ())
+    put(analysis.start, "start", [state for state in analysis.states if not isinstance(state, Delta)])
+    put(analysis.stop, "stop", [])
+    put(analysis.seed, "seed", analysis.phases[0].messages)
+    for phase in analysis.phases:
+        put(phase.send, name_in(phase, "send"), phase.messages)
+        put(phase.apply, name_in(phase, "apply"), analysis.states)
+    for name, (field, reads) in analysis.globals.items():
+        put(reads, f"value_of_{name}", [field])
+    for name, (result, reads) in analysis.results.items():
+        put(reads, f"value_of_{name}", [result])
+    return found

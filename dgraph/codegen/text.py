@@ -1,0 +1,212 @@
+"""Pieces of kernel text: a kernel under construction, and calls of a program's functions inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dgraph.analysis import Analysis, PhaseAnalysis, Reads
+from dgraph.functions import dot_name
+from dgraph.program import Field, Message
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What a kernel is called with: an array of `dims` dimensions, or a scalar."""
+
+    name: str
+    dtype: str
+    dims: int = 0
+    written: bool = False
+
+
+ROW_RANGE = ("lo", "hi")
+FIXED = {  # arguments that every program has; scalars first
+    "lo": Argument("lo", "uint64"),
+    "hi": Argument("hi", "uint64"),
+    "queued": Argument("queued", "uint64"),
+    "round": Argument("round", "int64"),
+    "vertices": Argument("vertices", "int64"),
+    "random_seed": Argument("random_seed", "int64"),
+    "number": Argument("number", "int64", 1),
+    "degree": Argument("degree", "int64", 1),
+    "indptr": Argument("indptr", "int64", 1),
+    "neighbours": Argument("neighbours", "uint32", 1),
+    "frontier": Argument("frontier", "uint32", 1),
+    "senders": Argument("senders", "uint32", 1),
+    "ids": Argument("ids", "uint32", 1),
+    "sending": Argument("sending", "bool", 1),
+    "arrived": Argument("arrived", "bool", 1, True),
+    "queue": Argument("queue", "uint32", 1, True),
+    "slots": Argument("slots", "int64", 1, True),
+    "keys": Argument("keys", "int64", 1, True),
+    "counts": Argument("counts", "int64", 1, True),
+}
+
+
+@dataclass
+class Kernel:
+    """A kernel under construction: its lines, and the arguments that they have asked for."""
+
+    name: str
+    doc: str
+    arrays: dict[str, Argument]  # all that may be asked for
+    arguments: dict[str, Argument] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    indent: int = 1
+
+    def use(self, name: str, written: bool = False) -> str:
+        """Ask for an argument."""
+        argument = self.arrays[name]
+        before = self.arguments.get(name)
+        written = written or argument.written or (before is not None and before.written)
+        self.arguments[name] = Argument(name, argument.dtype, argument.dims, written)
+        return name
+
+    def add(self, *lines: str) -> None:
+        """Append lines at the present indentation."""
+        self.lines += ["    " * self.indent + line for line in lines]
+
+    def block(self, line: str) -> _Block:
+        """Append a line that opens a block; use with `with`."""
+        self.add(line)
+        return _Block(self)
+
+    def components(self, vector: bool, width: int) -> _Block:
+        """A loop over the components of vectors, or no loop."""
+        if not vector:
+            return _Block(self, 0)
+        return self.block(f"for c in range({width}):")
+
+    def text(self) -> str:
+        """The function."""
+        head = f"def {self.name}({', '.join(self.arguments)}):"
+        doc = f'    """{self.doc}"""'
+        return "\n".join(["@kernel", head, doc, *self.lines])
+
+
+class _Block:
+    def __init__(self, kernel: Kernel, depth: int = 1):
+        self.kernel, self.depth = kernel, depth
+
+    def __enter__(self) -> None:
+        self.kernel.indent += self.depth
+
+    def __exit__(self, *problem: object) -> None:
+        self.kernel.indent -= self.depth
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a function runs: its vertex, and for `send` the edge and the vertex at its end."""
+
+    at: str = "v"
+    edge: str = "e"
+    target: str = "v"
+
+
+ROW = Place()
+ALONG = Place(at="u")
+
+
+NOTHING: Mapping[str, str] = {}
+
+
+def name_in(phase: PhaseAnalysis, name: str) -> str:
+    """The name of a phase's function, kernel or inbox: as it is, or with the phase's name before it."""
+    return f"{phase.name}_{name}" if phase.name else name
+
+
+def inbox(phase: PhaseAnalysis, message: Message) -> str:
+    """The array of merged messages."""
+    return name_in(phase, message.name)
+
+
+def sent(phase: PhaseAnalysis, message: Message) -> str:
+    """The array of messages that vertices send, where they send the same along all their edges."""
+    return f"sent_{inbox(phase, message)}"
+
+
+def item(array: str, row: str, field: Field | None) -> str:
+    """An element of an array: of component c, where the field is a vector."""
+    return f"{array}[{row}, c]" if field is not None and field.shape is not None else f"{array}[{row}]"
+
+
+def call(
+    kernel: Kernel,
+    analysis: Analysis,
+    reads: Reads,
+    function: str,
+    place: Place = ROW,
+    phase: PhaseAnalysis | None = None,
+    local: Mapping[str, str] = NOTHING,
+) -> str:
+    """The text that calls a program's function; `local` says which fields are in local variables."""
+    states = {state.name: state for state in analysis.states}
+    parameters = {parameter.name: parameter for parameter in analysis.parameters}
+    arguments = []
+    for name, kind in reads.kinds.items():
+        if kind == "state" and name in local:
+            arguments.append(local[name])
+        elif kind == "state":
+            arguments.append(item(kernel.use(name), place.at, states[name]))
+        elif kind == "before":
+            arguments.append(item(kernel.use(name), place.at, states[name.removesuffix("_before")]))
+        elif kind == "message" and phase is not None:
+            message = next(m for m in phase.messages if m.name == name)
+            arguments.append(item(kernel.use(inbox(phase, message)), place.at, message))
+        elif kind == "edge":
+            arguments.append(f"{kernel.use(name)}[{place.edge}]")
+        elif kind == "target":
+            target = name.removeprefix("target_")
+            array = kernel.use({"id": "number"}.get(target, target))
+            arguments.append(item(array, place.target, states.get(target)))
+        elif kind == "column":
+            arguments.append(f"{kernel.use(name)}[{place.at}]")
+        elif kind == "parameter" and parameters[name].shape is not None:
+            arguments.append(f"{kernel.use(name)}[c]")
+        elif name == "id":
+            arguments.append(f"{kernel.use('number')}[{place.at}]")
+        elif name == "degree" and kind == "vertex":
+            arguments.append(f"{kernel.use('degree')}[{place.at}]")
+        elif name == "component" and kind == "vertex":
+            arguments.append("c" if reads.vector else "0")
+        elif name == "random" and kind == "vertex":
+            seeds = ", ".join(kernel.use(seed) for seed in ("random_seed", "round"))
+            component = "c" if reads.vector else "0"
+            arguments.append(f"uniform({seeds}, {kernel.use('number')}[{place.at}], {component})")
+        else:  # a parameter, a global value, `round` or `vertices`: a scalar argument of the kernel
+            arguments.append(kernel.use(name))
+    arguments += [dot_name(pair) for pair in reads.function.dots]
+    return f"{function}({', '.join(arguments)})"
+
+
+def inner_products(kernel: Kernel, reads: Reads, place: Place, phase: PhaseAnalysis | None = None) -> None:
+    """Compute the dot products that a function takes, before the loop over its components."""
+    for pair in reads.function.dots:
+        rows = []
+        for name in pair:
+            kind = reads.kinds[name]
+            if kind == "parameter":
+                reads.function.refuse(f"dot({', '.join(pair)}) of a parameter", None, "Take vectors of vertices.")
+            array = name.removeprefix("target_") if kind == "target" else name
+            if kind == "message" and phase is not None:
+                array = name_in(phase, name)
+            rows.append(f"{kernel.use(array)}[{place.target if kind == 'target' else place.at}]")
+        kernel.add(f"{dot_name(pair)} = inner({', '.join(rows)})")
+
+
+def literal(value: Any) -> str:
+    """A number as kernel text; inf stands for itself."""
+    return repr(value)
+
+
+def any_message(kernel: Kernel, phase: PhaseAnalysis, array: Callable, width: int, row: str) -> str:
+    """The text that asks whether some field of a message is more than the identity."""
+    tests = []
+    for message in phase.messages:
+        for c in range(width) if message.shape is not None else [None]:
+            index = row if c is None else f"{row}, {c}"
+            tests.append(f"{kernel.use(array(phase, message))}[{index}] != {literal(message.identity)}")
+    return " or ".join(tests)

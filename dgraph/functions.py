@@ -1,0 +1,279 @@
+"""A program's function as text: where it was written, what it reads, and whether every device can run it.
+
+The text for kernels is free of comments, annotations and outer names (constants become literals), so that it stands
+alone in a generated file and its hash is that of its meaning.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import functools
+import inspect
+import math
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dgraph.errors import ProgramError
+
+BUILTINS = ("min", "max", "abs", "round", "int", "float", "bool", "range")
+MATH = (
+    *("sqrt", "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "hypot", "floor", "ceil", "fabs", "fmod"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    *("copysign", "isnan", "isinf", "isfinite", "erf", "erfc", "gamma", "lgamma", "degrees", "radians"),
+)
+ALLOWED = (
+    "numbers; + - * / // % ** and comparisons; and, or, not; if, for ... in range(...), while; assignments; min max "
+    "abs round int float bool; math.*; dot(a, b) of two vectors; and plain functions of your own made of these"
+)
+STATEMENTS = (ast.Return, ast.Assign, ast.AugAssign, ast.If, ast.For, ast.While, ast.Pass, ast.Break, ast.Continue)
+EXPRESSIONS = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Tuple)
+PIECES = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context, ast.arguments, ast.arg)
+
+
+def dot(a: Any, b: Any) -> Any:
+    """The inner product of two vector fields. Outside kernels a component carries its `whole` vector."""
+    return sum(x * y for x, y in zip(a.whole, b.whole, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of a program, read and checked."""
+
+    python: Callable
+    title: str  # "send of ShortestPaths", for messages
+    parameters: tuple[str, ...]
+    tree: ast.FunctionDef  # resolved: no outer names
+    file: str
+    line: int
+    arity: int  # how many values it returns
+    helpers: dict[str, Function] = field(default_factory=dict)
+    dots: tuple[tuple[str, str], ...] = ()  # the dot products it takes; each an argument in the kernel text
+
+    @property
+    def name(self) -> str:
+        return self.tree.name
+
+    def text(self, name: str, casts: tuple[str, ...] = ()) -> str:
+        """The function as kernel text, under another name, each returned value cast to its dtype."""
+        tree = copy.deepcopy(self.tree)
+        tree.name = name
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Return) and node.value is not None and casts:
+                node.value = _cast(node.value, casts)
+        return ast.unparse(ast.fix_missing_locations(tree))
+
+    def statement(self, line: int) -> ast.stmt:
+        """The statement of the user's at a line of `text`."""
+        written = ast.parse(self.text(self.name))
+        ours = [node for node in ast.walk(self.tree) if isinstance(node, ast.stmt)]
+        theirs = [node for node in ast.walk(written.body[0]) if isinstance(node, ast.stmt)]
+        lines = {there.lineno: here for here, there in zip(ours, theirs, strict=True)}
+        return lines.get(line, self.tree)
+
+    def refuse(self, problem: str, node: ast.AST | None = None, remedy: str = f"Allowed are {ALLOWED}.") -> NoReturn:
+        """Raise the error that a user can act on."""
+        raise ProgramError(f"{self.place(node)}: {problem}. {remedy}")
+
+    def place(self, node: ast.AST | None = None) -> str:
+        """File, line and expression."""
+        line = self.line + (getattr(node, "lineno", 1) - 1 if node is not None else 0)
+        expression = ""
+        if node is not None and not isinstance(node, ast.FunctionDef):
+            expression = f": `{ast.unparse(node).splitlines()[0]}`"
+        return f"{self.file}, line {line}, in {self.title}{expression}"
+
+
+@functools.cache
+def read_function(python: Callable, title: str) -> Function:
+    """Read a function's source, resolve its outer names, and refuse what not every device can run."""
+    try:
+        lines, first = inspect.getsourcelines(python)
+        file = inspect.getsourcefile(python) or "?"
+    except (OSError, TypeError) as error:
+        raise ProgramError(
+            f"{title}: the text of this function cannot be read, and kernels are made from it. Define the program in a "
+            "file or in a notebook cell, with def"
+        ) from error
+    try:
+        tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except SyntaxError:
+        tree = ast.Pass()
+    if not isinstance(tree, ast.FunctionDef):
+        raise ProgramError(f"{file}, line {first}: {title} must be written as a function with def, not as a lambda")
+    names = tuple(inspect.signature(python).parameters)
+    function = Function(python, title, names, tree, file, first, 0)
+    arguments = tree.args
+    if arguments.vararg or arguments.kwarg or arguments.defaults or arguments.kwonlyargs:
+        function.refuse("the parameters say what is read, so they are plain names", tree.args, "Write (dist, weight).")
+    if isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant):
+        tree.body = tree.body[1:] or [ast.Pass(lineno=tree.lineno, col_offset=0)]
+    tree.decorator_list, tree.returns = [], None
+    for argument in arguments.args:
+        argument.annotation = None
+    resolver = _Resolver(function)
+    tree.body = [resolver.visit(statement) for statement in tree.body]
+    if not _always_returns(tree.body):
+        function.refuse("some path through the function returns nothing", None, "End every path with a return.")
+    arguments.args += [ast.arg(arg=dot_name(pair)) for pair in resolver.dots]
+    arity = _arity(function, tree)
+    return Function(python, title, names, tree, file, first, arity, resolver.helpers, tuple(resolver.dots))
+
+
+def dot_name(pair: tuple[str, str]) -> str:
+    """The name of the kernel argument that holds a dot product."""
+    return f"dot_{pair[0]}_{pair[1]}"
+
+
+class _Resolver(ast.NodeTransformer):
+    """Turns outer names into literals, `math.` names and helper functions; refuses everything not admitted."""
+
+    def __init__(self, function: Function):
+        self.function = function
+        closure = inspect.getclosurevars(function.python)
+        self.outer = {**closure.globals, **closure.nonlocals}
+        self.local = set(function.parameters)
+        self.local |= {
+            n.id for n in ast.walk(function.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        self.helpers: dict[str, Function] = {}
+        self.dots: list[tuple[str, str]] = []
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.expr) and not isinstance(node, (*EXPRESSIONS, ast.Attribute)):
+            self.function.refuse(f"{_noun(node)} cannot run on every device", node)
+        if isinstance(node, ast.stmt) and not isinstance(node, STATEMENTS):
+            self.function.refuse(f"{_noun(node)} cannot run on every device", node)
+        if not isinstance(node, (*STATEMENTS, *EXPRESSIONS, *PIECES, ast.Attribute)):
+            self.function.refuse(f"{_noun(node)} cannot run on every device", node)
+        return super().visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if not isinstance(node.value, bool | int | float):
+            self.function.refuse(f"a {type(node.value).__name__} is no number", node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.local or isinstance(node.ctx, ast.Store):
+            return node
+        if node.id not in self.outer:
+            if node.id in BUILTINS:
+                return node
+            if hasattr(builtins, node.id):
+                self.function.refuse(f"{node.id!r} cannot run on every device", node)
+            known = ", ".join(self.function.parameters) or "none"
+            self.function.refuse(f"{node.id!r} is not known here", node, f"Make it a parameter; those are: {known}.")
+        return self.value(self.outer[node.id], node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        owner = self.outer.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        if not inspect.ismodule(owner) or not hasattr(owner, node.attr):
+            self.function.refuse("only modules have attributes here", node)
+        return self.value(getattr(owner, node.attr), node)
+
+    def value(self, value: Any, node: ast.expr) -> ast.AST:
+        """An outer value as an expression that needs no outer name."""
+        if isinstance(value, np.bool_ | np.number):
+            value = value.item()
+        if isinstance(value, bool | int | float):
+            return ast.copy_location(_literal(value), node)
+        name = getattr(value, "__name__", "")
+        if name in MATH and getattr(math, name) is value:
+            return ast.copy_location(_math(name), node)
+        if isinstance(value, np.ufunc) or getattr(value, "__module__", "").startswith("numpy"):
+            self.function.refuse("a NumPy function cannot run on every device", node, "Take the one of `math`.")
+        if inspect.isfunction(value):
+            self.helpers[name] = read_function(value, f"{name}, a helper of {self.function.title}")
+            return ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
+        return self.function.refuse(f"a {type(value).__name__} cannot be read in a kernel", node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if node.keywords:
+            self.function.refuse("arguments by keyword are not admitted", node)
+        target = node.func
+        if isinstance(target, ast.Name) and self.outer.get(target.id) is dot and target.id not in self.local:
+            return self.dot(node)
+        if isinstance(target, ast.Name) and target.id in self.local:
+            self.function.refuse("a value cannot be called", node)
+        if isinstance(target, ast.Name) and target.id == "range":
+            self.function.refuse("range belongs into a for loop", node)
+        return self.generic_visit(node)
+
+    def dot(self, node: ast.Call) -> ast.AST:
+        names = [a.id if isinstance(a, ast.Name) else "" for a in node.args]
+        if len(names) != 2 or not set(names) <= set(self.function.parameters):
+            self.function.refuse("dot takes two vectors among the parameters", node)
+        pair = (names[0], names[1])
+        if pair not in self.dots:
+            self.dots.append(pair)
+        return ast.copy_location(ast.Name(id=dot_name(pair), ctx=ast.Load()), node)
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        call = node.iter
+        named_range = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"
+        if not named_range or not isinstance(node.target, ast.Name) or node.orelse:
+            self.function.refuse("a for loop runs over range(...)", node.iter)
+        call.args = [self.visit(argument) for argument in call.args]  # type: ignore[attr-defined]
+        node.body = [self.visit(statement) for statement in node.body]
+        return node
+
+
+def _literal(value: bool | int | float) -> ast.expr:
+    if isinstance(value, float) and math.isinf(value):
+        return _math("inf") if value > 0 else ast.UnaryOp(op=ast.USub(), operand=_math("inf"))
+    if isinstance(value, float) and math.isnan(value):
+        return _math("nan")
+    return ast.Constant(value=value)
+
+
+def _math(name: str) -> ast.expr:
+    return ast.Attribute(value=ast.Name(id="math", ctx=ast.Load()), attr=name, ctx=ast.Load())
+
+
+def _noun(node: ast.AST) -> str:
+    words = {
+        "ListComp": "a list comprehension",
+        "JoinedStr": "a string",
+        "Subscript": "an index",
+        "Expr": "a call alone",
+    }
+    return words.get(type(node).__name__, f"`{type(node).__name__}`")
+
+
+def _cast(value: ast.expr, casts: tuple[str, ...]) -> ast.expr:
+    if isinstance(value, ast.Tuple):
+        return ast.Tuple([_cast(v, (c,)) for v, c in zip(value.elts, casts, strict=True)], ctx=ast.Load())
+    if isinstance(value, ast.IfExp) and len(casts) > 1:
+        return ast.IfExp(test=value.test, body=_cast(value.body, casts), orelse=_cast(value.orelse, casts))
+    return ast.Call(func=ast.Name(id=casts[0], ctx=ast.Load()), args=[value], keywords=[])
+
+
+def _always_returns(body: list[ast.stmt]) -> bool:
+    last = body[-1]
+    if isinstance(last, ast.If):
+        return _always_returns(last.body) and bool(last.orelse) and _always_returns(last.orelse)
+    return isinstance(last, ast.Return)
+
+
+def _arity(function: Function, tree: ast.FunctionDef) -> int:
+    """How many values the function returns, the same number on every path."""
+
+    def values(node: ast.expr) -> set[int]:
+        if isinstance(node, ast.IfExp):
+            return values(node.body) | values(node.orelse)
+        return {len(node.elts)} if isinstance(node, ast.Tuple) else {1}
+
+    returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    arities: set[int] = set()
+    for node in returns:
+        if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None):
+            function.refuse("a return without a value", node, "Return the merge's identity for no message.")
+        arities |= values(node.value)
+        if len(arities) > 1:
+            function.refuse("the paths return different numbers of values", node, "Return a tuple of the same length.")
+    return arities.pop()

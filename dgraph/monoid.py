@@ -1,0 +1,141 @@
+"""How messages for one vertex combine on the way: a merge is a value with laws (`laws.py` checks them).
+
+A *Monoid* may merge in any order and grouping, so partial results can be merged where they arise, on any device.
+A *Neighbourhood* merge needs all messages of a vertex in one place: it runs where a vertex's in-edges are together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dgraph.randomness import mix
+
+NONE = -1  # "no vertex": vertex numbers are never negative
+UNREACHED = 2**63 - 1  # "no distance yet" in whole numbers: no message under MIN, as inf is among floats
+
+
+@dataclass(frozen=True)
+class Monoid:
+    """An associative, commutative `merge` with an identity. A message equal to the identity is no message."""
+
+    name: str
+    merge: Callable[[Any, Any], Any]
+    identity_of: Callable[[np.dtype], Any]
+    idempotent: bool = False  # merging a value twice is merging it once: an inbox never needs clearing
+    atomic: str | None = None  # the device instruction that merges into shared memory; None: compare and swap
+    combines = True
+
+    def identity(self, dtype: Any) -> Any:
+        """What changes nothing when merged, as a Python scalar."""
+        return np.dtype(dtype).type(self.identity_of(np.dtype(dtype))).item()
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self):
+        return (_named, (self.name,)) if _BY_NAME.get(self.name) is self else super().__reduce__()
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """A merge of all messages of a vertex at once, in whatever order they come.
+
+    `meaning(values, key)` says what it gives for a list of one message or more; `key` is a random word that depends
+    on (seed, round, vertex). The kernels have their own, faster text for it: `codegen/neighbourhood.py`.
+    """
+
+    name: str
+    meaning: Callable[[Sequence[Any], int], Any]
+    combines = False
+    idempotent = False
+    atomic = None
+
+    def identity(self, dtype: Any) -> Any:
+        """NONE: no message."""
+        return np.dtype(dtype).type(NONE).item()
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self):
+        return _named, (self.name,)
+
+
+Merge = Monoid | Neighbourhood
+
+
+def _lowest(dtype: np.dtype) -> Any:
+    if dtype.kind == "f":
+        return -np.inf
+    return False if dtype.kind == "b" else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype) -> Any:
+    if dtype.kind == "f":
+        return np.inf
+    return True if dtype.kind == "b" else np.iinfo(dtype).max
+
+
+def _min(a, b):
+    return b if b < a else a
+
+
+def _max(a, b):
+    return b if b > a else a
+
+
+def _sum(a, b):
+    return a + b
+
+
+def _product(a, b):
+    return a * b
+
+
+def _and(a, b):
+    return a and b
+
+
+def _or(a, b):
+    return a or b
+
+
+def most_frequent(values: Sequence[Any], key: int) -> Any:
+    """The value that occurs most often, the smallest of several."""
+    counts = Counter(values)
+    return min(counts, key=lambda value: (-counts[value], value))
+
+
+def choose(values: Sequence[Any], key: int) -> Any:
+    """One of the different values at random; which one depends on the values and the key, not on their order."""
+    return min(values, key=lambda value: (mix(key ^ (int(value) & 0xFFFF_FFFF_FFFF_FFFF)), value))
+
+
+def h_index(values: Sequence[Any], key: int) -> Any:
+    """The largest h such that h of the values are at least h."""
+    return max(h for h in range(len(values) + 1) if sum(value >= h for value in values) >= h)
+
+
+MIN = Monoid("MIN", _min, _highest, idempotent=True, atomic="min")
+MAX = Monoid("MAX", _max, _lowest, idempotent=True, atomic="max")
+SUM = Monoid("SUM", _sum, lambda dtype: 0, atomic="add")
+PRODUCT = Monoid("PRODUCT", _product, lambda dtype: 1)
+AND = Monoid("AND", _and, lambda dtype: True, idempotent=True, atomic="and")
+OR = Monoid("OR", _or, lambda dtype: False, idempotent=True, atomic="or")
+
+MOST_FREQUENT = Neighbourhood("MOST_FREQUENT", most_frequent)
+CHOOSE = Neighbourhood("CHOOSE", choose)
+H_INDEX = Neighbourhood("H_INDEX", h_index)
+
+MONOIDS = (MIN, MAX, SUM, PRODUCT, AND, OR)
+NEIGHBOURHOODS = (MOST_FREQUENT, CHOOSE, H_INDEX)
+_BY_NAME: dict[str, Merge] = {merge.name: merge for merge in (*MONOIDS, *NEIGHBOURHOODS)}
+
+
+def _named(name: str) -> Merge:
+    return _BY_NAME[name]

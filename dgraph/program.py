@@ -1,0 +1,300 @@
+"""A vertex program: what a vertex holds, what it sends, how messages merge, and how an inbox changes the vertex.
+
+    class ShortestPaths(VertexProgram):
+        dist = State(float64, start=inf)
+        source = Parameter(vertex)
+        merge = MIN
+
+        def seed(id, source):      return 0.0 if id == source else inf     # the first message
+        def send(dist, weight):    return dist + weight                    # along each out-edge when dist changed
+        def apply(dist, message):  return min(dist, message)
+
+The functions take no `self`: *their parameters say what they read*, and what they return is a scalar, or a tuple in
+the order of declaration. `reference.py` gives the meaning of a program in plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import EllipsisType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dgraph.errors import OptionError, ProgramError
+from dgraph.monoid import Merge, Monoid, Neighbourhood
+
+ADMITTED_DTYPES = ("bool", "int32", "int64", "float32", "float64")
+RESERVED = (  # what functions read without declaring it, and the names of kernels
+    *("id", "degree", "round", "vertices", "random", "random_seed", "math", "lo", "hi", "i", "u", "v", "e", "c"),
+    *("indptr", "neighbours", "frontier", "arrived", "sending", "senders", "queue", "queued", "incoming", "one"),
+    *("words", "number", "slots", "keys", "counts", "count", "changed", "size"),
+)
+LOCALS = (  # beginnings of names in kernels
+    "sent",
+    "target",
+    "new",
+    "from",
+    "merged",
+    "total",
+    "first",
+    "fold",
+    "incoming",
+    "dot",
+    "merge",
+    "value_of",
+)
+
+
+class vertex:
+    """The dtype of a vertex: its number (0 to n-1, by ascending id) in a program, the user's own id outside."""
+
+
+class Field:
+    """A declared name with a dtype; `shape` is the length of a vector, or the parameter that says it."""
+
+    def __init__(self, dtype: Any, *, shape: int | str | EllipsisType | None = None):
+        self.name = ""
+        self.is_vertex = dtype is vertex
+        self.dtype = np.dtype(np.int64 if dtype is vertex else dtype)
+        self.shape = shape
+        if self.dtype.name not in ADMITTED_DTYPES:
+            raise ProgramError(f"{dtype!r} is no type for a field: take vertex, {', '.join(ADMITTED_DTYPES)}")
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def cast(self, value: Any, what: str = "") -> Any:
+        """`value` in this field's dtype, or an OptionError when that would change it."""
+        array = np.asarray(value)
+        try:
+            cast = array.astype(self.dtype)
+            same = bool(np.all((cast == array) | (cast != cast))) or self.dtype.kind == "f"
+        except (TypeError, ValueError):
+            same = False
+        if not same or (self.shape is None) != (array.ndim == 0) or array.ndim > 1:
+            kind = "vertex" if self.is_vertex else self.dtype.name
+            wanted = kind if self.shape is None else f"vector of {kind}"
+            raise OptionError(f"{what or self.name}={value!r}: expected a {wanted}")
+        return cast.item() if self.shape is None else cast
+
+
+class State(Field):
+    """What a vertex holds, one value a vertex. `start` is its value before the first round."""
+
+    def __init__(self, dtype: Any, start: Any = 0, *, shape: int | str | None = None):
+        super().__init__(dtype, shape=shape)
+        self.start = self.dtype.type(start).item()
+
+
+class Delta(State):
+    """What one firing adds: it is `start` again before every firing, so whatever else `apply` returns is sent."""
+
+
+class Message(Field):
+    """A field of a message and its merge. Without any, `merge = MIN` declares `message` like the first State."""
+
+    def __init__(self, dtype: Any, merge: Merge, *, shape: int | str | None = None):
+        super().__init__(dtype, shape=shape)
+        if not isinstance(merge, Monoid | Neighbourhood):
+            raise ProgramError(f"{merge!r} is no merge: take MIN, MAX, SUM, PRODUCT, AND, OR, or a Monoid of your own")
+        self.merge = merge
+        self.identity = merge.identity(self.dtype)
+
+
+class Parameter(Field):
+    """A value given with the program; another value needs no new kernels. `shape=...` takes a vector of any length."""
+
+    def __init__(self, dtype: Any, default: Any = None, *, shape: int | str | EllipsisType | None = None):
+        super().__init__(dtype, shape=shape)
+        self.default = default
+
+
+class EdgeColumn(Field):
+    """A column of the edges that `send` reads. `weight` needs no declaration; it is a float64."""
+
+
+class VertexColumn(Field):
+    """A column of the vertices that the functions may read; `missing` where there is none."""
+
+    def __init__(self, dtype: Any, missing: Any = 0):
+        super().__init__(dtype)
+        self.missing = self.dtype.type(missing).item()
+
+
+class Global(Field):
+    """Decorates a function of a vertex: its values over all vertices, folded after each round by a monoid.
+
+    Every function may read it by its name, and sees the value from the end of the round before. Such a function reads
+    `rank_before` for the value of `rank` before that round.
+    """
+
+    def __init__(self, dtype: Any, merge: Monoid):
+        super().__init__(dtype)
+        if not isinstance(merge, Monoid):
+            raise ProgramError(f"{merge!r} cannot fold a global value: take MIN, MAX, SUM, PRODUCT, AND, OR")
+        self.merge = merge
+        self.identity = merge.identity(self.dtype)
+        self.function: Callable | None = None
+
+    def __call__(self, function: Callable) -> Global:
+        self.function = function
+        return self
+
+
+class Result(Field):
+    """Decorates a function of a vertex: a column of the answer. Without any, the columns are the State fields."""
+
+    function: Callable | None = None
+
+    def __call__(self, function: Callable) -> Result:
+        self.function = function
+        return self
+
+
+class Phase:
+    """One step of a synchronous program of several: its messages, `send` and `apply`; rounds take them in turn."""
+
+    merge: ClassVar[Merge | None] = None
+    along: ClassVar[str | None] = None
+    name: ClassVar[str] = ""
+    messages: ClassVar[tuple[Message, ...]] = ()
+    functions: ClassVar[dict[str, Callable]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.name = cls.__name__.lower()
+
+
+class VertexProgram:
+    """The base of programs. Class attributes declare fields; functions without `self` say what happens.
+
+    kind    "accumulative": each change is sent once, messages merge in any order (`laws.py`). Needs `seed`.
+            "synchronous": every round, every vertex gathers again from all its in-neighbours.
+    along   "out": messages travel along the edges; "in": against them; "both": both ways.
+    start   (...) -> every State, before the first round (else each field's own `start`)
+    seed    (...) -> the first message to each vertex; the merge's identity is no message
+    send    (...) -> the message along one edge, from its source's fields
+    apply   (...) -> every State and Delta, after the inbox
+    stop    (...) -> True to end the run after this round (of several phases: after the last one)
+    """
+
+    kind: ClassVar[str] = "accumulative"
+    along: ClassVar[str] = "out"
+    merge: ClassVar[Merge | None] = None
+
+    fields: ClassVar[dict[str, Field]] = {}  # all declared, in order
+    functions: ClassVar[dict[str, Callable]] = {}  # start, seed, stop
+    phases: ClassVar[tuple[type[Phase], ...]] = ()  # a program that declares none has one, made of its own functions
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        members = {name: value for ancestor in reversed(cls.__mro__) for name, value in vars(ancestor).items()}
+        cls.fields = {name: value for name, value in members.items() if isinstance(value, Field)}
+        taken = {*RESERVED, *(f"{word}_{name}" for name in ("message", *cls.fields) for word in LOCALS)}
+        taken |= {f"{name}_before" for name in cls.fields}
+        for name in cls.fields:
+            if name in taken:
+                raise ProgramError(f"{cls.__name__}: the name {name!r} is taken by the library; choose another")
+        cls.functions = {name: members[name] for name in ("start", "seed", "stop") if name in members}
+        nested = [m for m in members.values() if isinstance(m, type) and issubclass(m, Phase) and m is not Phase]
+        if not nested:
+            own = {name: members[name] for name in (*cls.fields, "merge", "send", "apply") if name in members}
+            nested = [type("Phase", (Phase,), own)]
+            nested[0].name = ""
+        for phase in nested:
+            _complete_phase(cls, phase)
+        cls.phases = tuple(nested)
+
+    def __init__(self, **values: Any):
+        declared = {f.name: f for f in self.fields.values() if isinstance(f, Parameter)}
+        for name in values:
+            if name not in declared:
+                raise OptionError(f"{type(self).__name__} has no parameter {name!r}; it has: {', '.join(declared)}")
+        self.values: dict[str, Any] = {}
+        for name, parameter in declared.items():
+            value = values.get(name, parameter.default)
+            if value is None:
+                raise OptionError(f"{type(self).__name__} needs a value for its parameter {name!r}")
+            self.values[name] = parameter.cast(value, f"{type(self).__name__}: {name}")
+        self.width = self._width()
+
+    def _width(self) -> int:
+        """The length of the program's vectors, 0 if it has none."""
+        lengths = {f.name: self._length(f.shape) for f in self._all_fields() if f.shape is not None}
+        if len(set(lengths.values())) > 1:
+            raise OptionError(f"{type(self).__name__}: vectors of one program have one length, not {lengths}")
+        return next(iter(lengths.values()), 0)
+
+    def _length(self, shape: Any) -> int:
+        if isinstance(shape, str):
+            if shape not in self.values:
+                raise ProgramError(f"{type(self).__name__}: shape={shape!r} names no parameter")
+            shape = self.values[shape]
+        length = len(shape) if isinstance(shape, np.ndarray) else shape
+        if length is not Ellipsis and (not isinstance(length, int) or length < 1):
+            raise OptionError(f"{type(self).__name__}: {shape!r} is no length of a vector; it must be 1 or more")
+        return length  # type: ignore[return-value]
+
+    def _all_fields(self) -> list[Field]:
+        own = [f for f in self.fields.values() if f.shape is not Ellipsis]
+        vectors = [_OfLength(f, self.values[f.name]) for f in self.fields.values() if f.shape is Ellipsis]
+        return own + vectors + [message for phase in self.phases for message in phase.messages]
+
+    def of(self, kind: type) -> list[Any]:
+        """The declared fields of a class: `program.of(State)`."""
+        return [field for field in self.fields.values() if isinstance(field, kind)]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in self.values.items())})"
+
+
+class _OfLength(Field):
+    """A vector parameter of any length, with the length of its value."""
+
+    def __init__(self, field: Field, value: np.ndarray):
+        super().__init__(field.dtype, shape=len(value))
+        self.name = field.name
+
+
+def _complete_phase(program: type[VertexProgram], phase: type[Phase]) -> None:
+    """Fill in what the phase leaves to the program, and check that it is whole."""
+    title = f"{program.__name__}.{phase.name}".rstrip(".")
+    members = vars(phase)
+    phase.along = phase.along or program.along
+    phase.messages = tuple(value for value in members.values() if isinstance(value, Message))
+    merge = phase.merge or program.merge
+    states = [value for value in program.fields.values() if isinstance(value, State)]
+    if not states:
+        raise ProgramError(f"{title} declares no State: say what a vertex holds, as dist = State(float64)")
+    if not phase.messages:
+        if merge is None:
+            raise ProgramError(f"{title} has no merge: say merge = MIN (or MAX, SUM ...), or declare a Message")
+        message = Message(vertex if states[0].is_vertex else states[0].dtype, merge, shape=states[0].shape)  # type: ignore[arg-type]
+        message.name = "message"
+        phase.messages = (message,)
+    missing = [name for name in ("send", "apply") if name not in members]
+    if missing:
+        raise ProgramError(f"{title} has no function {' and no '.join(missing)}")
+    phase.functions = {name: members[name] for name in ("send", "apply")}
+    if len(phase.messages) > 1 and not all(message.merge.combines for message in phase.messages):
+        raise ProgramError(f"{title}: a merge of whole neighbourhoods must be the only one of its phase")
+    for message in phase.messages:
+        if not message.merge.combines and (message.dtype.kind != "i" or message.shape is not None):
+            raise ProgramError(f"{title}: {message.merge} merges whole numbers, not {message.dtype.name} or vectors")
+    if phase.along not in ("out", "in", "both"):
+        raise ProgramError(f'{title}: along = {phase.along!r}; messages go along "out", "in" or "both"')
+    if program.kind not in ("accumulative", "synchronous"):
+        raise ProgramError(f'{title}: kind = {program.kind!r}; a program is "accumulative" or "synchronous"')
+    if program.kind == "accumulative":
+        if "seed" not in program.functions:
+            raise ProgramError(f"{title} is accumulative and has no seed: say what the first message to a vertex is")
+        if phase.name:
+            raise ProgramError(f'{title}: programs of several phases are of kind = "synchronous"')
+        if not all(message.merge.combines for message in phase.messages):
+            raise ProgramError(
+                f"{title}: {phase.messages[0].merge} needs a whole neighbourhood at once, which only programs of "
+                'kind = "synchronous" gather in every round'
+            )
+    elif "seed" in program.functions:
+        raise ProgramError(f"{title} is synchronous: every vertex fires in every round; say `start`, not `seed`")

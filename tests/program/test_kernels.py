@@ -1,0 +1,57 @@
+"""Generated kernels give what the reference gives, for every program, pushing and pulling."""
+
+import numpy as np
+import programs
+import pytest
+from one_partition import OnePartition
+
+from dgraph import reference
+
+PROGRAMS = [
+    programs.ShortestPaths(source=3),
+    programs.ManySources(source=[3, 5, 7]),
+    programs.BreadthFirst(source=3),
+    programs.Components(),
+    programs.DeltaPageRank(tol=1e-9),
+    programs.PageRank(),
+    programs.PersonalPageRank(),
+    programs.Katz(alpha=0.05),
+    programs.KCore(k=3),
+    programs.CoreNumber(),
+    programs.CommunityDetection(max_iter=7),
+    programs.LabelPropagation(max_iter=20),
+    programs.Matching(),
+    programs.Factorize(rank=4, epochs=5),
+    programs.LargestNearby(hops=3),
+]
+CASES = [(p, way) for p in PROGRAMS for way in ("push", "pull") if p.kind == "accumulative" or way == "pull"]
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["directed", "undirected"])
+def graph(request):
+    """A graph with self loops, repeated edges and isolated vertices."""
+    rng = np.random.default_rng(5)
+    edges = [(int(u), int(v)) for u, v in rng.integers(0, 35, (110, 2)) // [1, 2]]
+    restart = np.arange(40) / np.arange(40).sum()
+    columns = {"weight": rng.integers(1, 9, 110) / 8, "rating": rng.random(110)}
+    return {"edges": edges, "vertices": 40, "columns": columns, "directed": request.param, "random_seed": 11} | {
+        "vertex_columns": {"restart": restart}
+    }
+
+
+@pytest.mark.parametrize(("program", "direction"), CASES, ids=[f"{type(p).__name__}-{way}" for p, way in CASES])
+def test_kernels_agree_with_the_reference(program, direction, graph):
+    if isinstance(program, programs.Matching):
+        graph = graph | {"edges": [(u, 20 + v) for u, v in graph["edges"] if u < 20 > v], "directed": True}
+        graph["columns"] = {}
+    expected = reference.run(program, **graph)
+    partition = OnePartition(program, **graph)
+    answer = partition.run(direction)
+    last_changes_nothing = 0 if partition.analysis.synchronous else 1
+    assert expected.rounds - last_changes_nothing <= partition.round <= expected.rounds
+    for name, values in expected.results().items():
+        values = np.array(values)
+        if values.dtype.kind == "f":
+            assert np.allclose(answer[name], values, rtol=1e-5 if isinstance(program, programs.Factorize) else 1e-9)
+        else:
+            assert np.array_equal(answer[name], values)
