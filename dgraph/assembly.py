@@ -86,10 +86,7 @@ def _ranks(workers: Workers, chunks: Sequence[Any], total: numbering.Survey, lis
         return IDENTITY
     if len(listed) and listed.start == total.low and listed.stop - 1 == total.high:
         return Ranks.dense(listed.start, len(listed))
-    bitmaps = workers.hold([workers.call(numbering.occurring, chunk, total.low, total.high) for chunk in chunks])
-    while len(bitmaps) > 1:
-        bitmaps = workers.hold([workers.call(union, bitmaps[i : i + 8]) for i in range(0, len(bitmaps), 8)])
-    (words,) = workers.get([workers.call(np.array, bitmaps[0])])
+    words = workers.reduce(union, [workers.call(numbering.occurring, c, total.low, total.high) for c in chunks]).copy()
     if len(listed):
         kernels.mark(np.arange(listed.start, listed.stop), total.low, words)
     return Ranks.of_bitmap(total.low, words)
@@ -145,8 +142,8 @@ def plan_places(
         return Placement(policy, np.array([0, size], np.int64), np.zeros(size * (policy.rule == policies.HYBRID), bool))
     out, into = policy.needs_degrees
     options: dict[str, Any] = {"out": out, "into": into, "mirror": mirror, "skip_loops": skip_loops}
-    (found,) = workers.get(
-        [workers.call(placement.total, [workers.call(placement.degrees, chunk, size, **options) for chunk in chunks])]
+    found = workers.reduce(
+        placement.total, [workers.call(placement.degrees, chunk, size, **options) for chunk in chunks]
     )
     return placement.ranges(policy, found, size, shares)
 

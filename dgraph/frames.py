@@ -41,7 +41,7 @@ def edges(graph: Graph) -> dd.DataFrame:
     starts = np.concatenate([[0], np.cumsum(graph._rows)]).astype(np.int64)
     ends = (source.source, source.destination)
     tasks = []
-    for part in range(graph._parts):
+    for part in range(graph.num_parts):
         pieces = [workers.call(placement.select, chunk, on, part, False, graph._skips) for chunk, on in placed]
         rows = [
             workers.call(_rows, frame, pieces, int(a), int(z), ends, merged)
@@ -92,7 +92,7 @@ def vertices(graph: Graph) -> dd.DataFrame:
         some = [] if listed >= graph.num_vertices else [0]  # a vertex without attributes makes whole numbers floats
         meta = pd.concat([meta, _meta(source.frame)[source.columns].reindex(some).iloc[:0]], axis=1)
     pieces = graph.vertex_pieces if source.columns else []
-    tasks = [workers.call(_owned, part, where, known, meta, pieces) for part in range(graph._parts)]
+    tasks = [workers.call(_owned, part, where, known, meta, pieces) for part in range(graph.num_parts)]
     return _frame(tasks, meta)
 
 

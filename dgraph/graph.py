@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from dgraph.validation import Validation
 
 
+BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
+
+
 class Graph:
     """Edges between vertices, whatever the vertices are called.
 
@@ -45,14 +48,15 @@ class Graph:
         repeats: str = "keep",
         symmetrize: bool = False,
         policy: Any = "auto",
-        parts: int = 1,
+        parts: int | None = None,
         capacities: Any = None,
         workers: Workers | None = None,
     ):
         self.directed = directed
         self.loops, self.repeats, self.symmetrize = loops, repeats, symmetrize
         self._edges, self._vertices = edges, vertices
-        self._policy, self._parts, self._capacities = policies.choose(policy, parts), parts, capacities
+        policies.choose(policy, parts or 1)  # refuses what is no policy
+        self._asked = policy, parts, capacities
         self._workers = workers or Workers()
         self._watch = Stopwatch()
         self._numbering: Numbering | None = None
@@ -94,7 +98,7 @@ class Graph:
         symmetrize: add the reverse of every edge to a directed graph (before `repeats` is applied).
         policy:     which partition owns a vertex and holds an edge: "outgoing", "incoming", "cartesian", "hybrid",
                     "metis", "auto", or a function of (ids, parts) or (source, destination, parts).
-        parts:      how many partitions; by default one for each worker.
+        parts:      how many partitions; by default one for each worker, or several if a worker's memory is short.
         capacities: how fast the workers are: None if equal, a number for each {worker: number}, or "measure".
         client:     a distributed.Client; by default the current one, or this process if there is none.
         """
@@ -103,11 +107,11 @@ class Graph:
             raise OptionError("symmetrize=True is for directed graphs; an undirected graph has both directions already")
         edges = sources.edge_source(frame, source, destination, weight)
         workers = Workers.find(client)
-        if parts is None:
-            parts = len(workers.addresses) or 1
-        if not isinstance(parts, int | np.integer) or isinstance(parts, bool) or not 1 <= parts < 2**16:
-            raise OptionError(f"parts={parts!r} must be a whole number from 1 to 65535")
-        workers.shares(capacities, int(parts), check_only=True)
+        if parts is not None:
+            if not isinstance(parts, int | np.integer) or isinstance(parts, bool) or not 1 <= parts < 2**16:
+                raise OptionError(f"parts={parts!r} must be a whole number from 1 to 65535")
+            parts = int(parts)
+            workers.shares(capacities, parts, check_only=True)
         graph = cls(
             edges,
             sources.vertex_source(vertices),
@@ -116,7 +120,7 @@ class Graph:
             repeats=repeats,
             symmetrize=symmetrize,
             policy=policy,
-            parts=int(parts),
+            parts=parts,
             capacities=capacities,
             workers=workers,
         )
@@ -185,6 +189,16 @@ class Graph:
     def policy(self) -> str:
         return self._policy.name
 
+    @cached_property
+    def _policy(self) -> policies.Policy:
+        return policies.choose(self._asked[0], self.num_parts)
+
+    @cached_property
+    def num_parts(self) -> int:
+        """How many partitions there are, or will be."""
+        arcs = 1 if self._asked[1] else self.num_listed * (1 if self.directed and not self.symmetrize else 2)
+        return self._asked[1] or self._workers.parts_for(arcs * BYTES_TO_SORT)
+
     @property
     def client(self) -> Any:
         """The client whose workers hold the graph; None if this process does."""
@@ -202,12 +216,10 @@ class Graph:
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
-        size = (
-            "not read yet"
-            if self._numbering is None and self._saved is None
-            else f"{self.num_vertices:,} vertices, {self.num_edges:,} edges"
-        )
-        return f"<Graph: {kind}, {size}, {self._parts} partition{'s' * (self._parts != 1)} by {self.policy}>"
+        if self._numbering is None and self._saved is None:
+            return f"<Graph: {kind}, not read yet>"
+        size = f"{self.num_vertices:,} vertices, {self.num_edges:,} edges"
+        return f"<Graph: {kind}, {size}, {self.num_parts} partition{'s' * (self.num_parts != 1)} by {self.policy}>"
 
     def validate(self) -> Validation:
         """Count what can surprise: loops, repeats, isolated and dangling vertices, missing or negative weights. Say
@@ -225,7 +237,7 @@ class Graph:
         """
         from dgraph.estimate import estimate
 
-        return estimate(self, op, workers or self._parts, memory)
+        return estimate(self, op, workers or self._asked[1] or len(self._workers.addresses) or 1, memory)
 
     # -- partitions ----------------------------------------------------------------------------------------------------
 
@@ -260,8 +272,10 @@ class Graph:
         with self._watch("open"):
             known, where = self._workers.share(self.numbering), self._workers.share(self.placement)
             tasks = [
-                self._workers.call(self._saved.partition, part, known, where, on=self._workers.host(part, self._parts))
-                for part in range(self._parts)
+                self._workers.call(
+                    self._saved.partition, part, known, where, on=self._workers.host(part, self.num_parts)
+                )
+                for part in range(self.num_parts)
             ]
             held = self._workers.wait(self._workers.hold(tasks))
         return self._described(held, tuple(self._saved.content["orders"]), self._saved.content["columns"])
@@ -285,7 +299,7 @@ class Graph:
         return self._described(held, (order,), columns)
 
     def _transposed(self, now: Partitions, order: str) -> Partitions:
-        symmetric = not self.directed and self._parts == 1
+        symmetric = not self.directed and self.num_parts == 1
         options: dict[str, Any] = {"symmetric": symmetric, "workers": self._workers.threads}
         with self._watch("transpose"):
             tasks = [self._workers.call(_with_order, one, order, **options) for one in now.held]
@@ -305,7 +319,7 @@ class Graph:
         if self._placement is None and self._saved is not None and self._as_saved:
             self._placement = self._saved.placement(self._policy)
         if self._placement is None:
-            shares = self._workers.shares(self._capacities, self._parts)
+            shares = self._workers.shares(self._asked[2], self.num_parts)
             rules_of: dict[str, Any] = {"mirror": not self.directed, "skip_loops": self._skips}
             self._placement = assembly.plan_places(
                 self._workers, chunks, self.numbering, self._policy, shares, **rules_of
@@ -381,12 +395,12 @@ class Graph:
     @cached_property
     def edge_pieces(self) -> list[Any]:
         """The frame of edges, in pieces that tasks read."""
-        return self._workers.pieces(self._edges.frame, self._parts)
+        return self._workers.pieces(self._edges.frame, self._asked[1] or 1)
 
     @cached_property
     def vertex_pieces(self) -> list[Any]:
         """The frame of vertices, likewise."""
-        return [] if self._vertices.frame is None else self._workers.pieces(self._vertices.frame, self._parts)
+        return [] if self._vertices.frame is None else self._workers.pieces(self._vertices.frame, 1)
 
 
 def _edge_ids(piece: Any, source: str, destination: str) -> chunks_of.Chunk:

@@ -75,7 +75,7 @@ def validate(graph: Graph) -> Validation:
     skip = graph.loops == "drop"
     options: dict[str, Any] = {"out": True, "into": True, "mirror": not graph.directed, "skip_loops": skip}
     tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.by_number()]
-    (degrees,) = workers.get([workers.call(placement.total, tasks)])
+    degrees = workers.reduce(placement.total, tasks)
     weights = _weights(graph)
     counts = Counts(
         directed=graph.directed,

@@ -12,6 +12,9 @@ from dgraph.errors import OptionError
 from dgraph.partition import threads
 from dgraph.partition.source import cut, is_lazy
 
+FAN = 8  # results that one task of a reduction takes
+MEMORY_SHARE = 6  # the edges of one partition may take this fraction of a worker's memory while they are sorted
+
 
 class Workers:
     """`client=None` is this process. Results kept by `hold` stay where they were made: futures on a cluster."""
@@ -37,6 +40,14 @@ class Workers:
             raise OptionError("the cluster has no workers; start some, or pass client=None to run in this process")
         return found
 
+    def parts_for(self, edge_bytes: int) -> int:
+        """A partition for each worker, or several where edges of so many bytes would fill a worker's memory."""
+        if self.client is None:
+            return 1
+        infos = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        least = min((info["memory_limit"] or 1 << 62) for info in infos)
+        return len(infos) * max(1, -(-edge_bytes * MEMORY_SHARE // (least * len(infos))))
+
     @property
     def threads(self) -> int:
         """Threads that one task may use by itself."""
@@ -61,6 +72,13 @@ class Workers:
         if self.client is None:
             return list(dask.compute(*tasks, scheduler="threads"))
         return list(self.client.compute(list(tasks)))
+
+    def reduce(self, function: Any, tasks: Sequence[Any]) -> Any:
+        """`function` of a list of all results, by a tree of tasks: no worker holds more than a few of them at once."""
+        held = self.hold(list(tasks))
+        while len(held) > 1:
+            held = self.hold([self.call(function, held[i : i + FAN]) for i in range(0, len(held), FAN)])
+        return self.get([self.call(_itself, held[0])])[0]
 
     def wait(self, held: list[Any]) -> list[Any]:
         """The same, once every one is there; a failure is raised."""
