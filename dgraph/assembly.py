@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.partition import kernels, numbering, placement, policies, rules
+from dgraph.partition import numbering, placement, policies, rules
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.chunk import Chunk, Numbered
 from dgraph.partition.numbering import IDENTITY, Numbering
@@ -41,9 +41,10 @@ def number(
     total = reduce(numbering.Survey.join, surveys, numbering.survey_of_range(listed))
     rows = [survey.edges for survey in surveys[: len(chunks)]]
     if total.by_bitmap:
-        ranks = _ranks(workers, everything, total, listed)
-        tasks = [workers.call(by_rank, chunk, ranks, workers.client is None) for chunk in chunks]
-        return Numbering(total.id_type, ranks.size, ranks), workers.hold(tasks), rows
+        known = _by_bitmap(workers, everything, total, listed)
+        shared = workers.share(known)
+        tasks = [workers.call(number_again, chunk, shared, workers.client is None) for chunk in chunks]
+        return known, workers.hold(tasks), rows
 
     if len(listed):
         everything.append(Chunk(total.id_type, np.arange(listed.start, listed.stop), np.empty(0, np.int64)))
@@ -58,38 +59,35 @@ def number(
             for b in range(len(cuts) + 1)
         ]
     )
-    tables = tuple(workers.get([workers.call(itemgetter(0), bucket) for bucket in merged]))
-    starts = [0, *accumulate(map(len, tables))]
+    tables = [workers.call(itemgetter(0), bucket) for bucket in merged]
+    known = workers.keep(workers.call(Numbering.by_tables, total.id_type, tables))
+    starts = [0, *accumulate(map(len, known.tables))]
     tasks = [
         workers.call(numbering.by_table, one, [workers.call(_ranks_of, bucket, c) for bucket in merged], starts)
         for c, one in enumerate(encoded[: len(chunks)])
     ]
-    return Numbering(total.id_type, starts[-1], tables=tables), workers.hold(tasks), rows
-
-
-def by_rank(chunk: Chunk, ranks: Ranks, in_place: bool) -> Numbered:
-    """A chunk by number: its ids as they are, read through `ranks`, or, where it is to be kept, four bytes an end."""
-    found = Numbered(chunk.sources, chunk.destinations, chunk.columns, ranks)
-    return found if in_place else found.compact()
+    return known, workers.hold(tasks), rows
 
 
 def number_again(chunk: Chunk, known: Numbering, in_place: bool) -> Numbered:
-    """A chunk of a graph whose numbering is known."""
+    """A chunk of a graph whose numbering is known. Integers stay as they are and are numbered as they are read, unless
+    the chunk is to be kept: then a number takes four bytes."""
     if known.ranks is not None:
-        return by_rank(chunk, known.ranks, in_place)
+        found = Numbered(chunk.sources, chunk.destinations, chunk.columns, known.ranks)
+        return found if in_place else found.compact()
     encoded = numbering.encode(chunk, known.id_type)
     return numbering.by_table(encoded, [known.number(encoded.distinct)], [0, known.size])
 
 
-def _ranks(workers: Workers, chunks: Sequence[Any], total: numbering.Survey, listed: range) -> Ranks:
+def _by_bitmap(workers: Workers, chunks: Sequence[Any], total: numbering.Survey, listed: range) -> Numbering:
     if total.low is None or total.high is None:
-        return IDENTITY
+        return Numbering.by_ranks(total.id_type, IDENTITY)
     if len(listed) and listed.start == total.low and listed.stop - 1 == total.high:
-        return Ranks.dense(listed.start, len(listed))
-    words = workers.reduce(union, [workers.call(numbering.occurring, c, total.low, total.high) for c in chunks]).copy()
+        return Numbering.by_ranks(total.id_type, Ranks.dense(listed.start, len(listed)))
+    occurring = [workers.call(numbering.occurring, chunk, total.low, total.high) for chunk in chunks]
     if len(listed):
-        kernels.mark(np.arange(listed.start, listed.stop), total.low, words)
-    return Ranks.of_bitmap(total.low, words)
+        occurring.append(workers.call(numbering.occurring_in_range, listed, total.low, total.high))
+    return workers.keep(workers.call(Numbering.by_bitmap, total.id_type, total.low, workers.reduce(union, occurring)))
 
 
 def _ranks_of(merged: tuple[Any, list[np.ndarray]], chunk: int) -> np.ndarray:
@@ -133,19 +131,17 @@ def plan_places(
     """Choose the masters: ranges of equal work, METIS's parts, or what the user's function says."""
     parts, size = len(shares), ids.size
     if policy.owners is not None:
-        found = policy.owners(ids.id_type.restore(ids.ids()), parts)
-        return placement.moved(policy, policies.checked_places(found, size, parts, "vertices"), parts)
+        return workers.keep(workers.call(placement.by_owners, policy, workers.share(ids), parts))
     if not policy.by_range:
-        (owners,) = workers.get([workers.call(placement.metis, list(chunks), size, shares, workers.threads)])
-        return placement.moved(policy, owners, parts)
+        return workers.keep(workers.call(placement.by_metis, policy, list(chunks), size, shares, workers.threads))
     if parts == 1:
         return Placement(policy, np.array([0, size], np.int64), np.zeros(size * (policy.rule == policies.HYBRID), bool))
     out, into = policy.needs_degrees
     options: dict[str, Any] = {"out": out, "into": into, "mirror": mirror, "skip_loops": skip_loops}
-    found = workers.reduce(
-        placement.total, [workers.call(placement.degrees, chunk, size, **options) for chunk in chunks]
+    tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in chunks]
+    return workers.keep(
+        workers.call(placement.ranges, policy, workers.reduce(placement.total, tasks), size, list(shares))
     )
-    return placement.ranges(policy, found, size, shares)
 
 
 # -- partitions --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ DgraphError
 ├── ProgramError               a vertex program cannot be compiled, or breaks a law
 ├── StorageError               a saved graph is torn, changed, or of another version
 ├── CapacityError              the work does not fit the memory it is given
-└── RunError                   a run could not be finished: a lost worker, a lost message, a stop
+└── RunError                   a run could not be finished: a lost message, a stop
+    └── LostError              what a worker held went away with it, and cannot be computed again
 
 Each message names the value at fault and the remedy.
 """
@@ -72,3 +73,7 @@ class CapacityError(DgraphError):
 
 class RunError(DgraphError):
     """A run could not be finished."""
+
+
+class LostError(RunError):
+    """What a worker held went away with it, and cannot be computed again."""

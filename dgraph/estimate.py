@@ -107,21 +107,21 @@ def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> E
 
 
 def _sample(graph: Graph) -> Sample:
-    if graph._numbering is not None and not is_lazy(graph._edges.frame):
-        chunks = graph._workers.get([graph._workers.call(_compact, c) for c in graph._listed_by_number()])
+    if graph.listed.is_read and not is_lazy(graph.listed.edges.frame):
+        chunks = graph.workers.get([graph.workers.call(_compact, c) for c in graph.listed.as_listed()])
         return Sample(_joined(chunks), graph.num_vertices, graph.num_edges, 1.0, True)
-    pieces = graph.edge_pieces
+    pieces = graph.listed.edge_pieces
     chosen = sorted({len(pieces) * i // LAZY_PIECES for i in range(LAZY_PIECES)})
-    read = graph._id_chunks()
-    chunks = graph._workers.get([read[i] for i in chosen])
+    read = graph.listed.id_chunks()
+    chunks = graph.workers.get([read[i] for i in chosen])
     ends = [np.concatenate([_codes(getattr(chunk, side)) for chunk in chunks]) for side in ("sources", "destinations")]
     share = len(chosen) / len(pieces)
     _, numbers, seen = np.unique(np.concatenate(ends), return_inverse=True, return_counts=True)
-    listed = len(graph._vertices.listed)
+    listed = len(graph.listed.vertices.listed)
     size = max(listed, int(_unseen(seen, share)) if share < 1 else len(seen))
     half = len(ends[0])
     if listed:  # numbers over the whole range, so that ranges of owners fall where they will
-        numbers = np.concatenate(ends) - graph._vertices.listed.start
+        numbers = np.concatenate(ends) - graph.listed.vertices.listed.start
     chunk = Numbered(numbers[:half].astype(np.uint32), numbers[half:].astype(np.uint32), {}, IDENTITY)
     return Sample(chunk, size, int(half / share), share, share == 1)
 
@@ -150,7 +150,7 @@ def _unseen(times: np.ndarray, share: float) -> float:
 
 
 def _row(graph: Graph, sample: Sample, need: Footprint, policy: policies.Policy, workers: int) -> dict[str, Any]:
-    mirror, skip = not graph.directed, graph.loops == "drop"
+    mirror, skip = not graph.directed, graph.listed.rules.skip_loops
     size = sample.size
     options: dict[str, Any] = {"out": True, "into": True, "mirror": mirror, "skip_loops": skip}
     found = placement.degrees(sample.chunk, size, **options)

@@ -29,30 +29,41 @@ def edges(graph: Graph) -> dd.DataFrame:
     The rows come from the user's own frame: each edge knows which row it was. Under `repeats` the merged values stand
     in the row of the first; an undirected edge is where the policy puts the direction in which it was listed.
     """
-    workers, source = graph._workers, graph._edges
-    merged = [] if graph.repeats in ("keep", "first") else _numeric(graph)
-    chunks = graph.by_number(merged, origin=True)
+    workers, source = graph.workers, graph.listed.edges
+    merged = [] if graph.listed.rules.repeats in ("keep", "first") else _numeric(graph)
+    chunks = graph.listed.by_number(merged, origin=True)
     where = workers.share(graph.placement)
     known = workers.share(graph.numbering)
     placed = []
     for chunk in chunks:
         moved = workers.call(Placement.move, where, chunk)
         placed.append((moved, workers.call(placement.places, moved, where, known, False)))
-    starts = np.concatenate([[0], np.cumsum(graph._rows)]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(graph.listed.rows)]).astype(np.int64)
     ends = (source.source, source.destination)
     tasks = []
     for part in range(graph.num_parts):
-        pieces = [workers.call(placement.select, chunk, on, part, False, graph._skips) for chunk, on in placed]
+        pieces = [
+            workers.call(placement.select, chunk, on, part, False, graph.listed.rules.skip_loops)
+            for chunk, on in placed
+        ]
         rows = [
             workers.call(_rows, frame, pieces, int(a), int(z), ends, merged)
-            for frame, a, z in zip(graph.edge_pieces, starts, starts[1:], strict=False)
+            for frame, a, z in zip(graph.listed.edge_pieces, starts, starts[1:], strict=False)
         ]
         tasks.append(workers.call(_joined, rows))
     return _frame(tasks, _meta(source.frame))
 
 
+def computed(graph: Graph) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All edges and all vertices, here."""
+    both = [edges(graph), vertices(graph)]
+    if graph.client is None:
+        return tuple(one.compute() for one in both)
+    return tuple(graph.client.gather(graph.client.compute(both)))
+
+
 def _numeric(graph: Graph) -> list[str]:
-    meta = _meta(graph._edges.frame)
+    meta = _meta(graph.listed.edges.frame)
     return [name for name in graph.edge_columns if pd.api.types.is_numeric_dtype(meta[name].dtype)]
 
 
@@ -83,15 +94,15 @@ def _rows(
 
 def vertices(graph: Graph) -> dd.DataFrame:
     """Partition p of the frame lists the vertices that partition p owns, with the attributes that the user gave."""
-    workers, source = graph._workers, graph._vertices
+    workers, source = graph.workers, graph.listed.vertices
     where, known = workers.share(graph.placement), workers.share(graph.numbering)
     known_type = graph.numbering.id_type
     meta = pd.DataFrame({source.id: known_type.restore(graph.numbering.ids(0, 0))})
     if source.columns:
-        listed = sum(workers.get([workers.call(rows, piece) for piece in graph.vertex_pieces]))
+        listed = sum(workers.get([workers.call(rows, piece) for piece in graph.listed.vertex_pieces]))
         some = [] if listed >= graph.num_vertices else [0]  # a vertex without attributes makes whole numbers floats
         meta = pd.concat([meta, _meta(source.frame)[source.columns].reindex(some).iloc[:0]], axis=1)
-    pieces = graph.vertex_pieces if source.columns else []
+    pieces = graph.listed.vertex_pieces if source.columns else []
     tasks = [workers.call(_owned, part, where, known, meta, pieces) for part in range(graph.num_parts)]
     return _frame(tasks, meta)
 
@@ -132,6 +143,14 @@ def _meta(frame: Any) -> pd.DataFrame:
 
 
 def _frame(tasks: Sequence[Any], meta: pd.DataFrame) -> dd.DataFrame:
+    """Tasks as a frame. Dask would turn columns of Python objects (UUIDs, say) into strings if it saw them as it makes
+    the frame, so it sees them a step later."""
     import dask.dataframe as dd
 
-    return dd.from_delayed(list(tasks), meta=meta, verify_meta=False)
+    objects = [name for name, dtype in meta.dtypes.items() if dtype.kind == "O" and isinstance(dtype, np.dtype)]
+    frame = dd.from_delayed(list(tasks), meta=meta.astype(dict.fromkeys(objects, "float64")), verify_meta=False)
+    return frame.map_partitions(_as_it_is, meta=meta) if objects else frame
+
+
+def _as_it_is(table: pd.DataFrame) -> pd.DataFrame:
+    return table

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from dgraph.partition.partition import stats
 from dgraph.report import PartitionReport
-from dgraph.workers import Workers
+from dgraph.workers import Workers, lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Partitions(Sequence):
     @property
     def lost(self) -> bool:
         """Whether a partition went away with its worker and its source, and must be built again."""
-        return any(getattr(one, "status", "finished") in ("lost", "error", "cancelled") for one in self.held)
+        return lost(self.held)
 
     def __repr__(self) -> str:
         where = "this process" if self.workers.client is None else "the cluster"

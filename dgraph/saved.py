@@ -1,22 +1,21 @@
-"""Graphs on disk: a folder with a manifest and the blocks of every partition, written whole or not at all."""
+"""Graphs on disk: a folder with a manifest and the blocks of every partition, opened by memory map."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import xxhash
 
-from dgraph.errors import ColumnError, OptionError, StorageError
+from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
+from dgraph.listed import Rules
 from dgraph.partition import policies, store
 from dgraph.partition.ids import IdType
 from dgraph.partition.numbering import Numbering
@@ -30,46 +29,6 @@ VERSION = 1
 MANIFEST = "manifest.json"
 
 
-def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite: bool = False) -> None:
-    """Write a graph to a folder that all workers can reach.
-
-    Everything is written beside the folder first and moved there at the end, so the folder is whole or not there.
-    columns: the edge columns to save, numbers all; by default every column, and an error if one is not numeric.
-    """
-    folder = _local(path)
-    if folder.exists() and not overwrite:
-        raise OptionError(f"{folder} is there already; give another path, or overwrite=True")
-    names = graph.edge_columns if columns is None else list(columns)
-    try:
-        partitions = graph.partitioned(graph.partitions.orders if graph._partitions else ("out",), names)
-    except ColumnError as cause:
-        raise ColumnError(
-            f"{cause}; a saved graph holds numbers: name the edge columns to save with columns="
-        ) from cause
-    if "out" not in partitions.orders:
-        partitions = graph.partitioned((*partitions.orders, "out"), names)
-    beside = folder.with_name(f".{folder.name}.{uuid4().hex}")
-    try:
-        beside.mkdir(parents=True)
-    except OSError as cause:
-        raise StorageError(f"{folder}: cannot be written ({cause})") from cause
-    workers = graph._workers
-    try:
-        blocks = workers.get([workers.call(store.write_partition, beside, one) for one in partitions.held])
-        content = _describe(graph, list(partitions.columns), list(partitions.orders))
-        content["partitions"] = blocks
-        content["owned"] = np.diff(graph.placement.bounds).tolist()
-        content["edges"] = workers.get([workers.call(_listed_edges, one, graph.directed) for one in partitions.held])
-        content["shared"] = _write_shared(graph, beside)
-        store.check_sizes(beside, {name: entry for one in blocks for name, entry in one.items()})
-        _write_manifest(beside / MANIFEST, content)
-        _move(beside, folder)
-    except OSError as cause:
-        raise StorageError(f"{folder}: could not be written ({cause}); nothing was changed") from cause
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-
-
 def open_graph(
     path: Any, *, policy: Any = None, parts: int | None = None, capacities: Any = None, client: Any = None
 ) -> Graph:
@@ -80,7 +39,7 @@ def open_graph(
     policy is asked for; else the graph is partitioned again.
     """
     workers = Workers.find(client)
-    saved = Saved.find(_local(path))
+    saved = Saved.find(local_folder(path))
     if parts is None:
         parts = len(workers.addresses) or len(saved.content["owned"])
     return saved.graph(workers, policy, int(parts), capacities)
@@ -107,7 +66,7 @@ class Saved:
             raise StorageError(f"{path}: not the manifest of a saved graph ({cause!r})") from cause
         if version != VERSION:
             raise StorageError(f"{path}: saved in format {version}; this release reads format {VERSION}")
-        if checksum != _checksum(content):
+        if checksum != checksum_of(content):
             raise StorageError(f"{path}: its checksum is wrong, so it was changed; save the graph again")
         store.check_sizes(folder, {n: e for one in (*content["partitions"], content["shared"]) for n, e in one.items()})
         return cls(folder, content)
@@ -127,7 +86,7 @@ class Saved:
         found = Graph(
             edges,
             vertices,
-            directed=content["directed"],
+            Rules(directed=content["directed"]),
             policy=policy,
             parts=parts,
             capacities=capacities,
@@ -169,6 +128,12 @@ class Saved:
         blocks, columns = self.content["partitions"][part], self.content["columns"]
         ids = where.ids(known, part)
         return store.read_partition(self.folder, part, len(owned), owned[part], blocks, columns, ids)
+
+    def hold(self, workers: Workers, known: Numbering, where: Placement) -> list[Any]:
+        """All partitions, each mapped by the worker that will run it."""
+        shared = workers.share(known), workers.share(where)
+        hosts = [workers.host(part, self.parts) for part in range(self.parts)]
+        return workers.hold([workers.call(self.partition, part, *shared, on=host) for part, host in enumerate(hosts)])
 
     def edge_table(self, part: int) -> dict[str, Any]:
         """The edges of a saved partition as a frame, undirected ones once."""
@@ -217,83 +182,11 @@ def _storage(kind: IdType) -> pa.DataType:
     return pa.large_string() if kind.kind == "string" else pa.binary(16)
 
 
-def _describe(graph: Graph, columns: list[str], orders: list[str]) -> dict[str, Any]:
-    known = graph.numbering
-    sample = graph._workers.get([graph._workers.call(_dtypes, graph.partitions.held[0])])[0]
-    return {
-        "directed": graph.directed,
-        "source": graph._edges.source,
-        "destination": graph._edges.destination,
-        "weight": graph.weight if graph.weight in columns else None,
-        "id": graph._vertices.id,
-        "columns": columns,
-        "dtypes": sample,
-        "orders": orders,
-        "attributes": bool(graph._vertices.columns),
-        "policy": graph.policy,
-        "num_vertices": graph.num_vertices,
-        "num_edges": graph.num_edges,
-        "id_type": [known.id_type.kind, known.id_type.dtype],
-        "first": known.ranks.first if known.ranks is not None else 0,
-    }
-
-
-def _dtypes(partition: Partition) -> list[str]:
-    assert partition.out is not None
-    return [column.dtype.str for column in partition.out.columns.values()]
-
-
-def _listed_edges(partition: Partition, directed: bool) -> int:
-    assert partition.out is not None
-    if directed:
-        return partition.num_edges
-    return int((partition.numbers[partition.out.rows()] <= partition.numbers[partition.out.neighbours]).sum())
-
-
-def _write_shared(graph: Graph, folder: Path) -> dict[str, store.Entry]:
-    """What belongs to all partitions: the ids, the masters, and the attributes of vertices."""
-    known, where = graph.numbering, graph.placement
-    blocks = {}
-    if known.ranks is None:
-        tables = pa.table({"id": pa.chunked_array(known.tables)})
-        blocks["ids.arrow"] = store.write_table(folder, "ids", tables)
-    elif not known.ranks.is_dense:
-        blocks["words.npy"] = store.write_array(folder, "words", known.ranks.words)
-    if where.numbers is not None:
-        blocks["order.npy"] = store.write_array(folder, "order", where.numbers)
-    else:
-        blocks["hubs.npy"] = store.write_array(folder, "hubs", where.high)
-    if graph._vertices.columns:
-        for part, piece in enumerate(graph.vertices.to_delayed()):
-            (table,) = graph._workers.get([piece])
-            name = f"vertices{part}"
-            blocks[f"{name}.arrow"] = store.write_table(folder, name, pa.Table.from_pandas(table, preserve_index=False))
-    return blocks
-
-
-def _write_manifest(path: Path, content: dict[str, Any]) -> None:
-    text = json.dumps(
-        {"format": "dgraph graph", "version": VERSION, "checksum": _checksum(content), "content": content}
-    )
-    with path.open("w") as file:
-        file.write(text)
-        store._flush(file)
-
-
-def _checksum(content: dict[str, Any]) -> str:
+def checksum_of(content: dict[str, Any]) -> str:
     return xxhash.xxh3_128_hexdigest(json.dumps(content, sort_keys=True).encode())
 
 
-def _move(beside: Path, folder: Path) -> None:
-    """Put the finished folder in its place; an older one goes only when the new one is there."""
-    old = folder.with_name(f".{folder.name}.{uuid4().hex}")
-    if folder.exists():
-        folder.rename(old)
-    beside.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _local(path: Any) -> Path:
+def local_folder(path: Any) -> Path:
     text = str(path)
     if text.startswith("file://"):
         text = text.removeprefix("file://")

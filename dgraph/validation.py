@@ -67,23 +67,23 @@ class Validation:
 
 def validate(graph: Graph) -> Validation:
     """Read the whole graph once and count."""
-    blocks = graph._saved.verify() if graph._saved is not None else 0
-    workers, size = graph._workers, graph.num_vertices
-    listed = graph._listed_by_number()
+    blocks = graph.listed.saved.verify() if graph.listed.saved is not None else 0
+    workers, size = graph.workers, graph.num_vertices
+    listed = graph.listed.as_listed()
     once: dict[str, Any] = {"repeats": "first", "directed": graph.directed, "skip_loops": False}
     pairs = sum(workers.get([workers.call(len, c) for c in assembly.merge_repeats(workers, listed, size, **once)]))
-    skip = graph.loops == "drop"
+    skip = graph.listed.rules.skip_loops
     options: dict[str, Any] = {"out": True, "into": True, "mirror": not graph.directed, "skip_loops": skip}
-    tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.by_number()]
-    degrees = workers.reduce(placement.total, tasks)
+    tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.listed.by_number()]
+    (degrees,) = workers.get([workers.call(placement.total, [workers.reduce(placement.total, tasks)])])
     weights = _weights(graph)
     counts = Counts(
         directed=graph.directed,
-        listed=graph.num_listed,
+        listed=graph.listed.num_listed,
         edges=graph.num_edges,
         vertices=size,
-        loops=graph.num_loops,
-        repeats=graph.num_listed - pairs,
+        loops=graph.listed.num_loops,
+        repeats=graph.listed.num_listed - pairs,
         isolated=int(((degrees.out == 0) & (degrees.into == 0)).sum()),
         dangling=int((degrees.out == 0).sum()),
         **weights,
@@ -95,7 +95,7 @@ def validate(graph: Graph) -> Validation:
 def _weights(graph: Graph) -> dict[str, Any]:
     if graph.weight is None:
         return {}
-    found = graph._workers.get([graph._workers.call(_count_weights, p, graph.weight) for p in graph.edge_pieces])
+    found = graph.workers.get([graph.workers.call(_count_weights, p, graph.weight) for p in graph.listed.edge_pieces])
     missing, negative, zero = np.sum(found, axis=0).tolist()
     return {"missing_weights": missing, "negative_weights": negative, "zero_weights": zero}
 
@@ -110,14 +110,16 @@ def _rules(graph: Graph, counts: Counts) -> list[str]:
     """What the graph's own rules did."""
     notes = []
     if counts.loops:
-        done = 'are dropped (loops="drop")' if graph.loops == "drop" else 'are kept (loops="drop" leaves them out)'
+        done = (
+            'are dropped (loops="drop")' if graph.listed.rules.skip_loops else 'are kept (loops="drop" leaves them out)'
+        )
         notes.append(f"{counts.loops:,} self loops {done}")
     if counts.repeats:
         done = 'are kept (repeats="first", "sum", "min" or "max" makes them one)'
-        if graph.repeats != "keep":
-            done = f'are made one (repeats="{graph.repeats}")'
+        if graph.listed.rules.repeats != "keep":
+            done = f'are made one (repeats="{graph.listed.rules.repeats}")'
         notes.append(f"{counts.repeats:,} repeated edges {done}")
-    if graph.symmetrize:
+    if graph.listed.rules.symmetrize:
         notes.append("the reverse of every edge was added (symmetrize=True)")
     if counts.missing_weights:
         notes.append(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import dask
 from dask.delayed import Delayed, delayed
 
-from dgraph.errors import OptionError
+from dgraph.errors import LostError, OptionError
 from dgraph.partition import threads
 from dgraph.partition.source import cut, is_lazy
 
@@ -21,6 +23,7 @@ class Workers:
 
     def __init__(self, client: Any = None):
         self.client = client
+        self._kept: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # values made by tasks -> where they were made
 
     @classmethod
     def find(cls, client: Any = None) -> Workers:
@@ -74,31 +77,32 @@ class Workers:
         return list(self.client.compute(list(tasks)))
 
     def reduce(self, function: Any, tasks: Sequence[Any]) -> Any:
-        """`function` of a list of all results, by a tree of tasks: no worker holds more than a few of them at once."""
+        """`function` of a list of all results, by a tree of tasks: no worker holds more than a few of them at once.
+        The result stays where it is made."""
         held = self.hold(list(tasks))
         while len(held) > 1:
             held = self.hold([self.call(function, held[i : i + FAN]) for i in range(0, len(held), FAN)])
-        return self.get([self.call(_itself, held[0])])[0]
+        return held[0]
 
     def wait(self, held: list[Any]) -> list[Any]:
         """The same, once every one is there; a failure is raised."""
         if self.client is not None:
             from distributed import wait
 
-            done = wait(held)
-            for failed in (future for future in done.done if future.status != "finished"):
-                failed.result()
+            with _telling_losses(), self.client.as_current():
+                for future in wait(held).done:
+                    if future.status != "finished":
+                        future.result()
         return held
 
-    def pieces(self, frame: Any, parts: int) -> list[Any]:
+    def pieces(self, frame: Any) -> list[Any]:
         """A frame in pieces that tasks can read: a lazy frame's own, one of a frame in this process, or its slices sent
         to the workers."""
         if is_lazy(frame):
             return frame.to_delayed()
         if self.client is None:
             return [frame]
-        slices = cut(frame, max(parts, len(self.addresses)))
-        return list(self.client.scatter(slices, hash=False))
+        return list(self.client.scatter(cut(frame, len(self.addresses)), hash=False))
 
     def spilled(self) -> int:
         """Bytes that the workers have moved from memory to disk."""
@@ -107,15 +111,27 @@ class Workers:
         found = self.client.scheduler_info(n_workers=-1)["workers"].values()
         return int(sum(worker["metrics"].get("spilled_bytes", {}).get("disk", 0) for worker in found))
 
+    def keep(self, task: Delayed) -> Any:
+        """The result of a task, here, and on the workers for whoever wants to `share` it."""
+        (held,) = self.hold([task])
+        (value,) = self.get([self.call(_itself, held)])
+        if self.client is not None:
+            self._kept[value] = held
+        return value
+
     def share(self, value: Any) -> Any:
-        """A value that many tasks read, kept on the workers."""
-        return value if self.client is None else self.hold([self.call(_itself, value)])[0]
+        """A value that many tasks read, kept on the workers: where a task made it, if it is still there."""
+        if self.client is None:
+            return value
+        held = self._kept.get(value)
+        return self.hold([self.call(_itself, value)])[0] if held is None or lost([held]) else held
 
     def get(self, tasks: Sequence[Any]) -> list[Any]:
         """The results of tasks, here."""
         if self.client is None:
             return list(dask.compute(*tasks, scheduler="threads"))
-        return list(self.client.gather(self.client.compute(list(tasks))))
+        with _telling_losses():
+            return list(self.client.gather(self.client.compute(list(tasks))))
 
     def shares(self, capacities: Any, parts: int, check_only: bool = False) -> list[float]:
         """The share of the work that each partition gets, from the capacities of the workers that will hold them."""
@@ -128,17 +144,23 @@ class Workers:
                 return [1.0] * parts
             capacities = self.measure()
         if isinstance(capacities, Mapping):
-            hosts = [self.host(part, parts) for part in range(parts)]
+            hosts = [self.host(part, parts) or "this process" for part in range(parts)]
             names = self._names()
             known = {names.get(key, key): value for key, value in capacities.items()}
             missing = [host for host in hosts if host not in known]
             if self.client is None or missing:
                 raise OptionError(f"capacities={dict(capacities)!r} lacks the workers {missing}; give one for each")
-            found = [float(known[host]) / hosts.count(host) for host in hosts]
+            found = [known[host] for host in hosts]
         else:
-            found = [float(value) for value in capacities]
+            if not isinstance(capacities, Iterable):
+                raise OptionError(f'capacities={capacities!r} is not known; give None, "measure" or {{worker: number}}')
+            found, hosts = list(capacities), [str(part) for part in range(parts)]
             if len(found) != parts:
                 raise OptionError(f"capacities={capacities!r} has {len(found)} entries for {parts} partitions")
+        try:
+            found = [float(value) / hosts.count(host) for value, host in zip(found, hosts, strict=True)]
+        except (TypeError, ValueError) as cause:
+            raise OptionError(f"capacities={capacities!r}: {cause}") from cause
         if not all(0 < value < float("inf") for value in found):
             raise OptionError(f"capacities={capacities!r}: each must be a finite number above zero")
         return found
@@ -153,6 +175,22 @@ class Workers:
         if self.client is None:
             return {}
         return {address: float(rate) for address, rate in self.client.run(sorting_rate).items()}
+
+
+def lost(held: Sequence[Any]) -> bool:
+    """Whether any of the results went away with its worker."""
+    futures = (one for one in held if hasattr(type(one), "status"))  # others are delayed, or in this process
+    return any(future.status in ("lost", "cancelled") for future in futures)
+
+
+@contextmanager
+def _telling_losses() -> Iterator[None]:
+    from distributed import CancelledError
+
+    try:
+        yield
+    except CancelledError as cause:
+        raise LostError("a worker left with data that only it had; make the graph again from its source") from cause
 
 
 def _itself(value: Any) -> Any:

@@ -36,7 +36,7 @@ def client():
     a test that wants the cluster names it."""
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dgraph.errors import OptionError
+from dgraph.frames import computed
 from dgraph.graph import Graph
 from dgraph.io import files, generate
 from dgraph.io.edge_list import EdgeList
@@ -103,8 +104,8 @@ def _graph(found: EdgeList, directed: bool | None, vertices: Any, **options: Any
 
 def write_edges(graph: Graph, path: str | os.PathLike, *, format: str | None = None) -> None:
     """Write a graph's edges, and its vertices where the format lists them; the file appears whole or not at all."""
-    edges, vertices = graph.edges.compute(), graph.vertices.compute()
-    ends = graph._edges.source, graph._edges.destination
+    edges, vertices = computed(graph)
+    ends = graph.listed.edges.source, graph.listed.edges.destination
     listed = EdgeList(edges, *ends, graph.weight, graph.directed, vertices)
     write_edge_list(listed, path, format=format)
 
@@ -233,22 +234,18 @@ def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
 
 def to_networkx(graph: Graph, *, multigraph: bool | None = None) -> Any:
     """A NetworkX graph with all ids, columns and attributes; a multigraph if edges repeat, or as asked."""
-    return _to_networkx(*_frames(graph), **_ends(graph), directed=graph.directed, multigraph=multigraph)
+    return _to_networkx(*computed(graph), **_ends(graph), directed=graph.directed, multigraph=multigraph)
 
 
 def to_igraph(graph: Graph) -> Any:
     """An igraph graph with all columns and attributes; ids are in the vertex attribute `name`."""
-    return _to_igraph(*_frames(graph), **_ends(graph), directed=graph.directed)
+    return _to_igraph(*computed(graph), **_ends(graph), directed=graph.directed)
 
 
 def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
     """The adjacency matrix in compressed rows, and the id of each row; repeated edges add up."""
-    return _to_scipy(*_frames(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
-
-
-def _frames(graph: Graph) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return graph.edges.compute(), graph.vertices.compute()
+    return _to_scipy(*computed(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
 
 
 def _ends(graph: Graph) -> dict[str, str]:
-    return {"source": graph._edges.source, "destination": graph._edges.destination}
+    return {"source": graph.listed.edges.source, "destination": graph.listed.edges.destination}

@@ -111,7 +111,7 @@ def values(frame: Any, name: str, is_weight: bool = False) -> np.ndarray:
         missing = np.flatnonzero(np.isnan(array))
         if len(missing):
             raise error(f"column {name!r}, row {missing[0]}: the weight is missing (nan); fill or drop such rows first")
-    return np.ascontiguousarray(array)
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("="))
 
 
 def _as_numbers(column: Any, array: np.ndarray, name: str, error: type[ColumnError | WeightError]) -> np.ndarray:
@@ -119,9 +119,12 @@ def _as_numbers(column: Any, array: np.ndarray, name: str, error: type[ColumnErr
     missing = np.flatnonzero(pd.isna(array))
     if len(missing):
         raise error(f"column {name!r}, row {missing[0]}: the value is missing; fill or drop such rows first")
-    if len(array) and isinstance(array[0], str | bytes):
-        raise error(f"column {name!r}, row 0: {array[0]!r} is text, not a number; convert the column first")
+    text = next((row for row, value in enumerate(array) if isinstance(value, str | bytes)), None)
+    if text is not None:
+        raise error(f"column {name!r}, row {text}: {array[text]!r} is text, not a number; convert the column first")
     try:
+        if array.dtype.kind != "O":
+            raise TypeError(f"its type is {array.dtype}")
         return array.astype(np.float64)
     except (TypeError, ValueError) as cause:
         raise error(

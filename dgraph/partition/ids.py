@@ -36,9 +36,13 @@ class IdType:
         if self == other:
             return self
         common = np.result_type(self.dtype, other.dtype)
-        if common.kind == "f":  # uint64 with a signed type
-            raise IdError(f"ids of type {self.dtype} and {other.dtype} have no common 64-bit type; convert one column")
-        return IdType(self.kind, str(common))
+        return IdType(self.kind, "int64" if common.kind == "f" else str(common))  # uint64 with a signed type: see `fit`
+
+    def fit(self, ids: np.ndarray) -> np.ndarray:
+        """Integers in the type of the graph's ids."""
+        if self.dtype == "int64" and ids.dtype == np.uint64 and len(ids) and ids.max() >= 2**63:
+            raise IdError(f"id {ids.max()} and negative ids have no common 64-bit type; use strings")
+        return ids.astype(self.dtype, copy=False)
 
     def restore(self, ids: np.ndarray | pa.Array) -> Any:
         """Ids as the user had them: a column for a pandas frame."""
@@ -78,8 +82,11 @@ def column(values: Any, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
         else:
             values = values.to_numpy()
     values = np.asarray(values)
+    if values.ndim != 1:
+        raise IdError(f"column {name!r} has {values.ndim} dimensions; {REMEDY}, one in a row")
     if values.dtype.kind in "iu":
-        return IdType("integer", str(values.dtype)), values
+        native = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
+        return IdType("integer", str(native.dtype)), native
     if values.dtype.kind in "UO":
         return _objects(values.astype(object), name)
     if values.dtype.kind == "f":
@@ -100,7 +107,10 @@ def _objects(values: np.ndarray, name: str) -> tuple[IdType, np.ndarray | pa.Arr
         raise IdError(f"column {name!r}, row {missing[0]}: the id is missing; drop or fill such rows first")
     kinds = {type(value) for value in values}
     if all(issubclass(kind, str) for kind in kinds):
-        return IdType("string"), pa.array(values, pa.large_string())
+        try:
+            return IdType("string"), pa.array(values, pa.large_string())
+        except UnicodeEncodeError as cause:
+            raise IdError(f"column {name!r}: {cause.object!r} is no text that can be written as UTF-8") from cause
     if all(issubclass(kind, uuid.UUID) for kind in kinds):
         return IdType("uuid"), pa.array([value.bytes for value in values], UUID_BYTES)
     if all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):

@@ -83,6 +83,10 @@ def occurring(chunk: Chunk, low: int, high: int) -> np.ndarray:
     return bitmap([chunk.sources, chunk.destinations], low, high)
 
 
+def occurring_in_range(listed: range, low: int, high: int) -> np.ndarray:
+    return bitmap([np.arange(listed.start, listed.stop)], low, high)
+
+
 # -- numbers by table --------------------------------------------------------------------------------------------------
 
 
@@ -109,7 +113,7 @@ def _distinct(ids: Ids, id_type: IdType) -> tuple[list[np.ndarray], pa.Array]:
     """The different ids in any order, and the position among them of every id, piece by piece."""
     kept = {"string": pa.large_string(), "uuid": pa.binary(16)}.get(id_type.kind)
     if isinstance(ids, np.ndarray):
-        ids = pa.array([], kept) if kept and not len(ids) else pa.array(ids.astype(id_type.dtype, copy=False))
+        ids = pa.array([], kept) if kept and not len(ids) else pa.array(id_type.fit(ids))
     if pa.types.is_dictionary(ids.type):
         found = ids.unify_dictionaries() if isinstance(ids, pa.ChunkedArray) else ids
         occurring = pc.unique(found).dictionary_decode() if len(found) else found  # categories may have no rows
@@ -192,6 +196,18 @@ class Numbering:
     size: int
     ranks: Ranks | None = None
     tables: tuple[pa.Array, ...] = ()
+
+    @classmethod
+    def by_ranks(cls, id_type: IdType, ranks: Ranks) -> Numbering:
+        return cls(id_type, ranks.size, ranks)
+
+    @classmethod
+    def by_bitmap(cls, id_type: IdType, first: int, words: np.ndarray) -> Numbering:
+        return cls.by_ranks(id_type, Ranks.of_bitmap(first, words))
+
+    @classmethod
+    def by_tables(cls, id_type: IdType, tables: Sequence[pa.Array]) -> Numbering:
+        return cls(id_type, sum(map(len, tables)), tables=tuple(tables))
 
     def ids(self, start: int = 0, stop: int | None = None) -> Ids:
         """The ids of the numbers start..stop."""

@@ -110,13 +110,23 @@ def moved(policy: Policy, owners: np.ndarray, parts: int) -> Placement:
     return Placement(policy, bounds, numbers=numbers, positions=positions)
 
 
-def metis(chunks: Sequence[Numbered], size: int, shares: Sequence[float], workers: int) -> np.ndarray:
-    """METIS's owner of every vertex, from all edges in one place."""
+def by_owners(policy: Policy, ids: Numbering, parts: int) -> Placement:
+    """Masters where a function of the user's puts them."""
+    assert policy.owners is not None
+    found = policy.owners(ids.id_type.restore(ids.ids()), parts)
+    return moved(policy, policies.checked_places(found, ids.size, parts, "vertices"), parts)
+
+
+def by_metis(policy: Policy, chunks: Sequence[Numbered], size: int, shares: Sequence[float], workers: int) -> Placement:
+    """Masters where METIS puts them, from all edges in one place."""
     ends = [rules.piece_of(chunk, skip_loops=True) for chunk in chunks]
     bare = [Piece(piece.sources, piece.destinations, {}) for piece in ends]
     simple = rules.merge_repeats(bare, size, repeats="first", directed=False, workers=workers)
+    if not len(simple):
+        return Placement(policy, policies.split_evenly(np.ones(size), shares))
     both = [EdgeSlice(simple.sources, simple.destinations), EdgeSlice(simple.destinations, simple.sources)]
-    return policies.metis_owners(build(both, size, workers=workers), len(shares), shares)
+    graph = build(both, size, workers=workers)
+    return moved(policy, policies.metis_owners(graph, len(shares), shares), len(shares))
 
 
 # -- edges -------------------------------------------------------------------------------------------------------------

@@ -68,12 +68,12 @@ def choose(policy: Any, parts: int) -> Policy:
 
 def _from_function(function: Callable[..., Any]) -> Policy:
     """`f(ids, parts)` places vertices, whose out-edges follow; `f(source, destination, parts)` places edges."""
-    parameters = [
-        p
-        for p in inspect.signature(function).parameters.values()
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-    ]
     name = getattr(function, "__name__", "function")
+    try:
+        known = inspect.signature(function).parameters.values()
+    except ValueError as cause:
+        raise OptionError(f"policy={name}: what it takes cannot be told; wrap it in a function of yours") from cause
+    parameters = [p for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
     if len(parameters) == 2:
         return Policy(name, OUTGOING, owners=function)
     if len(parameters) == 3:

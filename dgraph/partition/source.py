@@ -119,6 +119,8 @@ def vertex_source(vertices: Any) -> VertexSource:
         return VertexSource()
     if isinstance(vertices, int | np.integer) and not isinstance(vertices, bool):
         vertices = range(int(vertices))
+        if not len(vertices) and vertices.stop < 0:
+            raise OptionError(f"vertices={vertices.stop} is less than none; give how many ids there are from 0 on")
     if isinstance(vertices, range):
         if vertices.step != 1:
             raise OptionError(f"vertices={vertices!r} must count up by one; give a frame with a column of ids instead")
@@ -136,6 +138,10 @@ def _known(frame: Any, what: str) -> Any:
     """A pandas, Dask or Arrow frame or a dict of arrays; other frames are asked for their Arrow form."""
     if isinstance(frame, pa.RecordBatch):
         return pa.table(frame)
+    if isinstance(frame, dict):
+        for name, values in frame.items():
+            if not hasattr(values, "__len__") or isinstance(values, str):
+                raise ColumnError(f"{what}: {name!r} is {values!r}, not a column; give arrays")
     if isinstance(frame, pd.DataFrame | pa.Table | dict) or is_lazy(frame):
         return frame
     if hasattr(frame, "to_arrow"):  # cuDF and Polars

@@ -26,7 +26,7 @@ def write_array(folder: Path, name: str, array: np.ndarray) -> Entry:
     path = folder / f"{name}.npy"
     with path.open("wb") as file:
         np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
-        _flush(file)
+        flush(file)
     return {"bytes": path.stat().st_size, "checksum": _checksum(array)}
 
 
@@ -47,7 +47,7 @@ def write_table(folder: Path, name: str, table: pa.Table) -> Entry:
     with path.open("wb") as file:
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
-        _flush(file)
+        flush(file)
     return {"bytes": path.stat().st_size, "checksum": _checksum_of_file(path)}
 
 
@@ -88,7 +88,7 @@ def _checksum_of_file(path: Path) -> str:
     return xxhash.xxh3_128_hexdigest(np.memmap(path, np.uint8, "r").data)
 
 
-def _flush(file: Any) -> None:
+def flush(file: Any) -> None:
     file.flush()
     os.fsync(file.fileno())
 

@@ -132,7 +132,7 @@ def check_places(policy, partitions, owner, in_degree, high):
 
 
 def check_graph(graph, edges, *, vertices=(), weight=None, high=100):
-    """All of the above: the partitions of a graph hold the arcs of `edges` and the vertices that these or the user name."""
+    """All of the above: partitions hold the arcs of `edges`, and the vertices that these or the user name."""
     partitions = collect(graph.partitioned(("out", "incoming"), [weight] if weight else []))
     ids = user_ids(graph)
     named = {end for u, v, _ in edges for end in (u, v)} | set(vertices)

@@ -1,4 +1,4 @@
-"""Every policy, number of partitions and rule for loops, repeats and direction: the same edges, each where it belongs."""
+"""Every policy, number of partitions and rule for loops, repeats and direction: the same edges, where they belong."""
 
 from collections import Counter
 from itertools import product
@@ -55,7 +55,9 @@ def the_ends(frame):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_partitions_hold_every_edge_once(policy, parts):
     frame = awkward_frame()
-    some = RULES if parts < 8 else RULES[POLICIES.index(policy) :: len(POLICIES)]  # eight take long: each a share of them
+    some = (
+        RULES if parts < 8 else RULES[POLICIES.index(policy) :: len(POLICIES)]
+    )  # eight take long: each a share of them
     for rules in some:
         graph = dg.Graph.from_edges(frame, weight="weight", policy=policy, parts=parts, **rules)
         check_graph(graph, edges_of(listed(frame), **rules), vertices=the_ends(frame), weight="weight", high=HIGH)
@@ -105,8 +107,7 @@ def test_edges_come_back_as_listed(rules):
             mine = Counter(listed(lazy.compute()))
             ids, columns = one.numbers.tolist(), one.out.columns["weight"].tolist()
             here = Counter(
-                (ids[u], ids[v], w)
-                for u, v, w in zip(one.out.rows(), one.out.neighbours, columns, strict=True)
+                (ids[u], ids[v], w) for u, v, w in zip(one.out.rows(), one.out.neighbours, columns, strict=True)
             )
             assert mine <= here
             found += mine

@@ -128,7 +128,7 @@ def test_refused(values, said):
 
 
 def test_kinds_do_not_mix():
-    with pytest.raises(IdError, match="integer ids and string ids.*convert"):
+    with pytest.raises(IdError, match=r"integer ids and string ids.*convert"):
         IdType("integer").join(IdType("string"))
     for id_type, wrong in [("integer", "7"), ("integer", True), ("string", 7), ("uuid", "7")]:
         with pytest.raises(IdError, match=f"{wrong!r} is not an id"):

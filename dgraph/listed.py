@@ -1,0 +1,185 @@
+"""A graph before it is partitioned: the user's frames, the numbers of their ids, and the rules for their edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dgraph import assembly
+from dgraph.partition import chunk as chunks_of
+from dgraph.partition import rules
+from dgraph.partition.numbering import Numbering
+from dgraph.partition.source import EdgeSource, VertexSource
+from dgraph.report import Stopwatch
+from dgraph.workers import Workers, lost
+
+if TYPE_CHECKING:
+    from dgraph.saved import Saved
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which edges the graph has, of those that are listed; see `Graph.from_edges`."""
+
+    directed: bool = True
+    loops: str = "keep"
+    repeats: str = "keep"
+    symmetrize: bool = False
+
+    @property
+    def skip_loops(self) -> bool:
+        return self.loops == "drop"
+
+    @property
+    def of_arcs(self) -> dict[str, bool]:
+        """How edges become arcs: whether each has a reverse, and whether loops are left out."""
+        return {"mirror": not self.directed, "skip_loops": self.skip_loops}
+
+
+class Listed:
+    """Edges and vertices as they were listed. They are read and numbered when somebody first asks."""
+
+    def __init__(self, edges: EdgeSource, vertices: VertexSource, rules: Rules, workers: Workers, watch: Stopwatch):
+        self.edges, self.vertices, self.rules = edges, vertices, rules
+        self.workers, self.watch = workers, watch
+        self.saved: Saved | None = None
+        self.rows: list[int] = []  # of each piece of the edge frame
+        self.fresh: list[Any] | None = None  # the chunks by number, kept from the numbering until the first build
+        self._numbering: Numbering | None = None
+        self._edge_pieces: list[Any] | None = None
+        self._vertex_pieces: list[Any] | None = None
+
+    def restore(self, saved: Saved) -> None:
+        """Take over what a saved graph knows of itself."""
+        self.saved, self.rows = saved, saved.content["edges"]
+        self.__dict__["num_edges"] = saved.content["num_edges"]  # the cached property
+
+    # -- how much there is ---------------------------------------------------------------------------------------------
+
+    @property
+    def is_read(self) -> bool:
+        return self._numbering is not None or self.saved is not None
+
+    @property
+    def num_vertices(self) -> int:
+        return self.numbering.size if self.saved is None else self.saved.content["num_vertices"]
+
+    @property
+    def num_listed(self) -> int:
+        """Edges as listed, before any rule."""
+        self.number()
+        return sum(self.rows)
+
+    @cached_property
+    def num_loops(self) -> int:
+        """Edges from a vertex to itself among those listed."""
+        return sum(self.workers.get([self.workers.call(rules.count_loops, chunk) for chunk in self.as_listed()]))
+
+    @cached_property
+    def num_edges(self) -> int:
+        """Edges after the rules; an undirected edge counts once."""
+        if self.rules.repeats != "keep":
+            return sum(self.workers.get([self.workers.call(len, chunk) for chunk in self.by_number()]))
+        loops = self.num_loops if self.rules.symmetrize or self.rules.skip_loops else 0
+        others = self.num_listed - loops
+        return (2 * others if self.rules.symmetrize else others) + (0 if self.rules.skip_loops else loops)
+
+    # -- the edges by number -------------------------------------------------------------------------------------------
+
+    @property
+    def numbering(self) -> Numbering:
+        """The user's ids to numbers and back."""
+        return self._numbering or self.number()
+
+    def number(self) -> Numbering:
+        """Read the ids and number them, unless that is done."""
+        if self._numbering is None and self.saved is not None:
+            self._numbering = self.saved.numbering()
+        if self._numbering is None:
+            with self.watch("number"):
+                vertices = [self.workers.call(_vertex_ids, piece, self.vertices.id) for piece in self.vertex_pieces]
+                found = assembly.number(
+                    self.workers, self.workers.hold(self.id_chunks()), vertices, self.vertices.listed
+                )
+                self._numbering, self.fresh, self.rows = found
+        return self._numbering
+
+    def by_number(self, columns: Sequence[str] = (), *, origin: bool = False) -> list[Any]:
+        """The graph's edges by number, in chunks, with some columns; with `origin` also which listed edge each one is.
+
+        All rules are applied but `loops` when repeats are kept, which is left to whoever reads the chunks.
+        """
+        chunks = self.as_listed()
+        if columns or origin:
+            starts = np.concatenate([[0], np.cumsum(self.rows)])
+            chunks = [
+                self.workers.call(
+                    _with_columns, chunk, piece, tuple(columns), int(start) if origin else None, self.edges.weight
+                )
+                for chunk, piece, start in zip(chunks, self.edge_pieces, starts, strict=False)
+            ]
+        if self.rules.symmetrize:
+            chunks = [*chunks, *(self.workers.call(rules.reverses, chunk) for chunk in chunks)]
+        if self.rules.repeats != "keep":
+            chunks = assembly.merge_repeats(
+                self.workers,
+                chunks,
+                self.num_vertices,
+                repeats=self.rules.repeats,
+                directed=self.rules.directed,
+                skip_loops=self.rules.skip_loops,
+            )
+        return chunks
+
+    def as_listed(self) -> list[Any]:
+        known = self.numbering
+        if self.fresh is not None:
+            return self.fresh
+        shared = self.workers.share(known)
+        in_place = self.workers.client is None
+        return self.workers.hold(
+            [self.workers.call(assembly.number_again, chunk, shared, in_place) for chunk in self.id_chunks()]
+        )
+
+    def id_chunks(self) -> list[Any]:
+        ends = self.edges.source, self.edges.destination
+        return [self.workers.call(_edge_ids, piece, *ends) for piece in self.edge_pieces]
+
+    @property
+    def edge_pieces(self) -> list[Any]:
+        """The frame of edges, in pieces that tasks read."""
+        if self._edge_pieces is None or lost(self._edge_pieces):
+            self._edge_pieces = self.workers.pieces(self.edges.frame)
+        return self._edge_pieces
+
+    @property
+    def vertex_pieces(self) -> list[Any]:
+        """The frame of vertices, likewise."""
+        if self._vertex_pieces is None or lost(self._vertex_pieces):
+            self._vertex_pieces = [] if self.vertices.frame is None else self.workers.pieces(self.vertices.frame)
+        return self._vertex_pieces
+
+    def renew(self) -> None:
+        """Let go of what workers hold of the frames, so that it is sent or read again."""
+        self.fresh = self._edge_pieces = self._vertex_pieces = None
+
+
+def _edge_ids(piece: Any, source: str, destination: str) -> chunks_of.Chunk:
+    return chunks_of.take(chunks_of.local(piece), source, destination)
+
+
+def _vertex_ids(piece: Any, name: str) -> chunks_of.Chunk:
+    return chunks_of.take_vertices(chunks_of.local(piece), name)
+
+
+def _with_columns(chunk: Any, piece: Any, columns: Sequence[str], start: int | None, weight: str | None) -> Any:
+    frame = chunks_of.local(piece)
+    found = {name: chunks_of.values(frame, name, is_weight=name == weight) for name in columns}
+    if start is not None:
+        found[rules.ROW] = np.arange(start, start + len(chunk))
+        found[rules.FLIPPED] = np.zeros(len(chunk), bool)
+    return assembly.with_columns(chunk, found)

@@ -1,0 +1,145 @@
+"""Writing a graph to a folder, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from dgraph.errors import ColumnError, OptionError, StorageError
+from dgraph.graph import Graph
+from dgraph.partition import store
+from dgraph.partition.partition import Partition
+from dgraph.saved import MANIFEST, VERSION, checksum_of, local_folder
+
+
+def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite: bool = False) -> None:
+    """Write a graph to a folder that all workers can reach.
+
+    Everything is written beside the folder first and moved there at the end, so the folder is whole or not there.
+    columns: the edge columns to save, numbers all; by default every column, and an error if one is not numeric.
+    """
+    folder = local_folder(path)
+    if folder.exists() and not overwrite:
+        raise OptionError(f"{folder} is there already; give another path, or overwrite=True")
+    names = graph.edge_columns if columns is None else list(columns)
+    try:
+        partitions = graph.partitioned(graph.partitions.orders if graph._partitions else ("out",), names)
+    except ColumnError as cause:
+        raise ColumnError(
+            f"{cause}; a saved graph holds numbers: name the edge columns to save with columns="
+        ) from cause
+    if "out" not in partitions.orders:
+        partitions = graph.partitioned((*partitions.orders, "out"), names)
+    beside = folder.with_name(f".{folder.name}.{uuid4().hex}")
+    try:
+        beside.mkdir(parents=True)
+    except OSError as cause:
+        raise StorageError(f"{folder}: cannot be written ({cause})") from cause
+    workers = graph.workers
+    try:
+        blocks = _all_written(workers.get([workers.call(_write, beside, one) for one in partitions.held]))
+        content = _describe(graph, list(partitions.columns), list(partitions.orders))
+        content["partitions"] = blocks
+        content["owned"] = np.diff(graph.placement.bounds).tolist()
+        content["edges"] = workers.get([workers.call(_listed_edges, one, graph.directed) for one in partitions.held])
+        content["shared"] = _write_shared(graph, beside)
+        store.check_sizes(beside, {name: entry for one in blocks for name, entry in one.items()})
+        _write_manifest(beside / MANIFEST, content)
+        _move(beside, folder)
+    except OSError as cause:
+        raise StorageError(f"{folder}: could not be written ({cause}); nothing was changed") from cause
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _write(folder: Path, partition: Partition) -> dict[str, store.Entry] | OSError:
+    """The blocks of a partition, or why they could not be written: told when all others are done writing too."""
+    try:
+        return store.write_partition(folder, partition)
+    except OSError as error:
+        return error
+
+
+def _all_written(found: list[dict[str, store.Entry] | OSError]) -> list[dict[str, store.Entry]]:
+    for one in found:
+        if isinstance(one, OSError):
+            raise one
+    return [one for one in found if not isinstance(one, OSError)]
+
+
+def _describe(graph: Graph, columns: list[str], orders: list[str]) -> dict[str, Any]:
+    known = graph.numbering
+    sample = graph.workers.get([graph.workers.call(_dtypes, graph.partitions.held[0])])[0]
+    return {
+        "directed": graph.directed,
+        "source": graph.listed.edges.source,
+        "destination": graph.listed.edges.destination,
+        "weight": graph.weight if graph.weight in columns else None,
+        "id": graph.listed.vertices.id,
+        "columns": columns,
+        "dtypes": sample,
+        "orders": orders,
+        "attributes": bool(graph.listed.vertices.columns),
+        "policy": graph.policy,
+        "num_vertices": graph.num_vertices,
+        "num_edges": graph.num_edges,
+        "id_type": [known.id_type.kind, known.id_type.dtype],
+        "first": known.ranks.first if known.ranks is not None else 0,
+    }
+
+
+def _dtypes(partition: Partition) -> list[str]:
+    assert partition.out is not None
+    return [column.dtype.str for column in partition.out.columns.values()]
+
+
+def _listed_edges(partition: Partition, directed: bool) -> int:
+    assert partition.out is not None
+    if directed:
+        return partition.num_edges
+    return int((partition.numbers[partition.out.rows()] <= partition.numbers[partition.out.neighbours]).sum())
+
+
+def _write_shared(graph: Graph, folder: Path) -> dict[str, store.Entry]:
+    """What belongs to all partitions: the ids, the masters, and the attributes of vertices."""
+    known, where = graph.numbering, graph.placement
+    blocks = {}
+    if known.ranks is None:
+        tables = pa.table({"id": pa.chunked_array(known.tables)})
+        blocks["ids.arrow"] = store.write_table(folder, "ids", tables)
+    elif not known.ranks.is_dense:
+        blocks["words.npy"] = store.write_array(folder, "words", known.ranks.words)
+    if where.numbers is not None:
+        blocks["order.npy"] = store.write_array(folder, "order", where.numbers)
+    else:
+        blocks["hubs.npy"] = store.write_array(folder, "hubs", where.high)
+    if graph.listed.vertices.columns:
+        for part, piece in enumerate(graph.vertices.to_delayed()):
+            (table,) = graph.workers.get([piece])
+            name = f"vertices{part}"
+            blocks[f"{name}.arrow"] = store.write_table(folder, name, pa.Table.from_pandas(table, preserve_index=False))
+    return blocks
+
+
+def _write_manifest(path: Path, content: dict[str, Any]) -> None:
+    text = json.dumps(
+        {"format": "dgraph graph", "version": VERSION, "checksum": checksum_of(content), "content": content}
+    )
+    with path.open("w") as file:
+        file.write(text)
+        store.flush(file)
+
+
+def _move(beside: Path, folder: Path) -> None:
+    """Put the finished folder in its place; an older one goes only when the new one is there."""
+    old = folder.with_name(f".{folder.name}.{uuid4().hex}")
+    if folder.exists():
+        folder.rename(old)
+    beside.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)

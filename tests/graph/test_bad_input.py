@@ -1,0 +1,88 @@
+"""Input that cannot be used: an error of one class, with the value at fault and the remedy."""
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph.errors import ColumnError, IdError, InputError, OptionError, WeightError
+
+GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "error", "said"),
+    [
+        ({}, {"source": "from"}, ColumnError, "no column 'from'; they have 'src', 'dst', 'weight'.*source="),
+        ({}, {"weight": "cost"}, ColumnError, "no column 'cost'.*weight="),
+        ({}, {"destination": "src"}, ColumnError, "both column 'src'"),
+        ({"dst": [1]}, {}, ColumnError, "differ in length.*'dst': 1"),
+        ({"src": [0.0, np.nan]}, {}, IdError, "'src', row 1.*missing.*drop or fill"),
+        ({"src": [0.5, 1.0]}, {}, IdError, r"'src'.*float64.*0\.5.*whole numbers"),
+        ({"src": [True, False]}, {}, IdError, "'src'.*bool.*whole numbers"),
+        ({"src": [2**64, 0]}, {}, IdError, f"'src'.*{2**64} is beyond 64 bits; use strings"),
+        ({"src": ["a", "b"]}, {}, IdError, "string ids and integer ids.*convert one column"),
+        ({"src": np.array(["a", 1], object)}, {}, IdError, "'src'.*int, str.*one kind"),
+        ({}, {"vertices": ["a"]}, IdError, "integer ids and string ids.*convert"),
+        ({}, {"vertices": [0, None]}, IdError, "'id', row 1.*missing"),
+        ({}, {"vertices": range(0, 9, 2)}, OptionError, r"range\(0, 9, 2\).*count up by one"),
+        ({}, {"vertices": -5}, OptionError, "vertices=-5"),
+        ({}, {"vertices": 2.5}, InputError, "vertices of type float"),
+        ({}, {"vertices": pd.DataFrame(index=[1])}, ColumnError, "no columns.*`id`"),
+        ({"weight": ["1", "x"]}, {"weight": "weight"}, WeightError, "'weight', row 0: .*'1'.* is text.*convert"),
+        ({"weight": [1.0, np.nan]}, {"weight": "weight"}, WeightError, "'weight', row 1.*missing.*fill or drop"),
+        ({"weight": [1j, 1]}, {"weight": "weight"}, WeightError, "'weight'.*complex"),
+        ({"weight": pd.array([1, None], "Int64")}, {"weight": "weight"}, WeightError, "'weight', row 1"),
+        (
+            {"weight": np.array(["2020", "2021"], "M8[Y]")},
+            {"weight": "weight"},
+            WeightError,
+            "'weight'.*datetime64",
+        ),
+        ({}, {"policy": "hash"}, OptionError, "policy='hash'.*choose one of outgoing"),
+        ({}, {"loops": "skip"}, OptionError, "loops='skip'.*keep, drop"),
+        ({}, {"repeats": "mean"}, OptionError, "repeats='mean'.*keep, first, sum, min, max"),
+        ({}, {"parts": 0}, OptionError, "parts=0.*1 to 65535"),
+        ({}, {"parts": 1.5}, OptionError, r"parts=1\.5"),
+        ({}, {"parts": True}, OptionError, "parts=True"),
+        ({}, {"symmetrize": True, "directed": False}, OptionError, "symmetrize=True.*both directions already"),
+        ({}, {"client": "localhost"}, OptionError, "client='localhost'.*Client"),
+        ({}, {"capacities": "guess"}, OptionError, "capacities='guess'.*measure"),
+        ({}, {"capacities": [1, 2]}, OptionError, "2 entries for 1 partitions"),
+        ({}, {"capacities": [0]}, OptionError, "above zero"),
+        ({}, {"capacities": [float("nan")]}, OptionError, "above zero"),
+        ({}, {"capacities": ["fast"]}, OptionError, "'fast'"),
+        ({}, {"capacities": 5}, OptionError, "capacities=5"),
+        ({}, {"capacities": {"a": 1}}, OptionError, "capacities=.*'a'"),
+    ],
+)
+def test_bad_input(change, options, error, said):
+    with pytest.raises(error, match=said):
+        dg.Graph.from_edges({**GOOD, **change}, **options)
+
+
+def test_frames_that_are_none():
+    for wrong in (None, 5, "edges.csv", [(0, 1)]):
+        with pytest.raises(InputError, match=f"edges of type {type(wrong).__name__} cannot be read; give a pandas"):
+            dg.Graph.from_edges(wrong)
+    with pytest.raises(ColumnError, match="2 columns called 'src'; rename"):
+        dg.Graph.from_edges(pd.DataFrame([[0, 1, 2]], columns=["src", "src", "dst"]))
+
+
+def test_ids_of_a_lazy_frame_are_refused_at_first_use():
+    frame = dd.from_pandas(pd.DataFrame({"src": [0.5], "dst": [1.0]}))
+    graph = dg.Graph.from_edges(frame)
+    with pytest.raises(IdError, match=r"float64.*0\.5"):
+        graph.num_vertices  # noqa: B018
+
+
+def test_what_is_asked_of_a_graph():
+    graph = dg.Graph.from_edges(GOOD)
+    with pytest.raises(ColumnError, match="no column 'cost'; they have weight"):
+        graph.partitioned(columns=["cost"])
+    for wrong in ((), ("in",), "in"):
+        with pytest.raises(OptionError, match="choose 'out', 'incoming' or both"):
+            graph.partitioned(wrong)
+    with pytest.raises(ColumnError, match="'weight', row 0"):
+        dg.Graph.from_edges({**GOOD, "weight": ["a", "b"]}).partitioned(columns=["weight"])

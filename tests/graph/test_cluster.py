@@ -1,0 +1,176 @@
+"""On a cluster: the same partitions as in this process, as futures spread over the workers."""
+
+import copy
+from collections import Counter
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Future
+from oracle import check_graph, collect, edges_of, listed
+
+import dgraph as dg
+from dgraph.errors import IdError, OptionError
+from dgraph.workers import Workers
+
+POLICIES = ["outgoing", "incoming", "cartesian", "hybrid", "metis"]
+
+
+def frame_of(kind, edges=300, vertices=40):
+    draw = np.random.default_rng(8)
+    ends = draw.integers(0, vertices, (edges, 2))
+    names = {
+        "dense": np.arange(vertices),
+        "sparse": np.sort(draw.integers(-(2**62), 2**62, vertices)),
+        "string": np.array([f"v{k:02}" for k in range(vertices)], object),
+    }[kind]
+    weights = draw.integers(1, 9, edges).astype(float)
+    return pd.DataFrame({"src": names[ends[:, 0]], "dst": names[ends[:, 1]], "weight": weights})
+
+
+def graphs(client, kind, lazy=True, **options):
+    """The same graph in this process and on the cluster."""
+    frame = frame_of(kind)
+    given = dd.from_pandas(frame, npartitions=3, sort=False) if lazy else frame
+    return [
+        dg.Graph.from_edges(one, weight="weight", client=where, **options)
+        for one, where in ((frame, None), (given, client))
+    ]
+
+
+def assert_same_partitions(left, right):
+    for one, other in zip(collect(left), collect(right), strict=True):
+        assert (one.index, one.parts, one.num_owned) == (other.index, other.parts, other.num_owned)
+        np.testing.assert_array_equal(one.numbers, other.numbers)
+        np.testing.assert_array_equal(one.proxies.groups, other.proxies.groups)
+        assert one.proxies.kinds == other.proxies.kinds
+        for peer, masters in one.proxies.masters.items():
+            np.testing.assert_array_equal(masters, other.proxies.masters[peer])
+        for mine, theirs in ((one.out, other.out), (one.incoming, other.incoming)):
+            np.testing.assert_array_equal(mine.indptr, theirs.indptr)
+            np.testing.assert_array_equal(mine.neighbours, theirs.neighbours)
+            for name, column in mine.columns.items():
+                np.testing.assert_array_equal(column, theirs.columns[name])
+
+
+@pytest.mark.parametrize("lazy", [True, False], ids=["Dask", "pandas"])
+@pytest.mark.parametrize(
+    ("kind", "policy", "parts", "rules"),
+    [
+        ("dense", "outgoing", 2, {}),
+        ("dense", "hybrid", 3, {"symmetrize": True, "repeats": "first"}),
+        ("sparse", "cartesian", 4, {"loops": "drop", "repeats": "sum"}),
+        ("sparse", "incoming", 1, {}),
+        ("string", "metis", 3, {}),
+        ("string", "outgoing", 1, {"repeats": "max"}),
+    ],
+)
+def test_the_same_partitions_as_in_process(client, kind, policy, parts, rules, lazy):
+    here, there = graphs(client, kind, lazy, policy=policy, parts=parts, **rules)
+    asked = ("out", "incoming"), ["weight"]
+    assert_same_partitions(here.partitioned(*asked), there.partitioned(*asked))
+    assert (here.num_vertices, here.num_edges) == (there.num_vertices, there.num_edges)
+
+
+@pytest.mark.parametrize(("kind", "policy"), [("dense", "cartesian"), ("sparse", "metis"), ("string", "outgoing")])
+def test_undirected(client, kind, policy):
+    """Rows may list their edges in another order: the chunks of the cluster are mirrored one by one."""
+    _, graph = graphs(client, kind, policy=policy, parts=3, directed=False, loops="drop", repeats="min")
+    rows = listed(frame_of(kind))
+    check_graph(
+        graph,
+        edges_of(rows, directed=False, loops="drop", repeats="min"),
+        vertices={end for u, v, _ in rows for end in (u, v)},
+        weight="weight",
+    )
+
+
+def test_partitions_are_futures_spread_over_the_workers(client):
+    _, graph = graphs(client, "dense", parts=4)
+    assert graph.client is client
+    assert all(isinstance(one, Future) for one in graph.partitions)
+    holders = [client.who_has([one])[one.key] for one in graph.partitions]
+    assert Counter(workers[0] for workers in holders) == dict.fromkeys(client.scheduler_info()["workers"], 2)
+    assert graph.partitions.report.frame["edges"].sum() == 300
+    assert "the cluster" in repr(graph.partitions)
+
+
+def test_frames_come_back(client):
+    _, graph = graphs(client, "string", policy="cartesian", parts=4)
+    edges = client.compute(graph.edges).result()
+    assert Counter(listed(edges)) == Counter(listed(frame_of("string")))
+    vertices = client.compute(graph.vertices).result()
+    assert vertices["id"].tolist() == sorted({*edges["src"], *edges["dst"]})
+
+
+def test_the_current_client_is_the_default(client):
+    frame = frame_of("dense")
+    with client.as_current():
+        graph = dg.Graph.from_edges(frame)
+        assert graph.client is client
+        assert len(graph.partitions) == 2, "a partition for each worker"
+        assert Counter(listed(graph.edges.compute())) == Counter(listed(frame.assign(weight=frame["weight"])))
+    alone = dg.Graph.from_edges(frame)
+    assert alone.client is None
+    assert len(alone.partitions) == 1
+
+
+def test_the_users_configuration_stays(client):
+    before = copy.deepcopy(dask.config.config)
+    _, graph = graphs(client, "string", policy="metis", parts=2)
+    graph.partitions  # noqa: B018
+    client.compute(graph.edges).result()
+    assert dask.config.config == before
+
+
+def test_a_user_function(client):
+    def by_length(ids, parts):
+        return ids.str.len() % parts if hasattr(ids, "str") else np.array([len(name) % parts for name in ids])
+
+    def by_letter(source, destination, parts):
+        return np.array([ord(name[-1]) % parts for name in source])
+
+    for policy in (by_length, by_letter):
+        _, graph = graphs(client, "string", policy=policy, parts=3)
+        check_graph(graph, listed(frame_of("string")), weight="weight")
+
+
+def test_capacities(client):
+    slow, fast = sorted(client.scheduler_info()["workers"])
+    names = {address: worker["name"] for address, worker in client.scheduler_info()["workers"].items()}
+    for capacities in ({slow: 1, fast: 4}, {names[slow]: 10, names[fast]: 40}):
+        graph = dg.Graph.from_edges(frame_of("dense", 20_000, 3000), parts=4, capacities=capacities, client=client)
+        held = collect(graph.partitions)
+        work = np.array([one.num_edges + one.num_owned for one in held])
+        np.testing.assert_allclose(work / work.sum(), [0.1, 0.1, 0.4, 0.4], rtol=0.02)
+        assert [client.who_has([one])[one.key] for one in graph.partitions] == [(slow,), (slow,), (fast,), (fast,)]
+    with pytest.raises(OptionError, match=r"lacks the workers.*give one for each"):
+        dg.Graph.from_edges(frame_of("dense"), parts=2, capacities={slow: 1}, client=client)
+
+
+def test_errors_come_from_the_workers_as_they_are(client):
+    frame = pd.DataFrame({"src": [0.0, 1.0, 2.0, 3.0, 4.0, np.nan], "dst": np.arange(6.0)})
+    with pytest.raises(IdError, match="'src', row 5: the id is missing"):
+        dg.Graph.from_edges(frame.astype({"dst": "int64"}).astype({"src": "Int64"}), client=client)
+    lazy = dg.Graph.from_edges(dd.from_pandas(frame, npartitions=2), client=client)
+    with pytest.raises(IdError, match=r"float64|missing"):
+        lazy.num_vertices  # noqa: B018
+
+
+def test_tasks_grow_with_chunks_times_parts(client, monkeypatch):
+    counted = Counter()
+    call = Workers.call
+
+    def counting(self, function, *arguments, **options):
+        counted[chunks] += 1
+        return call(self, function, *arguments, **options)
+
+    monkeypatch.setattr(Workers, "call", counting)
+    for chunks in (3, 6, 12):
+        frame = dd.from_pandas(frame_of("string"), npartitions=chunks, sort=False)
+        dg.Graph.from_edges(frame, policy="cartesian", parts=chunks, client=client).partitions  # noqa: B018
+    growth = counted[12] - counted[6], counted[6] - counted[3]
+    assert growth[0] <= 4 * growth[1]
+    assert counted[12] <= 3 * 12 * 12 + 20 * 12

@@ -1,0 +1,161 @@
+"""Frames of every kind go in, and the user's own ids and columns come back."""
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from oracle import check_graph, listed
+
+import dgraph as dg
+
+POLICIES = ["outgoing", "cartesian", "metis"]
+
+
+class ArrowStream:
+    """A frame of some other library, such as Polars: all that is known of it is that it exports Arrow streams."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+class ToArrow:
+    """A frame that converts itself, such as cuDF's."""
+
+    def __init__(self, table):
+        self.to_arrow = lambda: table
+
+
+FRAME = pd.DataFrame({"src": [3, 1, 1, 7, 3], "dst": [1, 7, 1, 3, 1], "weight": [1.0, 2.5, 4.0, 0.0, 8.0]})
+FRAMES = {
+    "pandas": FRAME,
+    "pandas with an index": FRAME.set_axis([9, 9, "a", None, 2.5]),
+    "pandas on Arrow": FRAME.convert_dtypes(dtype_backend="pyarrow"),
+    "pandas nullable": FRAME.convert_dtypes(),
+    "Arrow": pa.Table.from_pandas(FRAME),
+    "Arrow in chunks": pa.concat_tables([pa.Table.from_pandas(FRAME[:2]), pa.Table.from_pandas(FRAME[2:])]),
+    "Arrow batch": pa.RecordBatch.from_pandas(FRAME),
+    "Arrow stream": ArrowStream(pa.Table.from_pandas(FRAME)),
+    "to_arrow": ToArrow(pa.Table.from_pandas(FRAME)),
+    "arrays": {name: FRAME[name].to_numpy() for name in FRAME},
+    "lists": FRAME.to_dict("list"),
+    "Dask": dd.from_pandas(FRAME, npartitions=3),
+    "Dask with empty partitions": dd.concat([dd.from_pandas(FRAME[:0], npartitions=1), dd.from_pandas(FRAME)]),
+}
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_of_every_kind(kind, parts):
+    graph = dg.Graph.from_edges(FRAMES[kind], weight="weight", parts=parts)
+    check_graph(graph, listed(FRAME), weight="weight")
+    back = graph.edges.compute()
+    assert list(back.columns) == ["src", "dst", "weight"]
+    assert sorted(listed(back)) == sorted(listed(FRAME))
+    assert graph.vertices.compute()["id"].tolist() == [1, 3, 7]
+
+
+def table_of_roads():
+    return pd.DataFrame(
+        {
+            "opened": pd.to_datetime(["2001-02-03", "1999-01-01", None, "2020-12-31"]),
+            "home": ["é", "a", "b", "a"],
+            "name": ["A1", None, "B2", "C3"],
+            "away": ["a", "b", "a", "b"],
+            "lanes": pd.array([2, None, 4, 4], "Int64"),
+            "toll": [True, False, False, True],
+            "kind": pd.Categorical(["x", "y", "x", "x"]),
+            "number": np.arange(4, dtype=np.int8),
+        }
+    )
+
+
+def in_order(frame, by="number"):
+    return frame.sort_values(by).reset_index(drop=True)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("parts", [1, 3])
+def test_columns_of_every_type_come_back(policy, parts):
+    frame = table_of_roads()
+    graph = dg.Graph.from_edges(frame, source="home", destination="away", weight="number", policy=policy, parts=parts)
+    assert graph.weight == "number"
+    assert graph.edge_columns == ["opened", "name", "lanes", "toll", "kind", "number"]
+    assert graph.edges.npartitions == parts
+    back = graph.edges.compute()
+    pd.testing.assert_frame_equal(in_order(back), frame)
+    assert graph.edges._meta.dtypes.to_dict() == frame.dtypes.to_dict()
+    pieces = dd.from_pandas(frame, npartitions=2)
+    lazy = dg.Graph.from_edges(pieces, source="home", destination="away", policy=policy, parts=parts)
+    pd.testing.assert_frame_equal(in_order(lazy.edges.compute()), in_order(pieces.compute()))
+
+
+def test_the_other_direction_swaps_only_the_ends():
+    frame = table_of_roads()
+    graph = dg.Graph.from_edges(frame, source="home", destination="away", symmetrize=True, parts=2)
+    swapped = frame.rename(columns={"home": "away", "away": "home"})[frame.columns]
+    back = in_order(graph.edges.compute(), ["number", "home"])
+    pd.testing.assert_frame_equal(back, in_order(pd.concat([frame, swapped]), ["number", "home"]))
+
+
+def test_columns_with_any_names():
+    frame = pd.DataFrame({0: [1, 2], 1: [2, 3], "é w": [1.0, 2.0]})
+    graph = dg.Graph.from_edges(frame, source=0, destination=1, weight="é w")
+    assert graph.edges.compute().columns.tolist() == [0, 1, "é w"]
+    assert graph.partitioned(columns=["é w"])[0].out.columns["é w"].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("rules", [{}, {"repeats": "sum"}, {"symmetrize": True, "loops": "drop"}, {"directed": False}])
+@pytest.mark.parametrize("policy", ["outgoing", "incoming", "cartesian", "hybrid", "metis"])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_no_edges_and_one_vertex(policy, parts, rules):
+    empty = pd.DataFrame({"src": [], "dst": [], "weight": []})
+    options = {"policy": policy, "parts": parts, "weight": "weight", **rules}
+    for vertices, ids in ((None, []), (1, [0]), (["a"], ["a"])):
+        graph = dg.Graph.from_edges(empty, vertices=vertices, **options)
+        check_graph(graph, [], vertices=ids, weight="weight")
+        assert graph.edges.compute().columns.tolist() == ["src", "dst", "weight"]
+        assert graph.vertices.compute()["id"].tolist() == ids
+    loop = pd.DataFrame({"src": ["a"], "dst": ["a"], "weight": [2]})
+    graph = dg.Graph.from_edges(loop, **options)
+    check_graph(graph, [] if rules.get("loops") else [("a", "a", 2)], vertices=["a"], weight="weight")
+
+
+def test_a_lazy_frame_is_read_at_first_use():
+    reads = []
+
+    def read(value):
+        reads.append(value)
+        return FRAME
+
+    frame = dd.from_map(read, [0], meta=FRAME.iloc[:0])
+    graph = dg.Graph.from_edges(frame)
+    assert "not read yet" in repr(graph)
+    assert not reads
+    assert graph.num_vertices == 3
+    assert reads
+    assert repr(graph) == "<Graph: directed, 3 vertices, 5 edges, 1 partition by outgoing>"
+
+
+def test_the_callers_arrays_stay_as_they_are():
+    frame = FRAME.copy()
+    graph = dg.Graph.from_edges(frame, weight="weight", directed=False, loops="drop", repeats="sum", parts=2)
+    graph.partitioned(("out", "incoming"), ["weight"])
+    graph.edges.compute()
+    pd.testing.assert_frame_equal(frame, FRAME)
+
+
+def test_unsigned_and_signed_ids_meet_where_both_fit():
+    frame = {"src": np.array([0, 7], np.uint64), "dst": np.array([7, 1], np.int64)}
+    assert dg.Graph.from_edges(frame).num_vertices == 3
+    assert dg.Graph.from_edges({"src": frame["src"], "dst": frame["src"]}, vertices=9).num_vertices == 9
+
+
+def test_bytes_in_any_order():
+    """Arrays from files of other machines: big-endian."""
+    frame = {"src": np.array([0, 300], ">i8"), "dst": np.array([300, 1], ">i4"), "weight": np.array([1, 2], ">f8")}
+    graph = dg.Graph.from_edges(frame, weight="weight")
+    check_graph(graph, [(0, 300, 1.0), (300, 1, 2.0)], weight="weight")

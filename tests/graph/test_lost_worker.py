@@ -1,0 +1,42 @@
+"""A worker dies: what it held is made again from the source."""
+
+import os
+import signal
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from oracle import check_graph, listed
+
+import dgraph as dg
+
+FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 50, (400, 2)), columns=["src", "dst"])
+
+
+@pytest.fixture
+def fragile():
+    """A client of a cluster of its own, and a function that kills one worker."""
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+
+        def kill(address):
+            os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
+
+        yield client, kill
+
+
+@pytest.mark.parametrize("lazy", [True, False], ids=["Dask", "pandas"])
+def test_partitions_are_rebuilt(fragile, lazy):
+    client, kill = fragile
+    frame = dd.from_pandas(FRAME, npartitions=3) if lazy else FRAME
+    graph = dg.Graph.from_edges(frame, parts=2, policy="cartesian", client=client)
+    (holder,) = client.who_has([graph.partitions[0]])[graph.partitions[0].key]
+    kill(holder)
+    client.wait_for_workers(2, timeout=30)
+    assert check_graph(graph, listed(FRAME))

@@ -1,0 +1,158 @@
+"""A saved graph is the graph, opens without being read, and says so when it is torn or was changed."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph.errors import ColumnError, OptionError, StorageError
+from dgraph.partition import store
+
+RNG = np.random.default_rng(3)
+PAIRS = RNG.integers(0, 40, (300, 2))
+SPARSE = RNG.integers(-(2**62), 2**62, 40)
+IDS = {
+    "dense": lambda x: x,
+    "gaps": lambda x: x * 3 - 9,
+    "sparse": lambda x: SPARSE[x],
+    "string": lambda x: np.array([f"v{i}" for i in x], dtype=object),
+}
+
+
+def example(kind="dense", **options):
+    ids = IDS[kind]
+    edges = pd.DataFrame({"a": ids(PAIRS[:, 0]), "b": ids(PAIRS[:, 1]), "cost": RNG.integers(1, 9, 300) / 2})
+    names = pd.DataFrame({"id": ids(np.arange(38)), "name": [f"n{i}" for i in range(38)], "k": np.arange(38)})
+    return dg.Graph.from_edges(edges, source="a", destination="b", weight="cost", vertices=names, **options)
+
+
+def rows(graph):
+    """The edges as a sorted list, undirected ones the smaller end first."""
+    frame = graph.edges.compute() if graph.client is None else graph.client.compute(graph.edges).result()
+    ends = zip(frame["a"], frame["b"], frame["cost"], strict=True)
+    return sorted(ends if graph.directed else ((min(u, v), max(u, v), w) for u, v, w in ends))
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("policy", ["outgoing", "cartesian", "hybrid", "metis"])
+@pytest.mark.parametrize("kind", IDS)
+def test_it_is_the_same_graph(tmp_path, kind, policy, directed):
+    graph = example(kind, policy=policy, parts=3, directed=directed)
+    graph.save(tmp_path / "g")
+    for other in (dg.open_graph(tmp_path / "g"), dg.open_graph(tmp_path / "g", parts=2, policy="incoming")):
+        assert (other.num_vertices, other.num_edges) == (graph.num_vertices, graph.num_edges)
+        assert (other.directed, other.weight) == (directed, "cost")
+        assert rows(other) == rows(graph)
+        ours, theirs = (g.vertices.compute().sort_values("id", ignore_index=True) for g in (graph, other))
+        pd.testing.assert_frame_equal(ours, theirs)
+        assert sum(one.num_edges for one in other.partitions) == sum(one.num_edges for one in graph.partitions)
+
+
+def test_partitions_are_the_saved_arrays(tmp_path):
+    graph = example(parts=2, policy="cartesian")
+    graph.partitioned(("out", "incoming"), ["cost"])
+    graph.save(tmp_path / "g")
+    for ours, theirs in zip(graph.partitions, dg.open_graph(tmp_path / "g").partitions, strict=True):
+        assert np.array_equal(ours.numbers, theirs.numbers)
+        for mine, other in ((ours.out, theirs.out), (ours.incoming, theirs.incoming)):
+            assert np.array_equal(mine.indptr, other.indptr)
+            assert np.array_equal(mine.neighbours, other.neighbours)
+            assert np.array_equal(mine.columns["cost"], other.columns["cost"])
+        for peer in range(2):
+            assert np.array_equal(ours.proxies.masters_broadcast_to(peer), theirs.proxies.masters_broadcast_to(peer))
+
+
+def test_on_a_cluster(tmp_path, client):
+    graph = example("string", parts=2, client=client)
+    graph.save(tmp_path / "g")
+    assert rows(dg.open_graph(tmp_path / "g")) == rows(graph)
+    assert rows(dg.open_graph(tmp_path / "g", client=client)) == rows(graph)
+
+
+def test_opening_reads_no_block(tmp_path, monkeypatch):
+    example(parts=2).save(tmp_path / "g")
+    monkeypatch.setattr(store, "read_array", lambda *_: pytest.fail("a block was read"))
+    monkeypatch.setattr(store, "read_table", lambda *_: pytest.fail("a table was read"))
+    assert dg.open_graph(tmp_path / "g").num_edges == 300
+
+
+def test_every_changed_block_is_found(tmp_path):
+    example("string", parts=2, policy="metis").save(tmp_path / "g")
+    blocks = [path for path in sorted((tmp_path / "g").iterdir()) if path.name != "manifest.json"]
+    assert len(blocks) > 10
+    for block in blocks:
+        good = block.read_bytes()
+        header = 128 if block.suffix == ".npy" else 0
+        if len(good) > header:
+            place = header + (len(good) - header) // 2
+            block.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
+            with pytest.raises(StorageError, match="checksum"):
+                dg.open_graph(tmp_path / "g").validate()
+        block.write_bytes(good[:-1])
+        with pytest.raises(StorageError, match=r"has \d+ bytes instead of \d+"):
+            dg.open_graph(tmp_path / "g")
+        block.unlink()
+        with pytest.raises(StorageError, match="missing"):
+            dg.open_graph(tmp_path / "g")
+        block.write_bytes(good)
+    assert dg.open_graph(tmp_path / "g").validate().blocks == len(blocks)
+
+
+def test_manifests(tmp_path):
+    example().save(tmp_path / "g")
+    path = tmp_path / "g" / "manifest.json"
+    good = json.loads(path.read_text())
+    for wrong, message in (
+        ("", "not the manifest"),
+        ("[]", "not the manifest"),
+        (json.dumps({**good, "version": 99}), "format 99; this release reads format 1"),
+        (json.dumps({**good, "content": {**good["content"], "num_edges": 7}}), "checksum"),
+    ):
+        path.write_text(wrong)
+        with pytest.raises(StorageError, match=message):
+            dg.open_graph(tmp_path / "g")
+    with pytest.raises(StorageError, match="holds no saved graph"):
+        dg.open_graph(tmp_path / "nowhere")
+    with pytest.raises(OptionError, match="memory map"):
+        dg.open_graph("s3://bucket/graph")
+
+
+def test_a_folder_is_whole_or_as_it_was(tmp_path, monkeypatch):
+    graph = example(parts=2)
+    graph.save(tmp_path / "g")
+    with pytest.raises(OptionError, match="overwrite=True"):
+        graph.save(tmp_path / "g")
+    write, calls, fails_at = store.write_array, [], []
+
+    def full_disk(*arguments):
+        calls.append(arguments)
+        if len(calls) in fails_at:
+            raise OSError(28, "No space left on device")
+        return write(*arguments)
+
+    monkeypatch.setattr(store, "write_array", full_disk)
+    before = sorted(path.name for path in (tmp_path / "g").iterdir())
+    for k in range(1, 15, 2):
+        calls.clear()
+        fails_at[:] = [k]
+        with pytest.raises(StorageError, match="No space left"):
+            graph.save(tmp_path / "g", overwrite=True)
+        assert [path.name for path in tmp_path.iterdir()] == ["g"]
+        assert sorted(path.name for path in (tmp_path / "g").iterdir()) == before
+    fails_at.clear()
+    graph.save(tmp_path / "g", overwrite=True)
+    assert rows(dg.open_graph(tmp_path / "g")) == rows(graph)
+    shutil.rmtree(tmp_path / "g")
+
+
+def test_columns_that_are_no_numbers_are_chosen_or_refused(tmp_path):
+    edges = pd.DataFrame({"src": [1, 2], "dst": [2, 3], "note": ["x", "y"], "cost": [1.0, 2.0]})
+    graph = dg.Graph.from_edges(edges)
+    with pytest.raises(ColumnError, match=r"note.*columns="):
+        graph.save(tmp_path / "g")
+    assert not list(tmp_path.iterdir())
+    graph.save(tmp_path / "g", columns=["cost"])
+    assert list(dg.open_graph(tmp_path / "g").edges.columns) == ["src", "dst", "cost"]

@@ -1,0 +1,167 @@
+"""Ids to numbers and back: a number is the rank of an id among all ids in ascending order, however it is found."""
+
+import uuid
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dgraph import assembly
+from dgraph.errors import IdError
+from dgraph.partition import numbering
+from dgraph.partition.chunk import take, take_vertices
+from dgraph.partition.ids import IdType
+from dgraph.testing.strategies import KINDS, vertex_ids
+from dgraph.workers import Workers
+
+LEAST, MOST = -(2**63), 2**63 - 1
+IDS = {
+    "dense": list(range(50)),
+    "dense, not from 0": list(range(-20, 30)),
+    "gaps": list(range(0, 3000, 7)),
+    "negative": [-100, -1, 0, 64, 127],
+    "sparse": [0, 10**9, 10**15, 10**18],
+    "64-bit extremes": [LEAST, LEAST + 1, -1, 0, 2**53, 2**53 + 1, MOST - 1, MOST],
+    "least alone": [LEAST],
+    "most alone": [MOST - 1, MOST],
+    "beyond 2**63": [0, 1, 2**63, 2**64 - 1],
+    "all beyond 2**63": [2**64 - 3, 2**64 - 2, 2**64 - 1],
+    "strings": ["", "01", "1", "A", "Z", "a", "aa", "z", "é", "\uffff", "😀"],
+    "uuids": sorted([uuid.UUID(int=0), uuid.UUID(int=2**127), uuid.UUID(int=2**128 - 1), uuid.UUID(int=5)]),
+}
+
+
+def typed(values, like):
+    """An array of ids in the type that all of them need."""
+    if isinstance(like[0], int):
+        return np.array(values, np.int64 if max(like) <= MOST else np.uint64)
+    return np.array(values, object)
+
+
+def chunk(ids, sources, destinations):
+    pick = [typed([ids[k] for k in end], ids) for end in (sources, destinations)]
+    return take({"src": pick[0], "dst": pick[1]}, "src", "dst")
+
+
+def number(chunks, vertices=(), listed=range(0)):
+    known, numbered, rows = assembly.number(Workers(), chunks, list(vertices), listed)
+    assert rows == [len(one) for one in chunks]
+    return known, [one.compact() for one in numbered]
+
+
+def check(known, ids):
+    """The numbering of `ids`, which are in ascending order."""
+    assert known.size == len(ids)
+    assert list(known.id_type.restore(known.ids())) == ids
+    assert list(known.id_type.restore(known.ids(1, len(ids) - 1))) == ids[1:-1]
+    backwards = np.arange(len(ids))[::-1]
+    assert list(known.id_type.restore(known.take(backwards))) == ids[::-1]
+    vertices = take_vertices({"id": typed(ids[::-1], ids)}, "id")
+    np.testing.assert_array_equal(known.number_of(vertices), backwards)
+    assert [known.find(value) for value in ids] == list(range(len(ids)))
+    for value in (LEAST - 1, 2**64, 13, -5, "nobody", uuid.UUID(int=77), None, 1.0, True):
+        if value not in ids or isinstance(value, bool | float):
+            with pytest.raises(IdError, match=r"has no vertex|is not an id"):
+                known.find(value)
+
+
+@pytest.mark.parametrize("pieces", [1, 3])
+@pytest.mark.parametrize("name", IDS)
+def test_ids_of_every_kind(name, pieces):
+    ids = IDS[name]
+    draw = np.random.default_rng(0)
+    order = draw.permutation(len(ids))
+    ends = np.stack([np.concatenate([order, order]), draw.integers(0, len(ids), 2 * len(ids))])
+    chunks = [chunk(ids, *some) for some in np.array_split(ends, pieces, axis=1)]
+    known, numbered = number(chunks)
+    check(known, ids)
+    np.testing.assert_array_equal(np.concatenate([one.sources for one in numbered]), ends[0])
+    np.testing.assert_array_equal(np.concatenate([one.destinations for one in numbered]), ends[1])
+
+
+def test_which_way_ids_are_numbered():
+    """Integers close together need no table, however far from zero; others do."""
+    assert number([chunk([MOST - 1, MOST], [0], [1])])[0].ranks.is_dense
+    assert not number([chunk([0, 2, 3], [0, 1], [1, 2])])[0].ranks.is_dense
+    for name in ("sparse", "64-bit extremes", "beyond 2**63", "strings", "uuids"):
+        assert number([chunk(IDS[name], [0, 1], [-1, 2])])[0].ranks is None
+
+
+def test_a_find_names_the_value_and_an_example():
+    known, _ = number([chunk(["alice", "bob"], [0], [1])])
+    with pytest.raises(IdError, match="no vertex 'carol'; it has 2 vertices, the first is 'alice'"):
+        known.find("carol")
+    with pytest.raises(IdError, match="7 is not an id of this graph, whose ids are of kind string"):
+        known.find(7)
+
+
+def test_vertices_join_those_of_the_edges():
+    edges = chunk([1, 5], [0], [1])
+    assert list(number([edges], [take_vertices({"id": np.array([9, 5, 2])}, "id")])[0].ids()) == [1, 2, 5, 9]
+    assert list(number([edges], listed=range(4))[0].ids()) == [0, 1, 2, 3, 5]
+    assert list(number([edges], listed=range(7))[0].ids()) == list(range(7))
+    assert list(number([chunk([10**15, 3], [0], [1])], listed=range(2, 5))[0].ids()) == [2, 3, 4, 10**15]
+    with pytest.raises(IdError, match="convert"):
+        number([chunk(["a"], [0], [0])], listed=range(4))
+
+
+def test_types_of_both_ends_meet():
+    frame = {"src": np.array([1, 2], np.int8), "dst": np.array([300, 1], np.uint16)}
+    known, _ = number([take(frame, "src", "dst")])
+    assert known.id_type == IdType("integer", "int32")
+    assert list(known.ids()) == [1, 2, 300]
+
+
+def test_empty_chunks_go_with_any_kind():
+    empty = take({"src": [], "dst": []}, "src", "dst")
+    for name in ("dense", "sparse", "beyond 2**63", "strings", "uuids"):
+        known, numbered = number([empty, chunk(IDS[name], [0, 1], [-1, 2]), empty])
+        assert known.size == len({0, 1, 2, len(IDS[name]) - 1})
+        assert [len(one) for one in numbered] == [0, 2, 0]
+    known, numbered = number([empty, empty])
+    assert (known.size, known.id_type.kind, list(known.ids())) == (0, "none", [])
+    with pytest.raises(IdError):
+        known.find(0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pd.Series(pd.Categorical(["b", "a"], categories=["zzz", "b", "a"])),
+        pa.array(["b", "a", "zzz"]).dictionary_encode().slice(0, 2),
+        pa.chunked_array([pa.array(["b", "zzz"]).dictionary_encode().slice(0, 1), pa.array(["a"]).dictionary_encode()]),
+    ],
+    ids=["pandas", "Arrow", "Arrow, chunked"],
+)
+def test_a_category_that_no_edge_names_is_no_vertex(text):
+    known, _ = number([take({"src": text, "dst": np.array(["a", "a"])}, "src", "dst")])
+    assert list(known.id_type.restore(known.ids())) == ["a", "b"]
+
+
+# -- tables in buckets -------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=80)
+@given(data=st.data(), kind=st.sampled_from([kind for kind in KINDS if kind != "dense"]), buckets=st.integers(1, 5))
+def test_buckets_are_the_one_table_cut(data, kind, buckets):
+    """Ids merged in buckets get the numbers that one bucket gives, for every choice of chunks and splitters."""
+    ids = sorted(data.draw(vertex_ids(kind, data.draw(st.integers(1, 12)))))
+    ends = st.lists(st.integers(0, len(ids) - 1), max_size=10)
+    chunks = [chunk(ids, end, end[::-1]) for end in (*data.draw(st.lists(ends, max_size=3)), range(len(ids)))]
+    id_type = chunks[-1].id_type
+    encoded = [numbering.encode(one, id_type) for one in chunks]
+    cuts = numbering.splitters([numbering.sample(one, size=4) for one in encoded], buckets)
+    assert len(cuts) < buckets or buckets == 1
+    pieces = [numbering.split(one, cuts) for one in encoded]
+    merged = [numbering.merge([piece[b] for piece in pieces]) for b in range(len(cuts) + 1)]
+    starts = np.concatenate([[0], np.cumsum([len(table) for table, _ in merged])]).tolist()
+    known = numbering.Numbering(id_type, starts[-1], tables=tuple(table for table, _ in merged))
+    assert list(id_type.restore(known.ids())) == ids
+    assert [known.find(value) for value in ids] == list(range(len(ids)))
+    for c, (one, code) in enumerate(zip(chunks, encoded, strict=True)):
+        numbered = numbering.by_table(code, [ranks[c] for _, ranks in merged], starts)
+        assert list(id_type.restore(known.take(numbered.sources))) == list(id_type.restore(one.sources)) or not len(one)
+        np.testing.assert_array_equal(numbered.sources, numbered.destinations[::-1])
