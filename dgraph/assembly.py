@@ -218,7 +218,7 @@ def _cut_and_assemble(
     part: int, where: Placement, ids: Numbering, placed: Sequence[Any], skip_loops: bool, order: str
 ) -> tuple[Partition, dict[int, Request]]:
     pieces = [placement.select(chunk, on, part, flip, skip_loops) for chunk, on, flip in placed]
-    return assemble(part, where.bounds, pieces, where.numbers, where.ids(ids, part), order)
+    return assemble(part, where.bounds, pieces, where.numbers, where.ids(ids, part), order, in_place=True)
 
 
 def _agree(half: tuple[Partition, Any], requests: Sequence[Request | None]) -> Partition:

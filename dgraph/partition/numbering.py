@@ -105,7 +105,7 @@ class Encoded:
 def encode(chunk: Chunk, id_type: IdType) -> Encoded:
     sides = threads.each(lambda side: _distinct(side, id_type), [chunk.sources, chunk.destinations])
     table, ranks = merge([distinct for _, distinct in sides])
-    codes = threads.each(lambda k: _looked_up(ranks[k], sides[k][0]), [0, 1])
+    codes = [_looked_up(rank, positions) for rank, (positions, _) in zip(ranks, sides, strict=True)]
     return Encoded((codes[0], codes[1]), chunk.columns, table)
 
 
@@ -127,7 +127,14 @@ def _distinct(ids: Ids, id_type: IdType) -> tuple[list[np.ndarray], pa.Array]:
 
 
 def _looked_up(rank: np.ndarray, positions: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.empty(0, rank.dtype), *(rank[piece] for piece in positions)])
+    """The ranks at all positions; each piece is let go as soon as it has been read."""
+    out = np.empty(sum(map(len, positions)), rank.dtype)
+    end = len(out)
+    while positions:
+        piece = positions.pop()
+        np.take(rank, piece, out=out[end - len(piece) : end], mode="clip")  # "clip" writes to `out` without a copy
+        end -= len(piece)
+    return out
 
 
 def split(encoded: Encoded, splitters: Sequence[Any]) -> list[pa.Array]:

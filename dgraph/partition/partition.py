@@ -86,17 +86,18 @@ def assemble(
     ids: Ids | None,
     order: str,
     workers: int = 1,
+    in_place: bool = False,
 ) -> tuple[Partition, dict[int, Request]]:
     """A partition from its edges, still without its peers' requests, and its own requests to them.
 
     `numbers` translates positions to numbers where a policy moved vertices; None where they are the same.
-    `pieces` is emptied: each piece is let go as soon as its ends are local.
+    `pieces` is emptied: each piece is let go as soon as its ends are local. `in_place` says that nobody else has them.
     """
     place = proxy.find(part, bounds, [p.sources for p in pieces], [p.destinations for p in pieces])
     edges = []
     while pieces:
         piece = pieces.pop(0)
-        ends = place.localize(piece.sources), place.localize(piece.destinations)
+        ends = place.localize(piece.sources, in_place), place.localize(piece.destinations, in_place)
         keys, others = ends if order == "out" else ends[::-1]
         edges.append(EdgeSlice(keys, others, piece.columns))
     adjacency = build(edges, place.size, workers=workers)

@@ -93,8 +93,9 @@ class Locals:
         low, high = self.owned
         return high - low + len(self.positions)
 
-    def localize(self, positions: np.ndarray) -> np.ndarray:
-        out = np.empty(len(positions), np.uint32)
+    def localize(self, positions: np.ndarray, in_place: bool = False) -> np.ndarray:
+        """The local ids of vertices; with `in_place`, written where the positions were."""
+        out = positions if in_place and positions.dtype == np.uint32 else np.empty(len(positions), np.uint32)
         kernels.localize(positions, *self.owned, self.outside.words, self.outside.before, self.slots, out)
         return out
 
