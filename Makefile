@@ -7,10 +7,10 @@ INSTALLED := .venv/.installed
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test tiny lint types format bench clean
+.PHONY: help install demo test test-oldest tiny lint types format bench clean
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## make .venv and install dgraph and its tools into it, when pyproject.toml has changed
 
@@ -22,11 +22,20 @@ $(INSTALLED): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(INSTALLED) ## build a generated graph in this process and show its partitions and their report
+demo: $(INSTALLED) ## PageRank on a generated graph in this process: top vertices, partitions and reports
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED) ## run all tests
 	$(BIN)/python -m pytest
+
+test-oldest: .venv-oldest/.installed ## run the tests of the exchange with the oldest supported Dask
+	.venv-oldest/bin/python -m pytest tests/exchange
+
+.venv-oldest/.installed: pyproject.toml
+	$(BIN)/python -c '' 2>/dev/null || $(MAKE) install
+	$(BIN)/python -m venv --clear .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'
+	@touch $@
 
 tiny: $(INSTALLED) ## run the few tests that say in 5 seconds whether anything works
 	$(BIN)/python -m pytest -m tiny $(wildcard tests/test_*.py)
@@ -47,5 +56,5 @@ bench: $(INSTALLED) ## measure against peers on this machine and renew the table
 	$(BIN)/python benchmarks/readme.py
 
 clean: ## remove .venv and what the tools have cached
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

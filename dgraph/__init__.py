@@ -28,12 +28,47 @@ _HOME = {
     "to_scipy": "dgraph.io.graphs",
     "uniform": "dgraph.io.graphs",
     "write_edges": "dgraph.io.graphs",
+    "explain": "dgraph.codegen.explain",
+    "run": "dgraph.execution",
+    "dot": "dgraph.functions",
+    "AND": "dgraph.monoid",
+    "CHOOSE": "dgraph.monoid",
+    "H_INDEX": "dgraph.monoid",
+    "MAX": "dgraph.monoid",
+    "MIN": "dgraph.monoid",
+    "MOST_FREQUENT": "dgraph.monoid",
+    "Monoid": "dgraph.monoid",
+    "NONE": "dgraph.monoid",
+    "OR": "dgraph.monoid",
+    "PRODUCT": "dgraph.monoid",
+    "SUM": "dgraph.monoid",
+    "UNREACHED": "dgraph.monoid",
+    "Delta": "dgraph.program",
+    "EdgeColumn": "dgraph.program",
+    "Global": "dgraph.program",
+    "Message": "dgraph.program",
+    "Parameter": "dgraph.program",
+    "Phase": "dgraph.program",
+    "Result": "dgraph.program",
+    "State": "dgraph.program",
+    "VertexColumn": "dgraph.program",
+    "VertexProgram": "dgraph.program",
+    "vertex": "dgraph.program",
+    "bfs": "dgraph.ops.bfs",
+    "cdlp": "dgraph.ops.cdlp",
+    "k_core": "dgraph.ops.k_core",
+    "pagerank": "dgraph.ops.pagerank",
+    "sssp": "dgraph.ops.sssp",
+    "wcc": "dgraph.ops.wcc",
 }
 
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from dgraph import errors
+    from dgraph.codegen.explain import explain
+    from dgraph.execution import run
+    from dgraph.functions import dot
     from dgraph.graph import Graph
     from dgraph.io.graphs import (
         bipartite,
@@ -50,7 +85,27 @@ if TYPE_CHECKING:
         uniform,
         write_edges,
     )
+    from dgraph.monoid import AND, CHOOSE, H_INDEX, MAX, MIN, MOST_FREQUENT, NONE, OR, PRODUCT, SUM, UNREACHED, Monoid
+    from dgraph.ops.bfs import bfs
+    from dgraph.ops.cdlp import cdlp
+    from dgraph.ops.k_core import k_core
+    from dgraph.ops.pagerank import pagerank
+    from dgraph.ops.sssp import sssp
+    from dgraph.ops.wcc import wcc
     from dgraph.partition.policies import Policy
+    from dgraph.program import (
+        Delta,
+        EdgeColumn,
+        Global,
+        Message,
+        Parameter,
+        Phase,
+        Result,
+        State,
+        VertexColumn,
+        VertexProgram,
+        vertex,
+    )
     from dgraph.saved import open_graph
 
 

@@ -56,11 +56,12 @@ class PhaseAnalysis:
     apply: Reads
     edge_columns: tuple[EdgeColumn, ...]
     triggers: tuple[str, ...]  # the fields whose change makes a vertex send
+    sends_later: bool = False  # accumulative, and `send` reads what only the next round knows: its number, a global
 
     @property
     def hoisted(self) -> bool:
-        """The message is the same along all out-edges of a vertex: it is computed once a vertex."""
-        return not self.send.of("edge", "target")
+        """The message is the same along all out-edges of a vertex: it is computed once, when the vertex fires."""
+        return not self.send.of("edge", "target") and not self.sends_later
 
     @property
     def broadcast(self) -> tuple[str, ...]:
@@ -181,7 +182,8 @@ def analyse(program: VertexProgram) -> Analysis:
             send.function.refuse("only a synchronous program may read its target", None, "Leave the test to `apply`.")
         columns = tuple(program.fields.get(column, WEIGHT) for column in send.of("edge"))
         triggers = send.of("state") or tuple(field.name for field in states)
-        phases.append(PhaseAnalysis(phase.name, phase.along, phase.messages, send, apply, columns, triggers))  # type: ignore[arg-type]
+        later = program.kind == "accumulative" and bool(send.of("global") or {"round", "random"} & set(send.kinds))
+        phases.append(PhaseAnalysis(phase.name, phase.along, phase.messages, send, apply, columns, triggers, later))  # type: ignore[arg-type]
     folds = {
         field.name: (field, reads(field.name, field.function, [field.name], None, _AT_A_VERTEX | {"before"}))
         for field in (*program.of(Global), *program.of(Result))

@@ -168,7 +168,7 @@ def partition(
         }
         return workers.hold([workers.call(whole, list(chunks), ids, on=workers.host(0, 1), **options)])
     shared, known = workers.share(where), workers.share(ids)
-    moved = [workers.call(Placement.move, shared, chunk) for chunk in chunks]
+    moved = chunks if where.positions is None else [workers.call(Placement.move, shared, chunk) for chunk in chunks]
     placed = [
         (chunk, workers.call(placement.places, chunk, shared, known, flip), flip)
         for chunk in moved

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from dgraph.saved import Saved
     from dgraph.validation import Validation
 
-
 BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
 
 
@@ -37,8 +36,7 @@ class Graph:
     """Edges between vertices, whatever the vertices are called.
 
     Ids are numbered when the graph is made from a frame in memory, so that bad input is refused at once, and at first
-    use when the frame is lazy. Partitions are built when they are first asked for, with only what is asked for: edges
-    by source, by destination or both, and those edge columns that somebody reads.
+    use when the frame is lazy. Partitions are built when they are first asked for, with only what is asked for.
     """
 
     def __init__(
@@ -130,8 +128,9 @@ class Graph:
         self._as_saved = as_saved
 
     def save(self, path: Any, *, columns: list[str] | None = None, overwrite: bool = False) -> None:
-        """Write the graph to a folder, from which `dgraph.open_graph` opens it in no time. The folder is whole or not
-        there: everything is written beside it first. `columns` are the edge columns to save, all of them by default."""
+        """Write the graph to a folder, whole or not at all, which `dgraph.open_graph` opens in no time.
+
+        columns: the edge columns to save, numbers all; by default every one."""
         from dgraph.saving import save
 
         save(self, path, columns=columns, overwrite=overwrite)
@@ -144,7 +143,7 @@ class Graph:
 
     @property
     def num_edges(self) -> int:
-        """Edges as listed, after the rules for loops, repeats and reverses; an undirected edge counts once."""
+        """Edges after the rules for loops, repeats and reverses; an undirected edge counts once."""
         return self.listed.num_edges
 
     @property
@@ -177,10 +176,7 @@ class Graph:
     @cached_property
     def num_parts(self) -> int:
         """How many partitions there are, or will be."""
-        if self._asked[1]:
-            return self._asked[1]
-        both_ways = not self.directed or self.listed.rules.symmetrize
-        return self.workers.parts_for(self.listed.num_listed * (1 + both_ways) * BYTES_TO_SORT)
+        return self._asked[1] or self.workers.parts_for(self.listed.num_arcs * BYTES_TO_SORT)
 
     @property
     def client(self) -> Any:
@@ -198,11 +194,11 @@ class Graph:
         return frames.vertices(self)
 
     def __repr__(self) -> str:
-        kind = "directed" if self.directed else "undirected"
-        if not self.listed.is_read:
-            return f"<Graph: {kind}, not read yet>"
-        size = f"{self.num_vertices:,} vertices, {self.num_edges:,} edges"
-        return f"<Graph: {kind}, {size}, {self.num_parts} partition{'s' * (self.num_parts != 1)} by {self.policy}>"
+        kind, parts = "directed" if self.directed else "undirected", "not read yet"
+        if self.listed.is_read:
+            parts = f"{self.num_parts} partition{'s' * (self.num_parts != 1)} by {self.policy}"
+            kind = f"{kind}, {self.num_vertices:,} vertices, {self.num_edges:,} edges"
+        return f"<Graph: {kind}, {parts}>"
 
     def validate(self) -> Validation:
         """Count what can surprise: loops, repeats, isolated and dangling vertices, missing or negative weights. Say
@@ -235,7 +231,7 @@ class Graph:
         What is there is kept: a second order is the first, transposed where it stands; a new column builds anew.
         """
         orders, columns = ((one,) if isinstance(one, str) else tuple(one) for one in (orders, columns))
-        if not orders or any(order not in ("out", "incoming") for order in orders):
+        if not orders or not {"out", "incoming"}.issuperset(orders):
             raise OptionError(f"orders={orders!r}: choose 'out', 'incoming' or both")
         for name in columns:
             if name not in self.edge_columns:
@@ -279,8 +275,7 @@ class Graph:
         return self._described(held, (order,), columns)
 
     def _transposed(self, now: Partitions, order: str) -> Partitions:
-        symmetric = not self.directed and self.num_parts == 1
-        options: dict[str, Any] = {"symmetric": symmetric, "workers": self.workers.threads}
+        options = {"symmetric": not self.directed and self.num_parts == 1, "workers": self.workers.threads}
         with self._watch("transpose"):
             tasks = [self.workers.call(Partition.with_orders, one, [order], **options) for one in now.held]
             held = self.workers.wait(self.workers.hold(tasks))
@@ -292,7 +287,7 @@ class Graph:
 
     @property
     def placement(self) -> Placement:
-        """Who owns which vertices."""
+        """Which partition owns which vertices."""
         return self._placement or self._place([] if self._as_saved else self.listed.by_number())
 
     def _place(self, chunks: Sequence[Any]) -> Placement:

@@ -74,6 +74,11 @@ class Listed:
         self.number()
         return sum(self.rows)
 
+    @property
+    def num_arcs(self) -> int:
+        """About how many arcs the partitions will hold, before repeats are merged."""
+        return self.num_listed * (1 + (not self.rules.directed or self.rules.symmetrize))
+
     @cached_property
     def num_loops(self) -> int:
         """Edges from a vertex to itself among those listed."""

@@ -30,20 +30,8 @@ RESERVED = (  # what functions read without declaring it, and the names of kerne
     *("indptr", "neighbours", "frontier", "arrived", "sending", "senders", "queue", "queued", "incoming", "one"),
     *("words", "number", "slots", "keys", "counts", "count", "changed", "size"),
 )
-LOCALS = (  # beginnings of names in kernels
-    "sent",
-    "target",
-    "new",
-    "from",
-    "merged",
-    "total",
-    "first",
-    "fold",
-    "incoming",
-    "dot",
-    "merge",
-    "value_of",
-)
+# beginnings of names in kernels
+LOCALS = ("sent", "target", "new", "from", "merged", "total", "first", "fold", "incoming", "dot", "merge", "value_of")
 
 
 class vertex:
@@ -67,6 +55,8 @@ class Field:
     def cast(self, value: Any, what: str = "") -> Any:
         """`value` in this field's dtype, or an OptionError when that would change it."""
         array = np.asarray(value)
+        if self.is_vertex and array.dtype.kind in "uUO" and array.ndim == (self.shape is not None):
+            return value if self.shape is None else array  # the user's own ids, which a graph knows how to number
         try:
             cast = array.astype(self.dtype)
             same = bool(np.all((cast == array) | (cast != cast))) or self.dtype.kind == "f"

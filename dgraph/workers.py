@@ -38,7 +38,9 @@ class Workers:
     def addresses(self) -> list[str]:
         if self.client is None:
             return []
-        found = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        from dgraph.exchange.dask import workers_of
+
+        found = workers_of(self.client)
         if not found:
             raise OptionError("the cluster has no workers; start some, or pass client=None to run in this process")
         return found
@@ -87,11 +89,9 @@ class Workers:
     def wait(self, held: list[Any]) -> list[Any]:
         """The same, once every one is there; a failure is raised."""
         if self.client is not None:
-            from distributed import wait
-
-            with _telling_losses(), self.client.as_current():
-                for future in wait(held).done:
-                    if future.status != "finished":
+            with _telling_losses():
+                for future in held:  # `distributed.wait` needs a current client: a setting of the whole process
+                    if future.exception() is not None or future.status != "finished":
                         future.result()
         return held
 

@@ -27,6 +27,9 @@ def main(scale: int, parts: int) -> None:
     show(f"Ids to partitions, under the policy {graph.policy!r}", "\n".join(lines))
 
     show("G.partitions.report: what was built, and what it cost", graph.partitions.report)
+    ranks = dg.pagerank(graph, tol=1e-9)
+    show("dg.pagerank(G): the vertices with the highest rank", ranks.compute().nlargest(5, "pagerank").to_string())
+    show("r.report: the last supersteps of it", ranks.report.tail(2 * parts).to_string())
     show("G.validate(): what is in the edges, and what that means", graph.validate())
 
 

@@ -22,6 +22,8 @@ HEAVY = {"cudf", "cupy", "dask", "distributed", "numba", "numpy", "pandas", "pya
 MOST, LEAST = 300, 30  # lines of a file
 TOO_LONG = {
     "tests/program/programs.py": "every program that the tests run, side by side",
+    "tests/program/test_analysis.py": "one list of what a program may say and what it may not",
+    "tests/io/test_generate.py": "all generators under the same laws",
 }
 TOO_SHORT = {
     "dgraph/io/edge_list.py": "the one record that all readers share",

@@ -30,6 +30,9 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.destinations)
 
+    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+        return self.sources.nbytes + self.destinations.nbytes + sum(c.nbytes for c in self.columns.values())
+
 
 @dataclass(frozen=True, eq=False)
 class Numbered:
@@ -61,6 +64,9 @@ class Numbered:
     @property
     def nbytes(self) -> int:
         return self.sources.nbytes + self.destinations.nbytes + sum(c.nbytes for c in self.columns.values())
+
+    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+        return self.nbytes
 
 
 def take(frame: Any, source: str, destination: str, columns: Sequence[str] = (), weight: str | None = None) -> Chunk:

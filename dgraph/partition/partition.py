@@ -45,6 +45,9 @@ class Partition:
         ids = self.ids.nbytes if self.ids is not None else 0
         return self.numbers.nbytes + self.proxies.nbytes + ids + sum(side.nbytes for side in sides)
 
+    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+        return self.nbytes
+
     def with_orders(self, orders: Sequence[str], *, symmetric: bool = False, workers: int = 1) -> Partition:
         """The partition with both orders if both are asked for: the second is the first, transposed."""
         missing = [order for order in orders if getattr(self, order) is None]
@@ -77,6 +80,9 @@ class Piece:
     def nbytes(self) -> int:
         return self.sources.nbytes + self.destinations.nbytes + sum(c.nbytes for c in self.columns.values())
 
+    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+        return self.nbytes
+
 
 def assemble(
     part: int,
@@ -100,6 +106,7 @@ def assemble(
         ends = place.localize(piece.sources, in_place), place.localize(piece.destinations, in_place)
         keys, others = ends if order == "out" else ends[::-1]
         edges.append(EdgeSlice(keys, others, piece.columns))
+        del piece, ends, keys, others
     adjacency = build(edges, place.size, workers=workers)
     found = Partition(
         part,

@@ -253,7 +253,7 @@ def test_a_program_without_seed_or_send():
         ({}, "needs a value"),
         ({"source": 1.5}, "expected a vertex"),
         ({"source": [1]}, "expected a vertex"),
-        ({"source": "a"}, "expected a vertex"),
+        ({"source": ["a"]}, "expected a vertex"),
         ({"source": 1, "alpha": 2}, "no parameter 'alpha'"),
     ],
 )

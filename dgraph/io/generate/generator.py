@@ -52,8 +52,7 @@ class Generator(ABC):
         return stop - start
 
     @abstractmethod
-    def _fill(self, start: int, stop: int, out: Columns) -> None:
-        ...
+    def _fill(self, start: int, stop: int, out: Columns) -> None: ...
 
     @property
     def num_rows(self) -> int:

@@ -1,0 +1,101 @@
+"""Peak memory of a build beyond the caller's own arrays, as a multiple of the final partitions' bytes.
+
+Each case has a process of its own, which makes the arrays, builds a small graph so that everything is compiled and
+loaded, and then has the kernel restart its record of the highest resident size. Linux only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from harness import Claim, rmat_edges, rows_of, same, sorted_pairs
+
+TARGET = 2.5
+ORDERS = {"by source": ("out",), "by source and by destination": ("out", "incoming")}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--scale", type=int, default=20, help="2**scale vertices (20: 16 M edges)")
+    options.add_argument("--trials", type=int, default=3)
+    options.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.case:
+        print(json.dumps(build(**given.case)))
+        return
+    for ids in ("integer", "string"):
+        for parts in (1, 4):
+            for title, orders in ORDERS.items():
+                case = {"scale": given.scale, "ids": ids, "parts": parts, "orders": orders}
+                found = [in_child(case) for _ in range(given.trials)]
+                pieces = f"{parts} partition{'s' * (parts > 1)}"
+                what = f"peak memory of {16 << given.scale >> 20} M edges, {ids} ids, {pieces}, {title}"
+                claim = Claim("build_memory", what, "the final partitions", TARGET, unit="MB")
+                claim.record([one["peak"] / 1e6 for one in found], [one["partitions"] / 1e6 for one in found])
+
+
+def in_child(case: dict[str, Any]) -> dict[str, int]:
+    command = [sys.executable, __file__, "--case", json.dumps(case)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def build(scale: int, ids: str, parts: int, orders: list[str]) -> dict[str, int]:
+    """One build, measured and verified, in this process."""
+    import dgraph as dg
+
+    def frame_of(scale: int) -> tuple[dict[str, Any], Any]:
+        sources, destinations = rmat_edges(scale)
+        if ids == "integer":
+            return {"src": sources, "dst": destinations}, lambda names: names
+        from build_strings import named, numbers_in
+
+        return pa.table({"src": named(sources), "dst": named(destinations)}), numbers_in
+
+    small, _ = frame_of(14)
+    dg.Graph.from_edges(small, parts=parts).partitioned(orders)
+    frame, numbers_in = frame_of(scale)
+    before = restart_peak()
+    graph = dg.Graph.from_edges(frame, parts=parts)
+    partitions = graph.partitioned(orders)
+    peak = resident("VmHWM") - before
+
+    sources, destinations = rmat_edges(scale)
+    numbered = numbers_in(graph.numbering.ids())
+    held = partitions.workers.get(list(partitions.held))
+    for order in orders:
+        sides = [(one.numbers, getattr(one, order)) for one in held]
+        rows = numbered[np.concatenate([numbers[rows_of(side.indptr)] for numbers, side in sides])]
+        others = numbered[np.concatenate([numbers[side.neighbours] for numbers, side in sides])]
+        ends = (rows, others) if order == "out" else (others, rows)
+        same(sorted_pairs(*ends), sorted_pairs(sources, destinations), f"the edges {order}")
+    return {"peak": peak, "partitions": sum(one.nbytes for one in held)}
+
+
+def resident(field: str) -> int:
+    """Bytes of this process in memory: VmRSS now, VmHWM at the most since the last restart."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
+
+
+def restart_peak() -> int:
+    """Let the record of the highest resident size start anew; the size now. What was freed goes back to the system
+    first: a build that used it again would seem to need less."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    return resident("VmRSS")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""Generated kernels against the same algorithm written by hand in Numba: one thread, R-MAT, PageRank pull, SSSP push.
+
+python benchmarks/generated_kernels.py [scale]
+"""
+
+import statistics
+import sys
+import time
+
+import numpy as np
+from numba import njit
+from numpy import float64, inf, int64, uint64
+
+from dgraph.codegen.compile import compile_program
+from dgraph.monoid import MIN, SUM
+from dgraph.program import Global, Parameter, State, VertexProgram, vertex
+
+ROUNDS = 7
+
+
+class PageRank(VertexProgram):
+    """PageRank with dangling mass."""
+
+    kind = "synchronous"
+    rank = State(float64)
+    merge = SUM
+    alpha = Parameter(float64, 0.85)
+    max_iter = Parameter(int64, 100)
+
+    def start(vertices):
+        return 1 / vertices
+
+    def send(rank, degree):
+        return rank / degree
+
+    def apply(message, dangling, alpha, vertices):
+        return (1 - alpha + alpha * dangling) / vertices + alpha * message
+
+    @Global(float64, SUM)
+    def dangling(rank, degree):
+        return rank if degree == 0 else 0.0
+
+    def stop(round, max_iter):
+        return round >= max_iter
+
+
+class ShortestPaths(VertexProgram):
+    """Distances from one source."""
+
+    dist = State(float64, start=inf)
+    source = Parameter(vertex)
+    merge = MIN
+
+    def seed(id, source):
+        return 0.0 if id == source else inf
+
+    def send(dist, weight):
+        return dist + weight
+
+    def apply(dist, message):
+        return min(dist, message)
+
+
+@njit(nogil=True, error_model="numpy")
+def pagerank_by_hand(indptr, neighbours, degree, rank, word, alpha, dangling):
+    """One round: payload, gather, new rank."""
+    n = uint64(len(rank))
+    for v in range(n):
+        if degree[v] > 0:
+            word[v] = rank[v] / degree[v]
+    base = (1 - alpha + alpha * dangling) / len(rank)
+    lost = 0.0
+    for v in range(n):
+        total = 0.0
+        for e in range(uint64(indptr[v]), uint64(indptr[v + uint64(1)])):
+            total += word[neighbours[e]]
+        rank[v] = base + alpha * total
+        if degree[v] == 0:
+            lost += rank[v]
+    return lost
+
+
+@njit(nogil=True, error_model="numpy")
+def shortest_paths_by_hand(indptr, neighbours, weight, dist, best, frontier, following, queued, source):
+    """Frontier Bellman-Ford in rounds: distances of a round come from the round before."""
+    dist[:] = inf
+    best[:] = inf
+    best[source] = 0.0
+    frontier[0] = source
+    size, edges = uint64(1), 0
+    while size > 0:
+        for i in range(size):
+            v = frontier[i]
+            queued[v] = False
+            dist[v] = best[v]
+        count = uint64(0)
+        for i in range(size):
+            u = frontier[i]
+            start = dist[u]
+            for e in range(uint64(indptr[u]), uint64(indptr[u + uint64(1)])):
+                v = neighbours[e]
+                length = start + weight[e]
+                if length < best[v]:
+                    best[v] = length
+                    if not queued[v]:
+                        queued[v] = True
+                        following[count] = v
+                        count += uint64(1)
+            edges += indptr[u + uint64(1)] - indptr[u]
+        frontier, following = following, frontier
+        size = count
+    return edges
+
+
+def rmat(scale, edge_factor=16, seed=1):
+    """Kronecker edges with the probabilities of Graph 500, shuffled."""
+    rng = np.random.default_rng(seed)
+    n, m = 1 << scale, edge_factor << scale
+    u, v = np.zeros(m, np.int64), np.zeros(m, np.int64)
+    for _ in range(scale):
+        r = rng.random(m)
+        right = ((r >= 0.57) & (r < 0.76)) | (r >= 0.95)
+        u, v = 2 * u + (r >= 0.76), 2 * v + right
+    shuffle = rng.permutation(n)
+    return shuffle[u], shuffle[v], n
+
+
+def rows(u, v, n):
+    """CSR rows and the order of their edges."""
+    order = np.lexsort((v, u))
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(u, minlength=n), out=indptr[1:])
+    return indptr, v[order].astype(np.uint32), order
+
+
+def alternately(first, second, times=5):
+    """Medians of seconds of two functions, measured in turn."""
+    seconds = ([], [])
+    for function in (first, second):
+        function()
+    for _ in range(times):
+        for kept, function in zip(seconds, (first, second), strict=True):
+            start = time.perf_counter()
+            function()
+            kept.append(time.perf_counter() - start)
+    return [statistics.median(kept) for kept in seconds]
+
+
+def pagerank(u, v, n):
+    """Seconds of some rounds: by hand, generated."""
+    indptr, neighbours, _ = rows(v, u, n)
+    degree = np.bincount(u, minlength=n)
+    kernels = compile_program(PageRank())
+    arrays = {name: np.zeros(n) for name in ("rank", "message", "sent_message")}
+    arrays |= {"indptr": indptr, "neighbours": neighbours, "degree": degree, "alpha": 0.85, "vertices": n}
+    rank, word = np.zeros(n), np.zeros(n)
+
+    def by_hand():
+        rank[:] = 1 / n
+        dangling = (degree == 0).sum() / n
+        for _ in range(ROUNDS):
+            dangling = pagerank_by_hand(indptr, neighbours, degree, rank, word, 0.85, dangling)
+
+    def generated():
+        kernels["begin"].on(0, n, arrays)
+        for _ in range(ROUNDS):
+            (arrays["dangling"],) = kernels["fold"].on(0, n, arrays)
+            kernels["emit"].on(0, n, arrays)
+            kernels["pull"].on(0, n, arrays)
+            kernels["fire"].on(0, n, arrays)
+
+    seconds = alternately(by_hand, generated)
+    assert np.allclose(rank, arrays["rank"], rtol=1e-12)
+    return seconds
+
+
+def shortest_paths(u, v, n):
+    """Seconds of a whole run from the vertex of largest degree: by hand, generated."""
+    indptr, neighbours, _ = rows(u, v, n)
+    weight = np.random.default_rng(2).integers(1, 256, len(u)).astype(float)
+    source = int(np.diff(indptr).argmax())
+    kernels = compile_program(ShortestPaths(source=source))
+    dist, best, queued = np.zeros(n), np.zeros(n), np.zeros(n, bool)
+    lists = np.zeros(n, np.uint32), np.zeros(n, np.uint32)
+    arrays = {"dist": np.zeros(n), "message": np.zeros(n), "arrived": np.zeros(n, bool), "number": np.arange(n)}
+    arrays |= {"indptr": indptr, "neighbours": neighbours, "weight": weight, "source": source}
+    frontier, senders = np.zeros(n, np.uint32), np.zeros(n, np.uint32)
+
+    def by_hand():
+        return shortest_paths_by_hand(indptr, neighbours, weight, dist, best, *lists, queued, source)
+
+    def generated():
+        arrays["dist"][:] = inf
+        size = int(kernels["begin"].on(0, n, arrays | {"queue": frontier}))
+        while size:
+            count = int(kernels["fire"].on(0, size, arrays | {"frontier": frontier, "queue": senders}))
+            size = int(kernels["push"].on(0, count, arrays | {"senders": senders, "queue": frontier, "queued": 0}))
+
+    seconds = alternately(by_hand, generated)
+    assert np.array_equal(dist, arrays["dist"])
+    return seconds
+
+
+if __name__ == "__main__":
+    scale = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    graph = rmat(scale)
+    for name, measure in (("PageRank pull", pagerank), ("SSSP push", shortest_paths)):
+        hand, ours = measure(*graph)
+        print(f"{name}: by hand {hand:.3f} s, generated {ours:.3f} s, ratio {ours / hand:.2f}")

@@ -1,0 +1,85 @@
+"""What a superstep costs by itself, in milliseconds: on two worker processes of one thread, and in this process.
+
+    python benchmarks/superstep.py [--supersteps 400] [--bytes 10000]
+
+The empty superstep has targets; with --bytes, all partitions also send so many bytes to all others (two a worker).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from distributed import Client, LocalCluster
+
+from dgraph.steps import CHUNK, Steps, run_steps
+
+TARGETS = {"fused": 3.0, "own task": 7.0, "in process": 0.5}  # milliseconds, empty superstep, median
+
+
+def steps(size: int) -> Steps:
+    """Steps that send `size` bytes from every partition to every other and check what comes."""
+
+    def setup(exchange: Any, partitions: dict) -> Any:
+        return exchange, np.arange(size, dtype=np.int64).astype(np.uint8)
+
+    def step(state: Any, round: int, tokens: list) -> dict:
+        exchange, block = state
+        parts = len(exchange.route.homes)
+        for here in exchange.partitions if size else ():
+            mail = exchange.collect(round - 1, here)
+            if round and (len(mail) != parts or any(not np.array_equal(b, block) for _, b in mail)):
+                raise AssertionError(f"round {round}: wrong mail")
+            for there in range(parts):
+                exchange.send(round, here, there, block)
+        return {}
+
+    return Steps(setup, step, lambda state: None)
+
+
+def measure(size: int, supersteps: int, **where: Any) -> list[float]:
+    """Milliseconds a superstep, from the end of one chunk to the end of the next, without the first three."""
+    ends: list[float] = []
+    run_steps(
+        steps(size), [None] * 4, limit=supersteps, after_chunk=lambda *_: ends.append(time.perf_counter()), **where
+    )
+    return [(after - before) * 1e3 / CHUNK for before, after in pairwise(ends[2:])]
+
+
+def report(name: str, times: list[float], target: float | None) -> bool:
+    median = statistics.median(times)
+    passed = target is None or median <= target
+    verdict = "" if target is None else f"{target:8.1f}   {'pass' if passed else 'FAIL'}"
+    print(f"{name:<28}{min(times):8.2f}{median:8.2f}{verdict}")
+    return passed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--supersteps", type=int, default=400)
+    parser.add_argument("--bytes", type=int, default=10_000)
+    options = parser.parse_args()
+    print(f"{'ms a superstep':<28}{'min':>8}{'median':>8}{'target':>8}   verdict")
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        places = {
+            "fused": {"client": client, "fuse": True},
+            "own task": {"client": client, "fuse": False},
+            "in process": {"threads": 2},
+        }
+        passed = [report(f"empty, {n}", measure(0, options.supersteps, **p), TARGETS[n]) for n, p in places.items()]
+        for name, place in places.items():
+            report(f"{options.bytes} bytes, {name}", measure(options.bytes, options.supersteps, **place), None)
+    raise SystemExit(not all(passed))
+
+
+if __name__ == "__main__":
+    main()

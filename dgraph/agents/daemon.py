@@ -1,0 +1,27 @@
+"""A daemon: a device at work for one program. States ask daemons to run kernels, and know nothing of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from dgraph.codegen.recipe import Recipe
+from dgraph.devices.cpu import Cpu
+from dgraph.errors import OptionError
+
+
+class Daemon(Protocol):
+    """Runs kernels by name; their other arguments come by name too."""
+
+    def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
+        """Over rows 0 to count at once, for kernels that want one thread a partition."""
+
+    def rows(self, name: str, count: int, values: Mapping[str, Any]) -> list[tuple[int, Any]]:
+        """Over ranges of rows, in any order; (begin, what the kernel returned) of each."""
+
+
+def start_daemon(device: str, recipe: Recipe, threads: int = 1) -> Daemon:
+    """A daemon in this process."""
+    if device != "cpu":
+        raise OptionError(f'device={device!r} is not known; choose "cpu" or "auto"')
+    return Cpu(recipe.kernels, threads)

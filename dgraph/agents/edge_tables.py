@@ -1,0 +1,84 @@
+"""A partition's edges as kernels read them: which rows push and pull along each way, columns in their dtype, degrees.
+
+What is made here (edges of both directions in one table, cast columns, degrees) is kept as long as the edges are.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
+from dgraph.partition.partition import Partition
+
+_made: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+ORDERS = {"out": ("out", "incoming"), "in": ("incoming", "out")}  # rows of those who send, of those who are sent to
+
+
+class EdgeTables:
+    """`columns` maps what the program reads to the graph's column and the dtype that kernels want."""
+
+    def __init__(self, partition: Partition, directed: bool, columns: Mapping[str, tuple[str, str]], threads: int):
+        self.partition, self.directed, self.columns, self.threads = partition, directed, columns, threads
+
+    def senders(self, along: str) -> list[Adjacency]:
+        """Rows of those who send; two tables where messages go both ways. Empty if the order was not built."""
+        return self._found(along, 0)
+
+    def receivers(self, along: str, *, at_once: bool) -> list[Adjacency]:
+        """Rows of those who are sent to; `at_once` wants all of a vertex's edges in one table."""
+        found = self._found(along, 1)
+        if len(found) < 2 or not at_once:
+            return found
+        return [_kept(self.partition, "joined", lambda: self._joined(found))]
+
+    def _found(self, along: str, end: int) -> list[Adjacency]:
+        ways = self.ways(along)
+        found = [getattr(self.partition, ORDERS[way][end]) for way in ways]
+        return [] if None in found else found
+
+    def ways(self, along: str) -> tuple[str, ...]:
+        """The rows of an undirected graph have the edges of both directions."""
+        if not self.directed:
+            return ("out",)
+        return ("out", "in") if along == "both" else (along,)
+
+    def _joined(self, sides: list[Adjacency]) -> Adjacency:
+        edges = [EdgeSlice(side.rows(), side.neighbours, side.columns) for side in sides]
+        return build(edges, self.partition.num_local, workers=self.threads)
+
+    def arguments(self, side: Adjacency) -> dict[str, np.ndarray]:
+        """What kernels call the edges."""
+        found = {"indptr": side.indptr, "neighbours": side.neighbours}
+        for name, (column, dtype) in self.columns.items():
+            values = side.columns[column]
+            if values.dtype != dtype:
+                values = _kept(side, (column, dtype), partial(values.astype, dtype))
+            found[name] = values
+        return found
+
+    def degrees(self, along: str) -> np.ndarray:
+        """For each local vertex, the edges here along which it sends."""
+        return sum((self._degree(way) for way in self.ways(along)), np.zeros(self.partition.num_local, np.int64))
+
+    def _degree(self, way: str) -> np.ndarray:
+        rows, columns = (getattr(self.partition, order) for order in ORDERS[way])
+        if rows is not None:
+            return np.diff(rows.indptr)
+        size = self.partition.num_local
+        return _kept(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size).astype(np.int64))
+
+
+def _kept(owner: Any, what: Any, make: Callable[[], Any]) -> Any:
+    with _lock:
+        found = _made.setdefault(owner, {})
+    if what not in found:
+        found[what] = make()
+    return found[what]

@@ -1,0 +1,59 @@
+"""The CPU: generated kernels over ranges of rows, on threads of this process where it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dgraph.codegen.compile import Kernel, Kernels
+from dgraph.codegen.neighbourhood import SCRATCH
+from dgraph.partition import threads
+
+SMALL = 1 << 13  # rows and edges: handing less to a second thread costs more than it saves
+RANGES = 4  # for each thread, so that none waits long for another
+
+
+class Cpu:
+    """Kernels of one program. Kernels that say "one thread a partition" are run by `once`, the others by `rows`."""
+
+    def __init__(self, kernels: Kernels, num_threads: int = 1):
+        self.kernels, self.num_threads = kernels, num_threads
+
+    def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
+        """Run over all rows at once."""
+        return self.kernels[name].on(0, count, values)
+
+    def rows(self, name: str, count: int, values: Mapping[str, Any]) -> list[tuple[int, Any]]:
+        """Run over ranges of rows side by side; returns where each range begins, and what the kernel returned."""
+        kernel = self.kernels[name]
+        needs_scratch = "slots" in kernel.names
+
+        def run(bounds: tuple[int, int]) -> tuple[int, Any]:
+            own = {**values, **scratch(values["indptr"], *bounds)} if needs_scratch else values
+            return bounds[0], kernel.on(*bounds, own)
+
+        ranges = self.ranges(kernel, count, values)
+        return threads.each(run, ranges) if self.num_threads > 1 else [run(bounds) for bounds in ranges]
+
+    def ranges(self, kernel: Kernel, count: int, values: Mapping[str, Any]) -> Sequence[tuple[int, int]]:
+        """Rows in ranges of about equal work: by edges where the kernel reads any."""
+        pieces = RANGES * self.num_threads if "indptr" in kernel.names else self.num_threads
+        work = int(values["indptr"][count]) if "indptr" in kernel.names else count
+        pieces = min(pieces, 1 + work // SMALL, max(count, 1)) if self.num_threads > 1 else 1
+        if pieces == 1:
+            return [(0, count)]
+        if "indptr" not in kernel.names:
+            return list(pairwise(count * i // pieces for i in range(pieces + 1)))
+        edges = values["indptr"][: count + 1]
+        cuts = np.searchsorted(edges, np.linspace(0, work, pieces + 1)[1:-1]).tolist()
+        return [(lo, hi) for lo, hi in pairwise([0, *cuts, count]) if lo < hi]
+
+
+def scratch(indptr: np.ndarray, lo: int, hi: int) -> dict[str, np.ndarray]:
+    """Room for the largest neighbourhood among some rows."""
+    largest = int(np.diff(indptr[lo : hi + 1]).max(initial=0))
+    slots, *tables = SCRATCH
+    return {slots: np.empty(largest + 1, np.int64), **{name: np.empty(4 * largest + 4, np.int64) for name in tables}}

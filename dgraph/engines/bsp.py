@@ -1,0 +1,16 @@
+"""Bulk-synchronous order: a round is send, merge, apply; the next begins when this one is settled on all partitions."""
+
+from __future__ import annotations
+
+from dgraph.engines.rounds import Rounds, Superstep
+
+
+def bsp(rounds: Rounds) -> Superstep:
+    """Each `yield` inside waits for the mail of all other workers."""
+    yield from rounds.begin()
+    while not rounds.done:
+        yield from rounds.send()
+        rounds.merge()
+        rounds.apply()
+        yield from rounds.settle(wait=rounds.decides_by_others or rounds.analysis.send_reads_global)
+    yield from rounds.finish()

@@ -1,0 +1,226 @@
+"""What engines are made of: the stages of a round over all partitions of one worker, and what workers agree on.
+
+A stage that needs others is a generator: it yields what this worker has to tell, and is sent what all have told. All
+workers take the same turns, because every choice is made from what all of them know.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from dgraph.analysis import PhaseAnalysis
+from dgraph.codegen.recipe import Recipe
+from dgraph.state import COUNTED, State
+
+Told = dict[str, Any]
+Superstep = Generator[Told, list[Told], None]
+
+SIDES = {"out": ("out", "in"), "in": ("in", "out"), "both": ("any", "any")}  # proxies that send, and are sent to
+
+
+class Rounds:
+    """The run of a program on the partitions of one worker. `alone` says that no other worker takes part."""
+
+    def __init__(self, states: Sequence[State], recipe: Recipe, *, directed: bool, alone: bool, limit: int | None):
+        self.states, self.recipe, self.analysis = states, recipe, recipe.analysis
+        self.directed, self.alone, self.limit = directed, alone, limit
+        self.several = states[0].partition.parts > 1
+        self.whole = states[0].switches.whole
+        self.round, self.settled, self.done = 0, 0, False
+        self.seeded = not self.analysis.synchronous  # the messages of round 1 are there before anybody sends
+        self.globals = {name: field.identity for name, (field, _) in self.analysis.globals.items()}
+        self.folded: list[tuple[str, Any]] = []
+        self.waiting = 0
+        self.proxies = {"in": False, "out": False}  # whether any partition has such
+        self.rows: list[dict[str, Any]] = []
+        self._opened = time.perf_counter()
+        self._busy = [0.0] * len(states)
+
+    # -- stages --------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> Superstep:
+        """Degrees and columns where they are read, then what `start` and `seed` say."""
+        reads_degree = self.analysis.reads("degree", "target_degree")
+        if reads_degree:
+            self._each("count_degrees", [phase.along for phase in self.analysis.phases])
+        if self.several:
+            yield from self.share()
+            if reads_degree:
+                self._each("add_degrees")
+            if any(map(_sends_copies, self.analysis.phases)):
+                self._each("send_copies")
+                yield from self.share()
+                self._each("take_copies")
+        self._each("begin")
+        self._fold("fold", self.analysis.globals_each_round)
+        yield from self.settle(wait=bool(self.folded))
+
+    def send(self) -> Superstep:
+        """The messages of the next round, as far as the masters' mailboxes."""
+        if self.done:
+            return
+        if self.seeded:
+            self.seeded, self.waiting = False, self._sum("waiting")
+            yield from self.share()
+            return
+        phase = self.phase
+        self._each("aim", phase, self.round + 1)
+        self._each("emit", phase)
+        senders, targets = self._sides(phase)
+        broadcasts = self._any(senders) or (bool(phase.target_broadcast) and self._any(targets))
+        reduces = self._any(targets) and not self.whole
+        if broadcasts:
+            self._each("broadcast", phase, senders, targets)
+            yield from self.share()
+            if self.done:
+                return
+            self._each("take", phase, senders, targets)
+        self._each("cross", phase)
+        self.waiting = self._sum("waiting")
+        if reduces:
+            self._each("reduce", phase, targets)
+        if reduces or not broadcasts:
+            yield from self.share()
+
+    def merge(self) -> None:
+        """The messages from proxies into their masters' inboxes."""
+        targets = self._sides(self.phase)[1]
+        if not self.done and self._any(targets) and not self.whole:
+            self._each("receive", self.phase, targets)
+
+    def apply(self) -> None:
+        """Fire, and fold the global values."""
+        if self.done:
+            return
+        self._each("aim", self.phase, self.round + 1)
+        self._each("fire", self.phase)
+        self.round += 1
+        self.waiting = sum(len(state.senders) for state in self.states)
+        self._fold("fold", self.analysis.globals_each_round)
+        self._report()
+        self.done = self.round == self.limit
+        if self.turn_ends and self.analysis.stop is not None and not self.analysis.stop.of("global"):
+            self.done |= self._stops()
+
+    def settle(self, wait: bool) -> Superstep:
+        """Agree on the global values of this round, and on whether it was the last: now, or with the next mail."""
+        if self.alone:
+            self.learn([self.tell()])
+        elif wait and not self.done:
+            yield from self.share()
+
+    def finish(self) -> Superstep:
+        """The global values that only results read."""
+        names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
+        self._fold("conclude", names)
+        if self.analysis.globals:
+            if self.alone:
+                self.learn([self.tell()])
+            else:
+                yield from self.share()
+
+    # -- agreeing ------------------------------------------------------------------------------------------------------
+
+    @property
+    def decides_by_others(self) -> bool:
+        """Whether the end of a round depends on what other workers know."""
+        if self.analysis.stop is not None:
+            return bool(self.analysis.stop.of("global"))
+        return self.analysis.synchronous
+
+    def share(self) -> Superstep:
+        """Tell all workers, and learn from them; mail sent before is there afterwards."""
+        self.learn((yield self.tell()))
+
+    def tell(self) -> Told:
+        """What this worker knows."""
+        return {
+            "waiting": self.waiting,
+            "changed": sum(state.changed for state in self.states),
+            "folded": self.folded,
+            "proxies": {side: any(state.post.has(side) for state in self.states) for side in self.proxies},
+            "round": self.round,
+            **{what: sum(state.total[what] for state in self.states) for what in COUNTED},
+        }
+
+    def learn(self, told: list[Told]) -> None:
+        """Take in what all workers have told, in one order everywhere."""
+        self.proxies = {side: any(one["proxies"][side] for one in told) for side in self.proxies}
+        if self.folded:
+            self._learn_globals(told)
+        if self.settled < self.round and self.turn_ends:
+            unchanged = self.analysis.synchronous and not sum(one["changed"] for one in told)
+            self.done |= self._stops() if self.analysis.stop is not None else unchanged
+            for state in self.states:
+                state.changed = 0
+        self.settled = self.round
+        if not self.analysis.synchronous and not self.seeded:
+            self.done |= not sum(one["waiting"] for one in told)
+
+    def _learn_globals(self, told: list[Told]) -> None:
+        merged: dict[str, Any] = {}
+        for one in told:
+            for name, value in one["folded"]:
+                merge = self.analysis.globals[name][0].merge.merge
+                merged[name] = merge(merged[name], value) if name in merged else value
+        self.globals |= merged
+        self.folded = []
+        for state in self.states:
+            state.values |= merged
+
+    def _stops(self) -> bool:
+        known = {**self.recipe.values, **self.globals, "round": self.round}
+        return self.recipe.should_stop({**known, "vertices": self.states[0].values["vertices"]})
+
+    # -- pieces of the above -------------------------------------------------------------------------------------------
+
+    @property
+    def phase(self) -> PhaseAnalysis:
+        """The phase of the next round, or of the one now in progress."""
+        return self.analysis.phases[self.round % len(self.analysis.phases)]
+
+    @property
+    def turn_ends(self) -> bool:
+        """Whether the round just done was of the last phase."""
+        return self.round % len(self.analysis.phases) == 0
+
+    def _sides(self, phase: PhaseAnalysis) -> tuple[str, str]:
+        return SIDES[phase.along if self.directed else "out"]
+
+    def _any(self, side: str) -> bool:
+        return self.proxies[side] if side != "any" else any(self.proxies.values())
+
+    def _sum(self, what: str) -> int:
+        return sum(getattr(state, what) for state in self.states)
+
+    def _fold(self, kernel: str, names: Sequence[str]) -> None:
+        for values in (values for found in self._each("fold", kernel) for values in found):
+            self.folded += zip(names, values, strict=True)
+
+    def _each(self, what: str, *arguments: Any) -> list[Any]:
+        """Have every partition do something, and measure how long it takes."""
+        answers = []
+        for i, state in enumerate(self.states):
+            begun, waited = time.perf_counter(), state.post.waited
+            answers.append(getattr(state, what)(*arguments))
+            self._busy[i] += time.perf_counter() - begun - (state.post.waited - waited)
+        return answers
+
+    def _report(self) -> None:
+        """A row a partition: what it did since the last."""
+        now = time.perf_counter()
+        for i, state in enumerate(self.states):
+            seconds = {"busy": self._busy[i], "idle": max(0.0, now - self._opened - self._busy[i])}
+            self.rows.append(
+                {"superstep": self.round, "partition": state.partition.index, **state.counted(), **seconds}
+            )
+            self._busy[i] = 0.0
+        self._opened = now
+
+
+def _sends_copies(phase: PhaseAnalysis) -> bool:
+    """Whether proxies need degrees or columns: what `send` reads of an edge's ends."""
+    reads = phase.send
+    return "target_degree" in reads or (not phase.hoisted and ("degree" in reads or bool(reads.of("column"))))

@@ -1,0 +1,219 @@
+"""The exchange between workers of a Dask cluster: a pair of plugins, as `distributed.shuffle` has.
+
+This is the workers' half, and what tasks and the client call; `registry.py` is the scheduler's. Mail goes from worker
+to worker past the scheduler. `tests/exchange/test_exchange_hooks.py` names every hook used here that is not public.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from distributed import Client, get_worker
+from distributed.diagnostics.plugin import WorkerPlugin
+from distributed.protocol.pickle import dumps, loads
+from distributed.utils import sync
+
+from dgraph.errors import RunError
+from dgraph.exchange.exchange import PATIENCE, Exchange
+from dgraph.exchange.frames import pack, unpack
+from dgraph.exchange.mail import Message, Route
+from dgraph.exchange.registry import NAME, ExchangeOnScheduler
+
+IN_FLIGHT = 3  # messages on their way to one peer
+WINDOW = 64 << 20  # bytes on their way from one worker; a sender that would exceed it waits
+ATTEMPTS = 3  # to bring a message to a peer; a second copy does no harm, numbers tell it
+
+
+# -- on a worker -------------------------------------------------------------------------------------------------------
+
+
+class DaskExchange(Exchange):
+    """One worker's end. Steps call it from their threads; what follows `_start` runs on the worker's event loop."""
+
+    def __init__(self, route: Route, worker: int, plugin: ExchangeOnWorker, patience: float = PATIENCE):
+        super().__init__(route, worker, patience)
+        self.plugin, self.sums = plugin, 0
+        self._gates = [asyncio.Semaphore(IN_FLIGHT) for _ in route.workers]
+        self._carrying: set[asyncio.Task[None]] = set()
+
+    def post(self, peer: int, message: Message) -> None:
+        size = sum(fragment.data.nbytes for fragment in message.fragments)
+        self.plugin.window.acquire(size, self.check)
+        self.plugin.worker.loop.add_callback(self._start, peer, message, size)
+
+    def ask(self, peer: int) -> int:
+        try:
+            return sync(self.plugin.worker.loop, self._peer(peer).dgraph_ask, run=self.route.run)
+        except OSError:  # if the peer is gone, the scheduler will say so
+            return -(1 << 62)
+
+    def report(self, reason: str, error: BaseException) -> None:
+        try:
+            pickled = dumps(error)
+        except Exception:  # an exception that does not travel: its text has to do
+            pickled = None
+        notice = {"op": "dgraph-failed", "run": self.route.run, "reason": reason, "error": pickled}
+        self.plugin.worker.loop.add_callback(self.plugin.worker.batched_stream.send, notice)
+
+    def sum(self, values: list[float]) -> list[float]:
+        self.check()
+        self.sums += 1
+        total = self.plugin.worker.scheduler.dgraph_sum
+        place = {"run": self.route.run, "number": self.sums, "worker": self.plugin.worker.address}
+        return list(sync(self.plugin.worker.loop, total, values=values, **place))
+
+    def close(self) -> None:
+        for task in self._carrying:
+            task.cancel()
+
+    def _start(self, peer: int, message: Message, size: int) -> None:
+        task = asyncio.create_task(self._carry(peer, message))
+        self._carrying.add(task)
+
+        def done(task: asyncio.Task[None]) -> None:  # also when it was cancelled before it began
+            self._carrying.discard(task)
+            self.plugin.window.release(size)
+
+        task.add_done_callback(done)
+
+    async def _carry(self, peer: int, message: Message) -> None:
+        try:
+            async with self._gates[peer]:
+                delivered = await self._deliver(peer, pack(message))
+            if not delivered:
+                raise RunError(f"{self.route.workers[peer]} takes no part in run {self.route.run} any more; run again")
+        except Exception as error:
+            self.fail(error)
+
+    async def _deliver(self, peer: int, message: dict[str, Any]) -> bool:
+        for attempt in range(ATTEMPTS):
+            try:
+                return await self._peer(peer).dgraph_mail(**message)
+            except OSError as error:
+                if attempt == ATTEMPTS - 1:
+                    raise RunError(f"{self.route.workers[peer]} cannot be reached; run again") from error
+                await asyncio.sleep(0.1 * 2**attempt)
+        return False
+
+    def _peer(self, peer: int) -> Any:
+        return self.plugin.worker.rpc(self.route.workers[peer])
+
+
+class Window:
+    """Bounds the bytes on their way from this worker. The receiver's inbox has no bound, so the wait always ends."""
+
+    def __init__(self, limit: int):
+        self.limit, self.used = limit, 0
+        self._changed = threading.Condition()
+
+    def acquire(self, size: int, check: Callable[[], None]) -> None:
+        with self._changed:
+            while self.used and self.used + size > self.limit:
+                check()
+                self._changed.wait(0.1)
+            self.used += size
+
+    def release(self, size: int) -> None:
+        with self._changed:
+            self.used -= size
+            self._changed.notify_all()
+
+
+class ExchangeOnWorker(WorkerPlugin):
+    """The ends of all runs on this worker; through them, the state that steps keep between supersteps."""
+
+    name = NAME
+
+    def setup(self, worker: Any) -> None:
+        self.worker, self.window = worker, Window(WINDOW)
+        self.ends: dict[str, DaskExchange] = {}
+        worker.handlers.update({"dgraph_open": self.open, "dgraph_mail": self.mail, "dgraph_ask": self.ask})
+        worker.stream_handlers.update({"dgraph-fail": self.fail, "dgraph-close": self.close})
+
+    def teardown(self, worker: Any) -> None:
+        for run in list(self.ends):
+            self.fail(run, "the worker is shutting down; run again")
+            self.close(run)
+
+    def open(self, run: str, workers: list[str], homes: list[int], patience: float) -> None:
+        """Join a run. All workers have, before any of them takes a step: mail never comes too early."""
+        route = Route(run, tuple(workers), tuple(homes))
+        self.ends[run] = DaskExchange(route, workers.index(self.worker.address), self, patience)
+
+    def mail(self, **message: Any) -> bool:
+        end = self.ends.get(message["run"])
+        if end is not None:
+            end.mailbox.deliver(unpack(**message))
+        return end is not None
+
+    def ask(self, run: str) -> int:
+        return self.ends[run].flushed if run in self.ends else -(1 << 62)
+
+    def fail(self, run: str, reason: str) -> None:
+        if run in self.ends:
+            self.ends[run].mailbox.fail(reason)
+
+    def close(self, run: str) -> None:
+        if run in self.ends:
+            self.ends.pop(run).close()
+
+
+def find_end(run: str, address: str) -> DaskExchange:
+    """Called in a task that belongs on the worker with this address: its end of a run."""
+    worker: Any = get_worker()
+    if worker.address != address:
+        raise RunError(f"a step for {address} was placed on {worker.address}, which lacks its partitions; run again")
+    end = worker.plugins[NAME].ends.get(run) if NAME in worker.plugins else None
+    if end is None:
+        raise RunError(
+            f"{address} has no state of run {run}: the run has ended, or the worker was started anew; run again"
+        )
+    end.check()
+    return end
+
+
+# -- on the client -----------------------------------------------------------------------------------------------------
+
+
+def begin(client: Client, route: Route, patience: float = PATIENCE) -> None:
+    """Install the plugins where they are missing, and have all workers join a run."""
+    client.register_plugin(ExchangeOnScheduler(ExchangeOnWorker()))
+    place = {"run": route.run, "workers": list(route.workers), "homes": list(route.homes)}
+    _ask(client, "begin", **place, patience=patience, client=client.id)
+
+
+def lend(client: Client, route: Route) -> None:
+    _ask(client, "lend", run=route.run)
+
+
+def end(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:
+    """End a run, and forget its state on the workers; returns why it failed: a line, and the exception if any."""
+    reason, error = _ask(client, "end", run=route.run, stop=stop, callback_timeout=10)
+    try:
+        return reason, None if error is None else loads(error)
+    except Exception:  # an exception of a class that this process cannot import: the line has to do
+        return reason, None
+
+
+def workers_of(client: Client) -> list[str]:
+    """The addresses of all workers, from the scheduler itself: `client.scheduler_info` answers from a cache that the
+    client's own thread replaces every two seconds by one without workers.
+    """
+    return sorted(_call(client, "identity", n_workers=-1)["workers"])
+
+
+def _ask(client: Client, what: str, /, **arguments: Any) -> Any:
+    return _call(client, f"dgraph_{what}", **arguments)
+
+
+def _call(client: Client, handler: str, /, **arguments: Any) -> Any:
+    """A handler of the scheduler; a client that is closed, or closes meanwhile, is a RunError."""
+    try:
+        return client.sync(getattr(client.scheduler, handler), **arguments)
+    except Exception as cause:
+        if client.status == "running":
+            raise
+        raise RunError(f"{client!r} is not connected; was it closed?") from cause

@@ -1,0 +1,125 @@
+"""Values of a slice of proxies, of which some changed, as one buffer: dense, bitmask or index encoding by size.
+
+Values travel without ids: both ends hold the slice in the same order (the address tables of a partition), so a position
+in the slice is all the address that a value needs. Every encoding decodes to exactly the positions that changed.
+
+Layout, in blocks padded to 8 bytes:  header, one entry a field | positions (bits, or integers) | values of each field
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+
+import numpy as np
+
+from dgraph.errors import RunError
+
+HEADER = struct.Struct(
+    "<BBHIQQ"
+)  # encoding, bytes a position, (free), fields, length of the slice, values that changed
+FIELD = struct.Struct("<4sI")  # NumPy's name of the type, length of the vector (0: scalar)
+
+Positions = slice | np.ndarray
+
+
+class Encoding(IntEnum):
+    DENSE = 0  # every position changed: values only
+    BITMASK = 1  # one bit a position, then the values that changed
+    INDEX = 2  # the positions that changed as integers, then their values
+
+
+def choose(length: int, changed: int) -> tuple[Encoding, int]:
+    """The smallest encoding, and its bytes of positions."""
+    if changed == length:
+        return Encoding.DENSE, 0
+    bits, integers = (length + 7) // 8, changed * _position_width(length)
+    return (Encoding.INDEX, integers) if integers < bits else (Encoding.BITMASK, bits)
+
+
+def encode(changed: np.ndarray | None, values: Sequence[np.ndarray]) -> np.ndarray | None:
+    """The changed rows of `values` (arrays of one length, scalars or vectors) as bytes; None where nothing changed.
+
+    `changed` is a boolean mask, or None when everything did.
+    """
+    length = len(values[0])
+    count = length if changed is None else int(np.count_nonzero(changed))
+    if not count:
+        return None
+    encoding, position_bytes = choose(length, count)
+    layout = [HEADER.size + FIELD.size * len(values), position_bytes, *(count * _row(column) for column in values)]
+    buffer = np.empty(sum(map(_padded, layout)), np.uint8)
+    HEADER.pack_into(buffer, 0, encoding, _position_width(length), 0, len(values), length, count)
+    for i, column in enumerate(values):
+        width = column.shape[1] if column.ndim == 2 else 0
+        FIELD.pack_into(buffer, HEADER.size + FIELD.size * i, column.dtype.str.encode(), width)
+
+    blocks = _blocks(buffer, layout)
+    if encoding is Encoding.DENSE:
+        for block, column in zip(blocks[2:], values, strict=True):
+            block.view(column.dtype).reshape(column.shape)[...] = column
+        return buffer
+
+    assert changed is not None
+    positions = np.flatnonzero(changed)
+    if encoding is Encoding.BITMASK:
+        blocks[1][:] = np.packbits(changed, bitorder="little")
+    else:
+        blocks[1].view(_position_type(length))[:] = positions
+    for block, column in zip(blocks[2:], values, strict=True):
+        out = block.view(column.dtype).reshape(count, *column.shape[1:])
+        np.take(column, positions, axis=0, out=out, mode="clip")  # "clip" writes to `out` directly; "raise" would copy
+    return buffer
+
+
+def decode(buffer: np.ndarray) -> tuple[Positions, list[np.ndarray]]:
+    """Which positions of the slice changed, ascending, and their values field by field, as views of the buffer.
+
+    Positions are a slice when all changed; `masters[positions]` is right for both kinds.
+    """
+    try:
+        code, width, _, fields, length, count = HEADER.unpack_from(buffer, 0)
+        encoding = Encoding(code)
+        entries = [FIELD.unpack_from(buffer, HEADER.size + FIELD.size * i) for i in range(fields)]
+        dtypes = [np.dtype(name.rstrip(b"\0").decode()) for name, _ in entries]
+    except (struct.error, ValueError, TypeError) as error:
+        raise RunError(
+            f"a message of {buffer.nbytes} bytes is no encoded buffer: do all workers run one version of dgraph?"
+        ) from error
+    shapes = [(count, vector) if vector else (count,) for _, vector in entries]
+    position_bytes = {Encoding.DENSE: 0, Encoding.BITMASK: (length + 7) // 8, Encoding.INDEX: count * width}[encoding]
+    rows = [dtype.itemsize * int(np.prod(shape)) for dtype, shape in zip(dtypes, shapes, strict=True)]
+    layout = [HEADER.size + FIELD.size * fields, position_bytes, *rows]
+    if sum(map(_padded, layout)) != buffer.nbytes:
+        raise RunError(f"an encoded buffer of {sum(map(_padded, layout))} bytes arrived with {buffer.nbytes}")
+
+    blocks = _blocks(buffer, layout)
+    values = [b.view(dtype).reshape(shape) for b, dtype, shape in zip(blocks[2:], dtypes, shapes, strict=True)]
+    if encoding is Encoding.DENSE:
+        return slice(0, length), values
+    if encoding is Encoding.BITMASK:
+        return np.flatnonzero(np.unpackbits(blocks[1], count=length, bitorder="little")), values
+    return blocks[1].view(_position_type(length)), values
+
+
+def _blocks(buffer: np.ndarray, layout: Sequence[int]) -> list[np.ndarray]:
+    """The buffer's blocks without their padding."""
+    starts = np.cumsum([0, *map(_padded, layout)])
+    return [buffer[start : start + size] for start, size in zip(starts, layout, strict=False)]
+
+
+def _padded(size: int) -> int:
+    return (size + 7) & ~7
+
+
+def _row(column: np.ndarray) -> int:
+    return column.dtype.itemsize * (column.shape[1] if column.ndim == 2 else 1)
+
+
+def _position_width(length: int) -> int:
+    return 2 if length <= 1 << 16 else 4 if length <= 1 << 32 else 8
+
+
+def _position_type(length: int) -> str:
+    return f"<u{_position_width(length)}"

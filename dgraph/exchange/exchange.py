@@ -1,0 +1,179 @@
+"""One worker's end of the exchange in one run: what steps send and collect, on any transport.
+
+A transport is a subclass that can `post` a message to a peer, `ask` how far a peer has come, and pass on a failure.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dgraph.errors import RunError
+from dgraph.exchange.mail import FRAGMENT, Fragment, Mailbox, Message, Route, Token, as_bytes, cut, join
+
+PATIENCE = 30.0  # seconds without any mail, after which a message that its sender has sent counts as lost
+
+
+@dataclass
+class Outbox:
+    """Mail of one epoch that has not been posted yet."""
+
+    peers: int
+    buffers: Counter[tuple[int, int]] = field(default_factory=Counter)  # numbered per sender and receiver
+    waiting: defaultdict[int, list[Fragment]] = field(default_factory=lambda: defaultdict(list))
+    bytes: Counter[int] = field(default_factory=Counter)
+    messages: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.messages = [0] * self.peers
+
+
+class Exchange(ABC):
+    """Safe to use from several threads. A buffer that was sent belongs to the exchange: do not write to it again."""
+
+    def __init__(self, route: Route, worker: int, patience: float = PATIENCE):
+        self.route, self.worker, self.patience = route, worker, patience
+        self.partitions = route.partitions_of(worker)
+        self.mailbox = Mailbox(worker)
+        self.cause: BaseException | None = None  # the error that stopped the run, if it arose here
+        self.held: Any = None  # what steps keep here from one to the next
+        self.flushed = -(1 << 62)  # the last epoch whose mail has all been posted
+        self._lock = threading.Lock()
+        self._outboxes: dict[int, Outbox] = {}
+
+    # -- what a transport does -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def post(self, peer: int, message: Message) -> None:
+        """Bring a message to a peer's mailbox; may block while too many bytes are on their way."""
+
+    @abstractmethod
+    def ask(self, peer: int) -> int:
+        """The last epoch that a peer has flushed."""
+
+    @abstractmethod
+    def report(self, reason: str, error: BaseException) -> None:
+        """Tell all others that the run has failed, and why."""
+
+    @abstractmethod
+    def sum(self, values: list[float]) -> list[float]:
+        """The sum over all workers, which must all ask for it at the same time: fused steps, and long tasks."""
+
+    # -- sending -------------------------------------------------------------------------------------------------------
+
+    def send(self, epoch: int, sender: int, receiver: int, buffer: Any) -> None:
+        """Send a buffer from a partition here to any partition; it travels when a message is full, or with `flush`."""
+        self.check()
+        data, peer = as_bytes(buffer), self.route.homes[receiver]
+        full = []
+        with self._lock:
+            outbox = self._outbox(epoch)
+            fragments = cut(sender, receiver, outbox.buffers[sender, receiver], data)
+            outbox.buffers[sender, receiver] += 1
+            if peer == self.worker:
+                self.mailbox.put(epoch, fragments)
+                return
+            for fragment in fragments:
+                if outbox.bytes[peer] + fragment.data.nbytes > FRAGMENT and outbox.waiting[peer]:
+                    full.append(self._message(epoch, outbox, peer))
+                outbox.waiting[peer].append(fragment)
+                outbox.bytes[peer] += fragment.data.nbytes
+        for message in full:
+            self.post(peer, message)
+
+    def flush(self, epoch: int, values: dict[str, Any], seconds: float = 0.0, share: bool = False) -> Token:
+        """Post the rest of an epoch's mail, one message a peer; returns the token that announces it.
+
+        `share` sends the token along, for steps that run at the same time and `gather` each other's.
+        """
+        with self._lock:
+            outbox = self._outbox(epoch)
+            del self._outboxes[epoch]
+            peers = [p for p in range(outbox.peers) if p != self.worker and (share or outbox.waiting[p])]
+            for peer in peers:
+                outbox.messages[peer] += 1
+            token = Token(self.route.run, epoch, self.worker, tuple(outbox.messages), values, seconds)
+            rest = [
+                Message(
+                    token.run, epoch, self.worker, token.messages[p] - 1, outbox.waiting[p], token if share else None
+                )
+                for p in peers
+            ]
+        for peer, message in zip(peers, rest, strict=True):
+            self.post(peer, message)
+        if share:
+            self.mailbox.announce(token)
+        self.flushed = epoch
+        return token
+
+    # -- receiving -----------------------------------------------------------------------------------------------------
+
+    def expect(self, tokens: Iterable[Token]) -> None:
+        """Learn from the tokens of an epoch what is to come of it; mail of earlier epochs is dropped."""
+        for token in tokens:
+            if token.run != self.route.run:
+                raise RunError(f"a token of run {token.run} reached run {self.route.run}; run again")
+            self.mailbox.announce(token)
+            self.mailbox.forget(before=token.epoch)
+
+    def collect(self, epoch: int, receiver: int) -> list[tuple[int, np.ndarray]]:
+        """All buffers for a partition here, as (sender, bytes), by sender and number whatever the order of arrival."""
+        self._await(epoch, tokens_from=set())
+        return join(self.mailbox.collect(epoch, receiver))
+
+    def gather(self, epoch: int) -> list[Token]:
+        """The tokens that all workers shared at the end of an epoch, by worker."""
+        self._await(epoch, tokens_from=set(range(len(self.route.workers))))
+        return [token for _, token in sorted(self.mailbox.tokens(epoch).items())]
+
+    def _await(self, epoch: int, tokens_from: set[int]) -> None:
+        suspects: set[int] = set()
+        while missing := self.mailbox.wait(epoch, tokens_from, self.patience):
+            suspects &= missing  # they had sent everything a whole patience ago, and it is not here
+            if suspects:
+                senders = ", ".join(self.route.workers[worker] for worker in sorted(suspects))
+                raise RunError(
+                    f"mail of superstep {epoch} from {senders} to {self.route.workers[self.worker]} was lost "
+                    f"(no news for {self.patience:g} s); run again"
+                )
+            suspects = {peer for peer in missing if self.ask(peer) >= epoch}
+
+    # -- failing -------------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise if the run has been stopped; long steps call it now and then."""
+        if self.mailbox.failure is not None:
+            raise RunError(self.mailbox.failure)
+
+    def fail(self, error: BaseException) -> None:
+        """Stop the run everywhere because of an error here; what already stopped it stays the reason."""
+        if self.mailbox.failure is None:
+            reason = str(error) if isinstance(error, RunError) else f"{type(error).__name__}: {error}"
+            self.cause = error
+            self.mailbox.fail(reason)
+            self.report(reason, error)
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """An exception in the body stops the run everywhere."""
+        try:
+            yield
+        except BaseException as error:
+            self.fail(error)
+            raise
+
+    def _outbox(self, epoch: int) -> Outbox:
+        return self._outboxes.setdefault(epoch, Outbox(len(self.route.workers)))
+
+    def _message(self, epoch: int, outbox: Outbox, peer: int) -> Message:
+        number = outbox.messages[peer]
+        outbox.messages[peer] += 1
+        outbox.bytes[peer] = 0
+        return Message(self.route.run, epoch, self.worker, number, outbox.waiting.pop(peer))

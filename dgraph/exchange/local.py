@@ -1,0 +1,65 @@
+"""The exchange between threads of one process: a message is handed over, nothing is copied."""
+
+from __future__ import annotations
+
+import threading
+
+from dgraph.exchange.exchange import PATIENCE, Exchange
+from dgraph.exchange.mail import Message, Route
+
+
+class LocalExchange(Exchange):
+    """`peers` and `sums` are shared by all ends of a run."""
+
+    def __init__(
+        self,
+        route: Route,
+        worker: int,
+        peers: list[LocalExchange] | None = None,
+        sums: Sums | None = None,
+        patience: float = PATIENCE,
+    ):
+        super().__init__(route, worker, patience)
+        self.peers = [self] if peers is None else peers
+        self.sums = Sums(len(route.workers)) if sums is None else sums
+
+    @classmethod
+    def ends(cls, route: Route, patience: float = PATIENCE) -> list[LocalExchange]:
+        """One end for each worker of the route."""
+        peers: list[LocalExchange] = []
+        sums = Sums(len(route.workers))
+        peers.extend(cls(route, worker, peers, sums, patience) for worker in range(len(route.workers)))
+        return peers
+
+    def post(self, peer: int, message: Message) -> None:
+        self.peers[peer].mailbox.deliver(message)
+
+    def ask(self, peer: int) -> int:
+        return self.peers[peer].flushed
+
+    def report(self, reason: str, error: BaseException) -> None:
+        for peer in self.peers:
+            peer.mailbox.fail(reason)
+        self.sums.barrier.abort()
+
+    def sum(self, values: list[float]) -> list[float]:
+        try:
+            return self.sums.add(self.worker, values)
+        except threading.BrokenBarrierError:
+            self.check()
+            raise
+
+
+class Sums:
+    """Parts of a sum, until every worker has read it."""
+
+    def __init__(self, workers: int):
+        self.barrier = threading.Barrier(workers)
+        self.parts: list[list[float]] = [[]] * workers
+
+    def add(self, worker: int, values: list[float]) -> list[float]:
+        self.parts[worker] = values
+        self.barrier.wait()
+        total = [sum(column) for column in zip(*self.parts, strict=True)]
+        self.barrier.wait()  # nobody overwrites what another still reads
+        return total

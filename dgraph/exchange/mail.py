@@ -1,0 +1,196 @@
+"""Mail between workers: buffers are cut into fragments, which fill numbered messages; a mailbox joins them again.
+
+Invariant: within one epoch the messages from one worker to another are numbered 0, 1, 2, ... and the token that ends
+the epoch tells how many there are. So a duplicate is known by its number, and a loss by a number that is missing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dgraph.errors import RunError
+
+FRAGMENT = (
+    4 << 20
+)  # bytes: enough for full bandwidth, and below the 10 MiB where Dask serialises in a pool of one thread
+
+
+@dataclass(frozen=True)
+class Route:
+    """Who takes part in a run, and which of the workers holds each partition."""
+
+    run: str
+    workers: tuple[str, ...]  # addresses on a cluster, names of threads in one process
+    homes: tuple[int, ...]  # for each partition: the index of its worker
+
+    def partitions_of(self, worker: int) -> list[int]:
+        return [partition for partition, home in enumerate(self.homes) if home == worker]
+
+
+@dataclass(frozen=True)
+class Token:
+    """What a worker tells all others when it has finished an epoch: what it sent, and its part of the global values."""
+
+    run: str
+    epoch: int
+    worker: int
+    messages: tuple[int, ...]  # how many messages of this epoch went to each worker
+    values: dict[str, Any] = field(default_factory=dict)  # counts and reductions, for the steps of the next epoch
+    seconds: float = 0.0  # how long the step itself took
+
+
+class Fragment(NamedTuple):
+    sender: int  # partitions
+    receiver: int
+    number: int  # of its buffer, counted per sender, receiver and epoch
+    size: int  # bytes of the whole buffer
+    start: int  # where this fragment begins in it
+    data: np.ndarray  # bytes
+
+
+class Message(NamedTuple):
+    run: str
+    epoch: int
+    worker: int  # the index of the worker that sent it
+    number: int
+    fragments: list[Fragment]
+    token: Token | None = None  # with the last message of an epoch, where steps are fused
+
+
+def as_bytes(buffer: Any) -> np.ndarray:
+    """Any contiguous buffer as an array of bytes, without copying."""
+    if isinstance(buffer, np.ndarray):
+        return np.ascontiguousarray(buffer).reshape(-1).view(np.uint8)
+    return np.frombuffer(buffer, np.uint8)
+
+
+def cut(sender: int, receiver: int, number: int, data: np.ndarray) -> list[Fragment]:
+    """A buffer in fragments of at most FRAGMENT bytes."""
+    starts = range(0, max(data.nbytes, 1), FRAGMENT)
+    return [Fragment(sender, receiver, number, data.nbytes, start, data[start : start + FRAGMENT]) for start in starts]
+
+
+def join(fragments: list[Fragment]) -> list[tuple[int, np.ndarray]]:
+    """Buffers with their senders, ordered by sender and number whatever the order of arrival; aligned for kernels."""
+    buffers = []
+    for (sender, number), group in groupby(sorted(fragments, key=lambda f: f[:5]), key=lambda f: (f.sender, f.number)):
+        parts = list(group)
+        size, first = parts[0].size, parts[0].data
+        if sum(part.data.nbytes for part in parts) != size:
+            raise RunError(
+                f"buffer {number} of partition {sender} arrived in part; run again, and report it if it recurs"
+            )
+        if len(parts) > 1 or first.ctypes.data % 8:
+            first = np.empty(size, np.uint8)
+            for part in parts:
+                first[part.start : part.start + part.data.nbytes] = part.data
+        buffers.append((sender, first))
+    return buffers
+
+
+@dataclass
+class Arrivals:
+    """What has come of one epoch."""
+
+    numbers: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # by sending worker
+    announced: dict[int, int] = field(default_factory=dict)  # messages to come, by sending worker
+    fragments: defaultdict[int, list[Fragment]] = field(
+        default_factory=lambda: defaultdict(list)
+    )  # by receiving partition
+    tokens: dict[int, Token] = field(default_factory=dict)  # by sending worker
+
+    def missing(self) -> set[int]:
+        """Workers that announced more than has come."""
+        return {worker for worker, count in self.announced.items() if len(self.numbers[worker]) < count}
+
+
+class Mailbox:
+    """The inbox of one worker in one run. The transport delivers on its own thread, steps wait on theirs.
+
+    It has no bound on purpose: a receiver that refused mail of the live epoch could stop the sender it waits for.
+    """
+
+    def __init__(self, here: int) -> None:
+        self.failure: str | None = None
+        self._here = here
+        self._changed = threading.Condition()
+        self._epochs: defaultdict[int, Arrivals] = defaultdict(Arrivals)
+        self._oldest = -(1 << 62)  # mail of earlier epochs has been used, so it can only be a duplicate
+        self._deliveries = 0
+
+    def deliver(self, message: Message) -> None:
+        """Take a message in, once."""
+        with self._changed:
+            if message.epoch < self._oldest:
+                return
+            arrivals = self._epochs[message.epoch]
+            if message.number in arrivals.numbers[message.worker]:
+                return
+            arrivals.numbers[message.worker].add(message.number)
+            for fragment in message.fragments:
+                arrivals.fragments[fragment.receiver].append(fragment)
+            if message.token is not None:
+                self._accept(message.token)
+            self._deliveries += 1
+            self._changed.notify_all()
+
+    def put(self, epoch: int, fragments: list[Fragment]) -> None:
+        """Take in fragments from this same worker."""
+        with self._changed:
+            for fragment in fragments:
+                self._epochs[epoch].fragments[fragment.receiver].append(fragment)
+
+    def announce(self, token: Token) -> None:
+        """Learn from a token how many messages its worker sent here."""
+        with self._changed:
+            if token.epoch >= self._oldest:
+                self._accept(token)
+
+    def wait(self, epoch: int, tokens_from: set[int], patience: float) -> set[int]:
+        """Wait for announced messages, and for tokens of some workers; returns the workers still missing.
+
+        Gives up, with a set that is not empty, only after `patience` seconds in which nothing at all arrived.
+        """
+        with self._changed:
+            while True:
+                if self.failure is not None:
+                    raise RunError(self.failure)
+                arrivals = self._epochs[epoch]
+                missing = arrivals.missing() | (tokens_from - arrivals.tokens.keys())
+                before = self._deliveries
+                if not missing:
+                    return missing
+                if not self._changed.wait(patience) and self._deliveries == before and self.failure is None:
+                    return missing
+
+    def collect(self, epoch: int, receiver: int) -> list[Fragment]:
+        with self._changed:
+            return self._epochs[epoch].fragments.pop(receiver, [])
+
+    def tokens(self, epoch: int) -> dict[int, Token]:
+        with self._changed:
+            return dict(self._epochs[epoch].tokens)
+
+    def forget(self, before: int) -> None:
+        """Drop what is left of earlier epochs, and all of their mail that is still to come."""
+        with self._changed:
+            self._oldest = max(self._oldest, before)
+            for epoch in [epoch for epoch in self._epochs if epoch < before]:
+                del self._epochs[epoch]
+
+    def fail(self, reason: str) -> None:
+        """Wake everybody with an error. The first reason stays."""
+        with self._changed:
+            self.failure = self.failure or reason
+            self._changed.notify_all()
+
+    def _accept(self, token: Token) -> None:
+        arrivals = self._epochs[token.epoch]
+        arrivals.tokens[token.worker] = token
+        arrivals.announced[token.worker] = token.messages[self._here]

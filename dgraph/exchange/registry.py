@@ -1,0 +1,179 @@
+"""The scheduler's half of the exchange: a registry of the runs that are alive.
+
+It fails a run as soon as one of its workers leaves, ends it when its client does, refuses to scale its workers away,
+lends whole sets of workers to fused steps, and adds numbers up. Beside `dask.py` the only user of hooks not public.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
+from distributed.protocol.pickle import dumps
+
+from dgraph.errors import RunError
+
+NAME = "dgraph-exchange"  # of both plugins
+
+
+def key_of(kind: str, run: str, *place: int) -> tuple:
+    """The key of a task of a run; `run_of` is its inverse. Dask shows tasks by the part before the run's id."""
+    return (f"dgraph-{kind}-{run}", *place)
+
+
+def run_of(key: Any) -> str:
+    return key[0].rpartition("-")[2] if isinstance(key, tuple) and isinstance(key[0], str) else ""
+
+
+@dataclass
+class Run:
+    workers: list[str]
+    client: str
+    keys: set[Any] = field(default_factory=set)  # that the client waits for
+    reason: str | None = None  # why it failed
+    error: bytes | None = None
+    ended: asyncio.Event = field(default_factory=asyncio.Event)  # or failed
+    sums: dict[int, tuple[dict[str, list[float]], asyncio.Event]] = field(default_factory=dict)
+
+
+class ExchangeOnScheduler(SchedulerPlugin):
+    name = NAME
+    idempotent = True
+
+    def __init__(self, worker_half: WorkerPlugin):
+        self.worker_half = worker_half
+
+    async def start(self, scheduler: Any) -> None:
+        if NAME in scheduler.plugins:  # another client was first
+            return
+        scheduler.add_plugin(self, name=NAME, idempotent=True)  # before the first await: there is only one registry
+        self.scheduler, self.ready = scheduler, asyncio.Event()
+        self.runs: dict[str, Run] = {}
+        handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum}
+        scheduler.handlers.update({f"dgraph_{name}": handler for name, handler in handlers.items()})
+        scheduler.stream_handlers["dgraph-failed"] = self.failed
+        await scheduler.register_worker_plugin(None, dumps(self.worker_half), name=NAME, idempotent=True)
+        self.ready.set()
+
+    async def begin(self, run: str, workers: list[str], homes: list[int], patience: float, client: str) -> None:
+        """Have all workers join a run."""
+        await self.ready.wait()
+        self.runs[run] = Run(list(workers), client)
+        message = {"op": "dgraph_open", "run": run, "workers": workers, "homes": homes, "patience": patience}
+        answers = await self.scheduler.broadcast(msg=message, workers=list(workers), on_error="return")
+        if absent := [
+            worker for worker in workers if worker not in self.scheduler.workers or answers[worker] is not None
+        ]:
+            await self.end(run)
+            raise RunError(
+                f"worker {', '.join(absent)} cannot take part ({answers.get(absent[0], 'not in the cluster')!r}); "
+                "has it left, or does it lack dgraph in this version?"
+            )
+
+    async def end(self, run: str, stop: str | None = None) -> tuple[str | None, bytes | None]:
+        """Forget a run everywhere; returns why it failed, if it did."""
+        if stop is not None:
+            self.fail(run, stop)
+        if (ended := self.runs.pop(run, None)) is None:
+            return f"run {run} had ended on the scheduler", None
+        ended.ended.set()
+        self._give_back(run)
+        self._tell(ended.workers, op="dgraph-close", run=run)
+        return ended.reason, ended.error
+
+    async def lend(self, run: str) -> None:
+        """Give a run all its workers at once. It has them until it asks again, and then others go first.
+
+        These are the locks of `distributed.MultiLock` on the workers' addresses, which XGBoost takes too.
+        """
+        self._give_back(run)
+        record, locks = self.runs[run], self.scheduler.extensions["multi_locks"]
+        waiting = [
+            asyncio.ensure_future(locks.acquire(locks=record.workers, id=run, num_locks=len(record.workers))),
+            asyncio.ensure_future(record.ended.wait()),
+        ]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for future in waiting:
+                future.cancel()
+        if record.ended.is_set():
+            self._give_back(run)
+
+    async def sum(self, run: str, number: int, worker: str, values: list[float]) -> list[float]:
+        record = self.runs.get(run)
+        if record is None or record.reason is not None:
+            raise RunError(f"run {run} has ended" if record is None else record.reason)
+        parts, complete = record.sums.setdefault(number, ({}, asyncio.Event()))
+        parts[worker] = values
+        if len(parts) == len(record.workers):
+            del record.sums[number]
+            complete.set()
+        await complete.wait()
+        if record.reason is not None:
+            raise RunError(record.reason)
+        return [sum(column) for column in zip(*(parts[w] for w in record.workers), strict=True)]
+
+    def fail(self, run: str, reason: str, error: bytes | None = None) -> None:
+        """Stop a run on all workers, and whatever its client waits for. The first reason stays."""
+        record = self.runs.get(run)
+        if record is None or record.reason is not None:
+            return
+        record.reason, record.error = reason, error
+        record.ended.set()
+        for _, complete in record.sums.values():
+            complete.set()
+        self._tell(record.workers, op="dgraph-fail", run=run, reason=reason)
+        self.scheduler.loop.add_callback(self._cancel, record)
+
+    # -- what the scheduler calls --------------------------------------------------------------------------------------
+
+    def failed(self, worker: str, run: str, reason: str, error: bytes | None) -> None:
+        """A step failed on a worker."""
+        self.fail(run, reason, error)
+
+    def remove_worker(self, scheduler: Any, worker: str, **kwargs: Any) -> None:
+        for run, record in list(self.runs.items()):
+            if worker in record.workers:
+                self.fail(
+                    run, f"worker {worker} left the cluster during the run; run again on the workers that are left"
+                )
+
+    def remove_client(self, scheduler: Any, client: str) -> None:
+        for run, record in list(self.runs.items()):
+            if record.client == client:
+                scheduler.loop.add_callback(self.end, run, f"client {client} left")
+
+    def restart(self, scheduler: Any) -> None:
+        for run in list(self.runs):
+            self.fail(run, "the cluster was restarted during the run; run again")
+
+    def valid_workers_downscaling(self, scheduler: Any, workers: list[Any]) -> list[Any]:
+        busy = {worker for record in self.runs.values() for worker in record.workers}
+        return [worker for worker in workers if worker.address not in busy]
+
+    def update_graph(self, scheduler: Any, *, keys: set[Any], **kwargs: Any) -> None:
+        """Steps are pinned to their workers, so those of a run that failed in the meantime would wait for ever."""
+        for key in keys:
+            record = self.runs.get(run_of(key))
+            if record is not None:
+                record.keys = {old for old in record.keys if old in scheduler.tasks} | set(keys)
+                if record.reason is not None:
+                    scheduler.loop.add_callback(self._cancel, record)
+            return
+
+    def _cancel(self, record: Run) -> None:
+        tasks = [self.scheduler.tasks[key] for key in record.keys if key in self.scheduler.tasks]
+        wanted = [task.key for task in tasks if task.who_wants]
+        reason = {"reason": "run failed", "msg": record.reason}
+        self.scheduler.stimulus_cancel(keys=wanted, client=record.client, force=True, **reason)
+
+    def _give_back(self, run: str) -> None:
+        locks = self.scheduler.extensions["multi_locks"]
+        if run in locks.requests:
+            locks.release(id=run)
+
+    def _tell(self, workers: list[str], **message: Any) -> None:
+        self.scheduler.send_all({}, {worker: [message] for worker in workers})

@@ -1,0 +1,235 @@
+"""The door into execution: a program and a graph to a result, in this process or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dgraph import plan as plans
+from dgraph.agents.daemon import start_daemon
+from dgraph.agents.edge_tables import EdgeTables
+from dgraph.analysis import Analysis
+from dgraph.codegen.recipe import Recipe, recipe_of
+from dgraph.engines.rounds import Rounds, Told
+from dgraph.errors import ColumnError, OptionError
+from dgraph.exchange.exchange import Exchange
+from dgraph.exchange.post import Post
+from dgraph.graph import Graph
+from dgraph.partition import threads
+from dgraph.plan import Plan
+from dgraph.program import Delta, Parameter, VertexColumn, VertexProgram
+from dgraph.progress import Progress
+from dgraph.repartition import needs_neighbourhoods, neighbourhoods
+from dgraph.result import Found, RunResult
+from dgraph.state import State
+from dgraph.steps import CHUNK, Steps, run_steps
+
+
+def run(
+    graph: Graph,
+    program: VertexProgram,
+    *,
+    engine: str = "auto",
+    device: str = "auto",
+    max_rounds: int | None = None,
+    random_seed: int = 0,
+    columns: Mapping[str, Mapping[Any, Any] | np.ndarray] | None = None,
+    progress: bool | Callable[[dict[str, Any]], Any] | None = None,
+    direction: str = "auto",
+    active_only: bool = True,
+    drop_weights: bool = True,
+    changed_only: bool = True,
+) -> RunResult:
+    """Run a vertex program on a graph, on the cluster that holds the graph or in this process.
+
+    engine:       "bsp" (send, merge, apply), "gas" (merge, apply, send), or "auto".
+    device:       "cpu" or "auto".
+    max_rounds:   stop after so many rounds; by default the program says when.
+    random_seed:  random choices depend on it, the round and the vertex alone.
+    columns:      values of the vertex columns that the program reads, as {column: {vertex: value}} or {column: array in
+                  ascending order of the vertices}; by default the graph's own.
+    progress:     True, False, a function that is given a dict of counts, or None: shown on a terminal and in notebooks.
+    direction:    "push" messages along the edges of those who send, "pull" them from all edges, or "auto": whichever is
+                  quicker in each round.
+    active_only, drop_weights, changed_only: optimisations, on by default; the answer is the same without them.
+    """
+    if not isinstance(program, VertexProgram):
+        raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
+    plan = plans.choose(
+        engine=engine,
+        device=device,
+        max_rounds=max_rounds,
+        random_seed=random_seed,
+        direction=direction,
+        active_only=active_only,
+        drop_weights=drop_weights,
+        changed_only=changed_only,
+    )
+    recipe = recipe_of(program)
+    recipe = replace(recipe, values=_by_number(graph, program))
+    partitions, edge_columns, plan = _partitions(graph, recipe.analysis, plan)
+    job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, _threads(graph, len(partitions)))
+    given = _with_columns(graph, recipe.analysis, partitions, columns or {})
+    with Progress.of(progress) as shown:
+        outcome = run_steps(
+            Steps(job.setup, job.step, job.finish),
+            given,
+            client=graph.client,
+            threads=threads.cores(),
+            chunk=1 if shown.active and graph.client is None else CHUNK,
+            after_chunk=shown.after_chunk,
+        )
+    return RunResult(graph, outcome.results, _vertex_columns(recipe.analysis), plan.options())
+
+
+@dataclass(frozen=True)
+class Job:
+    """What each worker does: a value that travels."""
+
+    recipe: Recipe
+    plan: Plan
+    directed: bool
+    vertices: int
+    columns: dict[str, tuple[str, str]]
+    threads: int
+
+    def setup(self, exchange: Exchange, partitions: Mapping[int, Any]) -> Running:
+        daemon = start_daemon(self.plan.device, self.recipe, self.threads)
+        states = []
+        for given in partitions.values():
+            partition, columns = given if isinstance(given, tuple) else (given, {})
+            edges = EdgeTables(partition, self.directed, self.columns, self.threads)
+            post = Post(exchange, partition)
+            states.append(State(edges, self.recipe, daemon, post, self.plan.switches, self.vertices, columns))
+        alone = len(exchange.route.workers) == 1
+        limit = self.plan.max_rounds
+        rounds = Rounds(states, self.recipe, directed=self.directed, alone=alone, limit=limit)
+        return Running(rounds, plans.ENGINES[self.plan.engine](rounds))
+
+    def step(self, running: Running, epoch: int, told: list[Told]) -> Told:
+        rounds = running.rounds
+        for state in rounds.states:
+            state.post.epoch = epoch
+        try:
+            return next(running.engine) if epoch == 0 else running.engine.send(told)
+        except StopIteration:
+            return {**rounds.tell(), "done": True}
+
+    def finish(self, running: Running) -> Found:
+        """The answers of each partition, and the rows of the report."""
+        parts, missing = {}, set()
+        for state in running.rounds.states:
+            results = state.results()
+            for name in _vertex_columns(self.recipe.analysis):
+                values = results[name]
+                if ((values < 0) | (values >= self.vertices)).any():
+                    missing.add(name)
+            owned = state.partition.num_owned
+            parts[state.partition.index] = state.partition.numbers[:owned], results
+        rounds = running.rounds
+        return Found(parts, missing, rounds.rows, rounds.round, rounds.globals)
+
+
+@dataclass
+class Running:
+    rounds: Rounds
+    engine: Any
+
+
+def _partitions(graph: Graph, analysis: Analysis, plan: Plan) -> tuple[Sequence[Any], dict[str, tuple[str, str]], Plan]:
+    """Partitions with what the program reads; cut anew where it merges whole neighbourhoods."""
+    columns = {}
+    for column in analysis.edge_columns:
+        name = graph.weight if column.name == "weight" and graph.weight is not None else column.name
+        if name not in graph.edge_columns:
+            remedy = "name the column of weights when you make the graph: weight=" if column.name == "weight" else ""
+            has = ", ".join(map(repr, graph.edge_columns)) or "no columns"
+            raise ColumnError(f"{analysis.name} reads the edge column {name!r}; the edges have {has}. {remedy}".strip())
+        columns[column.name] = name, column.dtype.name
+    kept = tuple(name for name, _ in columns.values())
+    if not plan.drop_weights and graph.weight is not None:
+        kept = tuple(dict.fromkeys([*kept, graph.weight]))
+    orders = plans.orders_for(analysis, graph.directed, plan.switches.direction)
+    anew, twice = needs_neighbourhoods(graph, analysis)
+    if anew:
+        how = "to an incoming cut" + (" with every edge at both of its ends" if twice else "")
+        found = neighbourhoods(graph, kept, orders, twice)
+        return (
+            found,
+            columns,
+            replace(plan, switches=replace(plan.switches, whole=True, twice=twice), repartitioned=how),
+        )
+    return graph.partitioned(orders, kept).held, columns, plan
+
+
+def _by_number(graph: Graph, program: VertexProgram) -> dict[str, Any]:
+    """The values of a program's parameters, vertices by their number."""
+    values = dict(program.values)
+    for parameter in program.of(Parameter):
+        if parameter.is_vertex:
+            given = values[parameter.name]
+            if parameter.shape is None:
+                values[parameter.name] = graph.numbering.find(given)
+            else:
+                values[parameter.name] = np.array([graph.numbering.find(one) for one in given], np.int64)
+    return values
+
+
+def _threads(graph: Graph, parts: int) -> int:
+    """Threads for the kernels of each partition."""
+    return max(1, threads.cores() // min(parts, threads.cores())) if graph.client is None else 1
+
+
+def _vertex_columns(analysis: Analysis) -> list[str]:
+    """The columns of the answer that hold vertices."""
+    if analysis.results:
+        return [name for name, (field, _) in analysis.results.items() if field.is_vertex]
+    return [state.name for state in analysis.states if state.is_vertex and not isinstance(state, Delta)]
+
+
+def _with_columns(
+    graph: Graph, analysis: Analysis, partitions: Sequence[Any], given: Mapping[str, Mapping[Any, Any] | np.ndarray]
+) -> Sequence[Any]:
+    """Each partition with its share of the vertex columns that the program reads."""
+    read = {column.name: column for column in analysis.vertex_columns}
+    for name in given:
+        if name not in read:
+            known = ", ".join(read) or "none"
+            raise ColumnError(f"{analysis.name} reads no vertex column {name!r}; it reads {known}")
+    columns = {name: _by_vertex(graph, read[name], values) for name, values in given.items()}
+    attributes = [name for name in read if name not in given and name in graph.vertices.columns]
+    if attributes:
+        table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)
+        order = graph.placement.numbers
+        for name in attributes:
+            values = table[name].fillna(read[name].missing).to_numpy().astype(read[name].dtype)
+            columns[name] = values
+            if order is not None:
+                columns[name] = np.empty_like(values)
+                columns[name][order] = values
+    if not columns:
+        return partitions
+    workers = graph.workers
+    shared = columns if workers.client is None else workers.client.scatter([columns], hash=False)[0]
+    return workers.wait(workers.hold([workers.call(_share_of, one, shared) for one in partitions]))
+
+
+def _by_vertex(graph: Graph, column: VertexColumn, values: Mapping[Any, Any] | np.ndarray) -> np.ndarray:
+    """A vertex column by number."""
+    if isinstance(values, np.ndarray):
+        if values.shape != (graph.num_vertices,):
+            raise ColumnError(f"column {column.name!r}: {values.shape} values for {graph.num_vertices} vertices")
+        return values.astype(column.dtype)
+    found = np.full(graph.num_vertices, column.missing, column.dtype)
+    for vertex, value in values.items():
+        found[graph.numbering.find(vertex)] = value
+    return found
+
+
+def _share_of(partition: Any, columns: dict[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray]]:
+    owned = partition.numbers[: partition.num_owned]
+    return partition, {name: values[owned] for name, values in columns.items()}

@@ -1,0 +1,33 @@
+"""Weakly connected components: vertices between which there is a path if directions are ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dgraph.execution import run
+from dgraph.graph import Graph
+from dgraph.monoid import MIN, UNREACHED
+from dgraph.program import State, VertexProgram, vertex
+from dgraph.result import RunResult
+
+
+class Components(VertexProgram):
+    """Every vertex passes on the smallest vertex that it has heard of."""
+
+    component = State(vertex, start=UNREACHED)
+    merge = MIN
+    along = "both"
+
+    def seed(id):
+        return id
+
+    def send(component):
+        return component
+
+    def apply(component, message):
+        return min(component, message)
+
+
+def wcc(graph: Graph, **options: Any) -> RunResult:
+    """The column `component`: the smallest vertex of each one's component. Options are those of `dgraph.run`."""
+    return run(graph, Components(), **options)

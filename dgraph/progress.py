@@ -1,0 +1,72 @@
+"""What a run is doing, while it does it: one line on a terminal or in a notebook, and nothing in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+EVERY = 0.2  # seconds
+
+
+class Progress:
+    """`show` is given the superstep, vertices fired, edges, bytes and seconds so far."""
+
+    def __init__(self, show: Callable[[dict[str, Any]], Any] | None, close: Callable[[], Any] = lambda: None):
+        self.show, self.close = show, close
+        self.begun = self.shown = time.perf_counter()
+
+    @classmethod
+    def of(cls, wanted: Any) -> Progress:
+        """None: where somebody looks."""
+        if callable(wanted):
+            return cls(wanted)
+        line = Line()
+        return cls(line.write, line.close) if (line.is_seen if wanted is None else wanted) else cls(None)
+
+    @property
+    def active(self) -> bool:
+        return self.show is not None
+
+    def after_chunk(self, steps: int, tokens: Sequence[Any]) -> None:
+        """Called with the tokens of all workers."""
+        now = time.perf_counter()
+        if self.show is None or now - self.shown < EVERY:
+            return
+        self.shown = now
+        told = [token.values for token in tokens]
+        sums = {what: sum(one[what] for one in told) for what in ("fired", "edges", "bytes")}
+        self.show({"superstep": max(one["round"] for one in told), **sums, "seconds": now - self.begun})
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+
+class Line:
+    """One line that is written over and over."""
+
+    def __init__(self) -> None:
+        self.length = 0
+
+    @property
+    def is_seen(self) -> bool:
+        notebook = "ipykernel" in sys.modules
+        return notebook or bool(getattr(sys.stderr, "isatty", lambda: False)())
+
+    def write(self, done: dict[str, Any]) -> None:
+        rate = done["edges"] / max(done["seconds"], 1e-9) / 1e6
+        text = (
+            f"superstep {done['superstep']}: {done['fired']:,} fired, {rate:,.0f} M edges/s, "
+            f"{done['bytes'] / 1e6:,.1f} MB exchanged"
+        )
+        sys.stderr.write(f"\r{text:<{self.length}}")
+        sys.stderr.flush()
+        self.length = len(text)
+
+    def close(self) -> None:
+        if self.length:
+            sys.stderr.write("\n")

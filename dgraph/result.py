@@ -1,0 +1,158 @@
+"""What a run gives back: the values of all vertices as frames, by the user's own ids, and what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dgraph.graph import Graph
+from dgraph.partition.numbering import Numbering
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+
+class Found:
+    """What one worker has in the end. A plain class: Dask would look through a dict for tasks."""
+
+    def __init__(
+        self,
+        parts: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]],
+        missing: set[str],
+        rows: list[dict[str, Any]],
+        rounds: int,
+        totals: dict[str, Any],
+    ):
+        self.parts = parts  # numbers of the owned vertices, and their values
+        self.missing = missing  # columns of vertices in which some vertex has none
+        self.rows, self.rounds, self.totals = rows, rounds, totals
+
+    def without_values(self) -> Found:
+        """What the result must know at once; the values stay where they are."""
+        empty = {
+            part: (numbers[:0], {name: v[:0].copy() for name, v in values.items()})
+            for part, (numbers, values) in self.parts.items()
+        }
+        return Found(empty, self.missing, self.rows, self.rounds, self.totals)
+
+
+class RunReport(pd.DataFrame):
+    """A row a superstep and partition; `options` says what was chosen for the run."""
+
+    _metadata = ("options",)
+    options: dict[str, Any]
+
+    def __repr__(self) -> str:
+        chosen = [f"{name:>22}  {value}" for name, value in getattr(self, "options", {}).items()]
+        return "\n".join([repr(pd.DataFrame(self)), "", *chosen])
+
+
+class RunResult:
+    """Values stay where they were computed until they are asked for.
+
+    frame     a lazy Dask frame: the column `vertex`, then the values; a row for every vertex
+    compute() the same in pandas, sorted by vertex
+    report    a row a superstep and partition: fired, edges, messages, bytes, busy, idle, skipped
+    rounds    how many there were;  totals: the last values of the program's Globals
+    """
+
+    def __init__(self, graph: Graph, found: Sequence[Any], vertex_columns: Sequence[str], options: dict[str, Any]):
+        self._workers, self._numbering = graph.workers, graph.numbering
+        self._found, self._vertex_columns = list(found), list(vertex_columns)
+        told = self._workers.get([self._workers.call(Found.without_values, one) for one in self._found])
+        self.rounds, self.totals = told[0].rounds, told[0].totals
+        self._missing = set().union(*(one.missing for one in told))
+        self._homes = {part: i for i, one in enumerate(told) for part in one.parts}
+        self._empty = next(iter(told[0].parts.values()))
+        rows = sorted((row for one in told for row in one.rows), key=itemgetter("superstep", "partition"))
+        self.report = RunReport(pd.DataFrame(rows, columns=list(rows[0]) if rows else list(COLUMNS)))
+        self.report.options = dict(options)
+
+    @property
+    def frame(self) -> dd.DataFrame:
+        """Partition p of the frame is that of the run."""
+        import dask.dataframe as dd
+
+        meta = _table(self._empty, self._numbering, self._vertex_columns, self._missing)
+        tasks = [self._workers.call(_frame, one) for one in self._tasks()]
+        return dd.from_delayed(tasks, meta=meta, verify_meta=False)
+
+    def compute(self) -> pd.DataFrame:
+        """Everything here, sorted by vertex."""
+        tables = self._workers.get(self._tasks())
+        numbers = np.concatenate([number for number, _ in tables])
+        frame = tables[0][1] if len(tables) == 1 else pd.concat([table for _, table in tables], ignore_index=True)
+        if len(tables) > 1 or (numbers[1:] < numbers[:-1]).any():
+            frame = frame.iloc[np.argsort(numbers)].reset_index(drop=True)
+        return frame
+
+    def by_number(self, name: str) -> np.ndarray:
+        """One column here, by the numbers of the vertices."""
+        found = self._workers.get(
+            [self._workers.call(_values, self._found[home], part, name) for part, home in self._homes.items()]
+        )
+        values = np.concatenate([value for _, value in found])
+        values[np.concatenate([number for number, _ in found])] = values.copy()
+        return values
+
+    def after(self, earlier: RunResult) -> RunResult:
+        """This result, with the report of the run that led to it: the rounds that found the values."""
+        self.report, self.rounds, self.totals = earlier.report, earlier.rounds, earlier.totals
+        return self
+
+    def _tasks(self) -> list[Any]:
+        known = self._workers.share(self._numbering)
+        call = self._workers.call
+        return [
+            call(_numbered_table, self._found[home], part, known, self._vertex_columns, self._missing)
+            for part, home in sorted(self._homes.items())
+        ]
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._empty[1])
+        return f"<result of {self.rounds} rounds: {names} of {self._numbering.size:,} vertices>"
+
+
+COLUMNS = ("superstep", "partition", "fired", "edges", "messages", "bytes", "skipped", "direction", "busy", "idle")
+
+
+def _values(found: Found, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+    numbers, values = found.parts[part]
+    return numbers, values[name]
+
+
+def _numbered_table(found: Found, part: int, *how: Any) -> tuple[np.ndarray, pd.DataFrame]:
+    return found.parts[part][0], _table(found.parts[part], *how)
+
+
+def _frame(numbered: tuple[np.ndarray, pd.DataFrame]) -> pd.DataFrame:
+    return numbered[1]
+
+
+def _table(found: Any, numbering: Numbering, vertex_columns: Sequence[str], missing: set[str]) -> pd.DataFrame:
+    """Values by the user's own ids."""
+    numbers, results = found
+    columns: dict[str, Any] = {"vertex": numbering.id_type.restore(numbering.take(numbers))}
+    for name, values in results.items():
+        if name not in vertex_columns:
+            columns[name] = values if values.ndim == 1 else list(values)
+        elif values.ndim == 1:
+            columns[name] = _ids(values, numbering, name in missing)
+        else:
+            columns[name] = [_ids(row, numbering, name in missing) for row in values]
+    return pd.DataFrame(columns)
+
+
+def _ids(numbers: np.ndarray, numbering: Numbering, some_missing: bool) -> Any:
+    """Ids of vertices; where some are missing, as a column that can say so."""
+    if not some_missing:
+        return numbering.id_type.restore(numbering.take(numbers))
+    absent = (numbers < 0) | (numbers >= numbering.size)
+    ids = pd.Series(numbering.id_type.restore(numbering.take(np.where(absent, 0, numbers))))
+    if numbering.id_type.kind == "integer":
+        ids = ids.astype("UInt64" if ids.dtype.kind == "u" else "Int64")
+    return ids.mask(absent)

@@ -1,0 +1,217 @@
+"""The chain of steps as Dask tasks: a chunk of supersteps is one small expression that the scheduler unfolds.
+
+Every task is pinned to the worker that has its partitions. A task pinned to a worker that left would wait for ever, so
+the registry on the scheduler cancels it in the same moment. (With pins that Dask may override it would steal a step for
+an idle worker, which lacks the partitions.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+from distributed import Client, Future
+
+from dgraph.errors import OptionError, RunError
+from dgraph.exchange import dask as exchange
+from dgraph.exchange.mail import Token
+from dgraph.exchange.registry import key_of
+from dgraph.steps import Steps, begin_steps, finish_steps, new_route, take_step, take_steps
+
+try:
+    from dask._expr import Expr
+except ImportError:  # it is not public; without it a HighLevelGraph says the same in more bytes
+    Expr = None  # type: ignore[assignment, misc]
+
+STOPPED = "the run was stopped"
+LOOK_UP = 1.0  # seconds between looks at whether the client is still open
+
+# -- the tasks ---------------------------------------------------------------------------------------------------------
+
+
+def start_task(run: str, address: str, steps: Steps, partitions: list[Any]) -> Token:
+    end = exchange.find_end(run, address)
+    return begin_steps(end, steps, dict(zip(end.partitions, partitions, strict=True)))
+
+
+def step_task(run: str, address: str, round: int, tokens: list[Token]) -> Token:
+    return take_step(exchange.find_end(run, address), round, tokens)
+
+
+def fused_task(run: str, address: str, first: int, rounds: int, tokens: list[Token]) -> Token:
+    return take_steps(exchange.find_end(run, address), range(first, first + rounds), tokens)
+
+
+def finish_task(run: str, address: str) -> Any:
+    return finish_steps(exchange.find_end(run, address))
+
+
+class Chunk:
+    """Some supersteps of a run: a task a worker and superstep, after all of the round before; or a task a worker."""
+
+    def __init__(self, run: str, workers: Sequence[str], first: int, rounds: int, tokens: list[Token], fuse: bool):
+        self.run, self.workers, self.first, self.rounds = run, workers, first, rounds
+        self.tokens, self.fuse = tokens, fuse
+
+    def keys(self, round: int) -> list[tuple]:
+        kind = "steps" if self.fuse else "step"
+        return [key_of(kind, self.run, round, worker) for worker in range(len(self.workers))]
+
+    def last_keys(self) -> list[tuple]:
+        return self.keys(self.first if self.fuse else self.first + self.rounds - 1)
+
+    def tasks(self) -> dict[tuple, tuple]:
+        if self.fuse:
+            calls = zip(self.keys(self.first), self.workers, strict=True)
+            return {key: (fused_task, self.run, on, self.first, self.rounds, self.tokens) for key, on in calls}
+        tasks: dict[tuple, tuple] = {}
+        before: list[Any] = self.tokens
+        for round in range(self.first, self.first + self.rounds):
+            keys = self.keys(round)
+            tasks |= {key: (step_task, self.run, on, round, before) for key, on in zip(keys, self.workers, strict=True)}
+            before = keys
+        return tasks
+
+    def graph(self) -> HighLevelGraph:
+        """A layer a task, because only layers carry annotations."""
+        tasks = self.tasks()
+        names = {key: "-".join(map(str, key)) for key in tasks}
+        layers = {
+            names[key]: MaterializedLayer({key: task}, annotations={"workers": [self.workers[key[-1]]]})
+            for key, task in tasks.items()
+        }
+        needs = {
+            names[key]: {names[other] for other in task[-1] if isinstance(other, tuple)} for key, task in tasks.items()
+        }
+        return HighLevelGraph(layers, needs)
+
+    def expression(self) -> Any:
+        """Some hundred bytes on the wire, whatever the number of tasks."""
+        return StepGraph(self, _determ_token=f"{self.run}-{self.first}")
+
+
+if Expr is not None:
+
+    class StepGraph(Expr):
+        _parameters = ["chunk"]  # noqa: RUF012  (Dask reads it from the class)
+
+        def _layer(self) -> dict:
+            return self.operand("chunk").tasks()
+
+        def __dask_annotations__(self) -> dict[str, dict]:
+            chunk = self.operand("chunk")
+            return {"workers": {key: (chunk.workers[key[-1]],) for key in chunk.tasks()}}
+
+        def __dask_keys__(self) -> list:
+            return self.operand("chunk").last_keys()
+
+
+# -- the chain ---------------------------------------------------------------------------------------------------------
+
+
+class DaskChain:
+    """Workers of a cluster. State stays there, tokens come back at each chunk's end, so no chunk depends on another."""
+
+    def __init__(
+        self, steps: Steps, partitions: Sequence[Any], client: Client, homes: Sequence[str] | None, patience: float
+    ):
+        if client.asynchronous:
+            raise OptionError(f"client={client!r} is asynchronous; pass one that is not")
+        self.steps, self.partitions, self.client, self.patience = steps, partitions, client, patience
+        self.futures: list[Future] = []  # of the last chunk
+        homes = list(homes or _where(client, partitions))
+        workers = list(dict.fromkeys(homes))
+        self.route = new_route(workers, [workers.index(home) for home in homes])
+
+    def __enter__(self) -> DaskChain:
+        try:
+            exchange.begin(self.client, self.route, self.patience)
+        except BaseException as error:  # Ctrl-C among others: no run may stay behind
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    def start(self) -> list[Token]:
+        shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in range(len(self.route.workers))]
+        self.futures = [self._submit("start", w, start_task, self.steps, s) for w, s in enumerate(shares)]
+        return self._tokens()
+
+    def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
+        chunk = Chunk(self.route.run, self.route.workers, first, rounds, tokens, fuse)
+        if fuse:
+            exchange.lend(self.client, self.route)
+        graph = chunk.graph() if Expr is None else chunk.expression()
+        # The futures before are released only now: the client sends every 10 ms, and this must not wait for that.
+        before, self.futures = self.futures, self.client.get(graph, chunk.last_keys(), sync=False)
+        _release(before)
+        return self._tokens()
+
+    def finish(self) -> list[Future]:
+        futures = [self._submit("finish", worker, finish_task) for worker in range(len(self.route.workers))]
+        _settle(self.client, futures)
+        for future in futures:
+            if future.status != "finished":
+                future.result()  # raises
+        return futures
+
+    def _tokens(self) -> list[Token]:
+        _settle(self.client, self.futures)
+        return self.client.gather(self.futures)
+
+    def _submit(self, kind: str, worker: int, task: Any, *arguments: Any) -> Future:
+        run, on = self.route.run, self.route.workers[worker]
+        return self.client.submit(task, run, on, *arguments, key=key_of(kind, run, worker), workers=[on], pure=False)
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None:
+            _release(self.futures)
+            exchange.end(self.client, self.route)
+            return
+        try:
+            reason, cause = exchange.end(self.client, self.route, stop=STOPPED)
+        except Exception as lost:
+            raise RunError(f"the scheduler of {self.client!r} cannot be reached; is the cluster alive?") from lost
+        if not isinstance(error, Exception):  # Ctrl-C
+            return
+        if cause is not None:
+            raise cause from error
+        if reason != STOPPED:
+            raise RunError(reason) from error
+
+
+def _where(client: Client, partitions: Sequence[Any]) -> list[str]:
+    """The worker of each partition: where its future lies, else evenly over all workers."""
+    if all(isinstance(partition, Future) for partition in partitions):
+        _settle(client, partitions)
+        held = client.who_has(partitions)
+        places = [sorted(held.get(partition.key, ())) for partition in partitions]
+        if all(places):
+            return [place[0] for place in places]
+    workers = exchange.workers_of(client)
+    if not workers:
+        raise OptionError(f"{client!r} has no workers; start some, or pass client=None to run in this process")
+    return [workers[partition * len(workers) // len(partitions)] for partition in range(len(partitions))]
+
+
+def _settle(client: Client, futures: Sequence[Future]) -> None:
+    """Wait until all have ended, well or not. `distributed.wait` would need a current client, and making one current
+    changes Dask's setting of the scheduler for the whole process; and what is submitted while another thread closes the
+    client never ends, so look up now and then.
+    """
+    for future in futures:
+        while True:
+            try:
+                future.exception(timeout=LOOK_UP)
+                break
+            except TimeoutError:
+                if client.status in ("closing", "closed"):
+                    raise RunError(f"{client!r} was closed during the run; run again with another") from None
+
+
+def _release(futures: Sequence[Future]) -> None:
+    """Let go of futures here and now. Left to their finalizers, a Ctrl-C that arrives meanwhile is lost: Python drops
+    exceptions there, and the run would go on.
+    """
+    for future in futures:
+        future.release()

@@ -1,0 +1,197 @@
+"""Supersteps: a chain of step tasks, one a worker and superstep, on threads of this process or on a Dask cluster.
+
+Edges go from every step to every step of the next round and carry tokens: what was sent, and each worker's part of the
+global values. So all steps of a round decide alike from the same tokens, also that the run is over, and a step starts
+only when all it needs has been sent. Blocks travel past the scheduler, through the exchange.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dgraph.errors import OptionError, RunError
+from dgraph.exchange.exchange import PATIENCE, Exchange
+from dgraph.exchange.local import LocalExchange
+from dgraph.exchange.mail import Route, Token
+
+CHUNK = 10  # supersteps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
+LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker
+START = -1  # the epoch of `setup`
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What each worker does. In a round's values, a true `done` ends the run; all workers must decide it alike."""
+
+    setup: Callable[
+        [Exchange, dict[int, Any]], Any
+    ]  # the worker's partitions by index -> its state; may send, epoch -1
+    step: Callable[[Any, int, list[Values]], Values]  # state, round, what each worker told last -> what this one tells;
+    #                                                   sends with epoch `round`, collects with epoch `round - 1`
+    finish: Callable[[Any], Any]  # state -> this worker's result
+
+
+@dataclass(frozen=True)
+class Outcome:
+    rounds: int
+    values: list[Values]  # what each worker told last
+    results: list[Any]  # of each worker; futures on a cluster
+    route: Route
+
+
+class Chain(AbstractContextManager["Chain"], Protocol):
+    """The steps of one run, somewhere."""
+
+    route: Route
+
+    def start(self) -> list[Token]: ...
+
+    def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]: ...
+
+    def finish(self) -> list[Any]: ...
+
+
+def run_steps(
+    steps: Steps,
+    partitions: Sequence[Any],
+    *,
+    client: Any = None,
+    homes: Sequence[str] | None = None,
+    threads: int | None = None,
+    fuse: bool | None = None,
+    chunk: int = CHUNK,
+    limit: int | None = None,
+    after_chunk: Callable[[int, list[Token]], None] | None = None,
+    patience: float = PATIENCE,
+) -> Outcome:
+    """Run steps over partitions (objects; futures with a client) until they are done, or for `limit` rounds.
+
+    `client=None` means this process, on `threads` threads. `homes` are the addresses of the partitions' workers;
+    without them a future is used where it lies. `fuse=None` fuses a chunk's steps into one task a worker while light.
+    """
+    if not partitions:
+        raise OptionError("there are no partitions to run on")
+    if chunk < 1:
+        raise OptionError(f"chunk={chunk}: a submission has at least one superstep")
+    with _chain(steps, partitions, client, homes, threads, patience) as chain:
+        tokens, rounds = chain.start(), 0
+        while not is_done(tokens) and (limit is None or rounds < limit):
+            light = max(token.seconds for token in tokens) < LIGHT
+            count = chunk if limit is None else min(chunk, limit - rounds)
+            tokens = chain.advance(rounds, count, tokens, light if fuse is None else fuse)
+            rounds = tokens[0].epoch + 1
+            if after_chunk is not None:
+                after_chunk(rounds, tokens)
+        return Outcome(rounds, [token.values for token in tokens], chain.finish(), chain.route)
+
+
+def _chain(steps: Steps, partitions: Sequence[Any], client: Any, homes: Any, threads: Any, patience: float) -> Chain:
+    if client is None:
+        workers = min(len(partitions), threads or os.cpu_count() or 1)
+        return LocalChain(steps, partitions, workers, patience)
+    from dgraph.step_graph import DaskChain
+
+    return DaskChain(steps, partitions, client, homes, patience)
+
+
+def new_route(workers: Sequence[str], homes: Sequence[int]) -> Route:
+    return Route(uuid.uuid4().hex, tuple(workers), tuple(homes))
+
+
+# -- the bodies of the tasks, the same everywhere ----------------------------------------------------------------------
+
+
+def is_done(tokens: Sequence[Token]) -> bool:
+    return any(token.values.get("done") for token in tokens)
+
+
+def begin_steps(exchange: Exchange, steps: Steps, partitions: dict[int, Any]) -> Token:
+    """The first task of a worker: it makes the state, which stays with the exchange."""
+    with exchange.failing():
+        exchange.held = steps, steps.setup(exchange, partitions)
+        return exchange.flush(START, {})
+
+
+def take_step(exchange: Exchange, round: int, tokens: list[Token], share: bool = False) -> Token:
+    """One superstep of one worker. After the end it hands its last token on."""
+    if is_done(tokens):
+        return tokens[exchange.worker]
+    with exchange.failing():
+        exchange.check()
+        exchange.expect(tokens)
+        steps, state = exchange.held
+        begun = time.perf_counter()
+        values = steps.step(state, round, [token.values for token in tokens])
+        return exchange.flush(round, values, time.perf_counter() - begun, share)
+
+
+def take_steps(exchange: Exchange, rounds: range, tokens: list[Token]) -> Token:
+    """Several supersteps of one worker in one task, while the others take theirs: tokens go through the exchange."""
+    for round in rounds:
+        if is_done(tokens):
+            break
+        take_step(exchange, round, tokens, share=True)
+        with exchange.failing():
+            tokens = exchange.gather(round)
+    return tokens[exchange.worker]
+
+
+def finish_steps(exchange: Exchange) -> Any:
+    """The last task of a worker: its result."""
+    with exchange.failing():
+        steps, state = exchange.held
+        return steps.finish(state)
+
+
+# -- in this process ---------------------------------------------------------------------------------------------------
+
+
+class LocalChain:
+    """Threads of this process as the workers; with one worker, the calling thread itself."""
+
+    def __init__(self, steps: Steps, partitions: Sequence[Any], workers: int, patience: float):
+        homes = [partition * workers // len(partitions) for partition in range(len(partitions))]
+        self.route = new_route([f"thread {worker}" for worker in range(workers)], homes)
+        self.steps, self.partitions = steps, partitions
+        self.ends: Sequence[Exchange] = LocalExchange.ends(self.route, patience)
+        self.pool = ThreadPoolExecutor(workers, "dgraph") if workers > 1 else None
+
+    def start(self) -> list[Token]:
+        shares = [{p: self.partitions[p] for p in end.partitions} for end in self.ends]
+        return self._each(begin_steps, [(self.steps, share) for share in shares])
+
+    def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
+        return self._each(take_steps, [(range(first, first + rounds), tokens)] * len(self.ends))
+
+    def finish(self) -> list[Any]:
+        return self._each(finish_steps, [()] * len(self.ends))
+
+    def _each(self, task: Callable[..., Any], arguments: Sequence[tuple]) -> list[Any]:
+        if self.pool is None:
+            return [task(self.ends[0], *arguments[0])]
+        futures = [self.pool.submit(task, end, *rest) for end, rest in zip(self.ends, arguments, strict=True)]
+        wait(futures, return_when=FIRST_EXCEPTION)
+        for cause in self._causes():
+            raise cause
+        return [future.result() for future in futures]
+
+    def _causes(self) -> Iterator[BaseException]:
+        return (end.cause for end in self.ends if end.cause is not None)
+
+    def __enter__(self) -> LocalChain:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is not None:  # Ctrl-C among others: wake the threads that wait for mail
+            self.ends[0].fail(RunError("the run was stopped") if isinstance(error, KeyboardInterrupt) else error)
+        if self.pool is not None:
+            self.pool.shutdown(wait=error is None, cancel_futures=True)

@@ -1,0 +1,83 @@
+"""The programs of `tests/program/programs.py` on one small graph that has everything, and what the reference says."""
+
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import dgraph as dg
+from dgraph import reference
+
+sys.path.append(str(Path(__file__).parents[1] / "program"))
+
+import programs
+
+PROGRAMS = {
+    type(program).__name__: program
+    for program in (
+        programs.ShortestPaths(source=3),
+        programs.ManySources(source=[3, 5, 7]),
+        programs.BreadthFirst(source=3),
+        programs.Components(),
+        programs.DeltaPageRank(tol=1e-9),
+        programs.PageRank(),
+        programs.PersonalPageRank(),
+        programs.Katz(alpha=0.05),
+        programs.KCore(k=3),
+        programs.CoreNumber(),
+        programs.CommunityDetection(max_iter=7),
+        programs.LabelPropagation(max_iter=20),
+        programs.Matching(),
+        programs.Factorize(rank=4, epochs=5),
+        programs.LargestNearby(hops=3),
+    )
+}
+SEED = 11
+VERTICES = pd.DataFrame({"id": range(40), "restart": np.arange(40) / np.arange(40).sum()})
+
+
+@cache
+def edges_for(name: str) -> pd.DataFrame:
+    """Self loops, repeated edges, isolated vertices; for a matching, edges from one side to the other."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.integers(0, 35, (110, 2)) // [1, 2], columns=["src", "dst"])
+    frame["weight"], frame["rating"] = rng.integers(1, 9, 110) / 8, rng.random(110)
+    if name == "Matching":
+        frame = frame[(frame["src"] < 20) & (frame["dst"] < 20)].reset_index(drop=True)
+        frame["dst"] += 20
+    return frame
+
+
+@cache
+def expected(name: str, directed: bool):
+    """The reference's run."""
+    frame = edges_for(name)
+    return reference.run(
+        PROGRAMS[name],
+        list(zip(frame["src"].tolist(), frame["dst"].tolist(), strict=True)),
+        40,
+        {column: frame[column].tolist() for column in ("weight", "rating")},
+        {"restart": VERTICES["restart"].tolist()},
+        directed=directed,
+        random_seed=SEED,
+    )
+
+
+def graph_for(name: str, directed: bool = True, **options) -> dg.Graph:
+    return dg.Graph.from_edges(edges_for(name), weight="weight", directed=directed, vertices=VERTICES, **options)
+
+
+def check(name: str, directed: bool, result) -> None:
+    """The result is the reference's: exactly, sums of floats to a tolerance."""
+    oracle, found = expected(name, directed), result.compute()
+    assert found["vertex"].tolist() == list(range(40))
+    for column, values in oracle.results().items():
+        values = np.array(values)
+        if values.dtype.kind == "f":
+            mine = np.array(found[column].tolist(), float)
+            np.testing.assert_allclose(mine, values, rtol=1e-5 if name == "Factorize" else 1e-9)
+        else:
+            assert found[column].fillna(-1).astype("int64").tolist() == values.astype("int64").tolist(), column
+    assert oracle.rounds - 1 <= result.rounds <= oracle.rounds

@@ -1,0 +1,84 @@
+"""The same answers from the workers of a Dask cluster, and what a run leaves behind: nothing."""
+
+import _thread
+import threading
+import time
+
+import pandas as pd
+import pytest
+from cases import PROGRAMS, check, graph_for
+
+import dgraph as dg
+
+CASES = [
+    *((name, "gas", 2, "outgoing") for name in PROGRAMS),
+    *((name, "bsp", 2, "incoming") for name in ("PageRank", "ShortestPaths", "Matching", "Components")),
+    ("PageRank", "bsp", 3, "cartesian"),
+    ("ShortestPaths", "gas", 8, "hybrid"),
+    ("Components", "bsp", 3, "metis"),
+]
+
+
+@pytest.mark.parametrize(("name", "engine", "parts", "policy"), CASES)
+def test_the_answer_is_the_reference_s(client, name, engine, parts, policy):
+    graph = graph_for(name, parts=parts, policy=policy, client=client)
+    check(name, True, dg.run(graph, PROGRAMS[name], engine=engine, random_seed=11))
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(client):
+    graphs = {name: graph_for(name, parts=3, policy="cartesian", client=client) for name in ("PageRank", "Components")}
+    results = {}
+    threads = [
+        threading.Thread(target=lambda n=name, g=graph: results.update({n: dg.run(g, PROGRAMS[n])}))
+        for name, graph in graphs.items()
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for name, result in results.items():
+        check(name, True, result)
+    assert len(results) == 2
+
+
+class Endless(dg.VertexProgram):
+    """Never says stop."""
+
+    kind = "synchronous"
+    steps = dg.State(int)
+    merge = dg.SUM
+
+    def send(steps):
+        return steps
+
+    def apply(steps, message):
+        return steps + 1
+
+    def stop(round):
+        return round < 0
+
+
+@pytest.mark.parametrize("place", ["threads", "cluster"])
+def test_ctrl_c_stops_within_a_second(client, place):
+    graph = graph_for("PageRank", parts=2, client=client if place == "cluster" else None)
+    dg.run(graph, Endless(), max_rounds=3)
+    begun = []
+
+    def interrupt():
+        begun.append(time.perf_counter())
+        _thread.interrupt_main()
+
+    timer = threading.Timer(0.7, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        dg.run(graph, Endless())
+    assert time.perf_counter() - begun[0] < 1
+    check("PageRank", True, dg.run(graph, PROGRAMS["PageRank"]))
+
+
+def test_lazy_frame_lies_where_it_was_computed(client):
+    result = dg.run(graph_for("Components", parts=2, client=client), PROGRAMS["Components"])
+    frame = result.frame
+    assert frame.npartitions == 2 and list(frame.columns) == ["vertex", "component"]
+    here = client.compute(frame).result().sort_values("vertex", ignore_index=True)
+    pd.testing.assert_frame_equal(here, result.compute())

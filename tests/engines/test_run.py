@@ -1,0 +1,110 @@
+"""What users see of a run: ids, frames, the report, progress, and errors that say what to do."""
+
+import uuid
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import PROGRAMS, graph_for, programs
+
+import dgraph as dg
+from dgraph import errors
+
+LETTERS = pd.DataFrame({"src": ["b", "a", "c", "x"], "dst": ["c", "b", "d", "y"], "weight": [1, 2, 3, 4]})
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_ids_of_strings_come_back(parts):
+    graph = dg.Graph.from_edges(LETTERS, weight="weight", parts=parts)
+    components = dg.run(graph, programs.Components()).compute()
+    assert components["vertex"].tolist() == list("abcdxy")
+    assert components["component"].tolist() == list("aaaaxx")
+    assert components["component"].dtype == components["vertex"].dtype
+    paths = dg.run(graph, programs.ShortestPaths(source="a")).compute()
+    assert paths["dist"].tolist() == [0, 2, 3, 6, np.inf, np.inf]
+    several = dg.run(graph, programs.ManySources(source=["a", "x"])).compute()
+    assert [list(one) for one in several["dist"]][5] == [np.inf, 4]
+
+
+def test_ids_of_other_kinds_come_back():
+    ids = sorted(uuid.uuid4() for _ in range(3))
+    frame = pd.DataFrame({"src": [ids[2]], "dst": [ids[1]]})
+    found = dg.run(dg.Graph.from_edges(frame, vertices=pd.DataFrame({"id": ids})), programs.Components()).compute()
+    assert found["component"].tolist() == [ids[0], ids[1], ids[1]]
+    large = pd.DataFrame({"src": np.array([2**64 - 1], np.uint64), "dst": np.array([5], np.uint64)})
+    found = dg.run(dg.Graph.from_edges(large), programs.BreadthFirst(source=2**64 - 1)).compute()
+    assert found["vertex"].tolist() == [5, 2**64 - 1] and found["level"].tolist() == [1, 0]
+
+
+def test_a_vertex_without_a_value_is_missing():
+    found = dg.run(dg.Graph.from_edges(pd.DataFrame({"src": [-7], "dst": [9]}), vertices=3), programs.Matching())
+    assert found.compute()["mate"].fillna(0).tolist() == [9, 0, 0, 0, -7]
+    assert found.frame.compute()["mate"].isna().sum() == 3
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_graphs_with_next_to_nothing(parts):
+    none = pd.DataFrame({"src": np.zeros(0, np.int64), "dst": np.zeros(0, np.int64)})
+    assert len(dg.run(dg.Graph.from_edges(none, parts=parts), programs.Components()).compute()) == 0
+    alone = dg.run(dg.Graph.from_edges(none, vertices=3, parts=parts), programs.PageRank()).compute()
+    assert alone["rank"].tolist() == [1 / 3] * 3
+
+
+def test_report():
+    result = dg.run(graph_for("PageRank", parts=3), PROGRAMS["PageRank"])
+    report = result.report
+    assert len(report) == 3 * result.rounds
+    assert {"superstep", "partition", "fired", "edges", "messages", "bytes", "busy", "idle", "skipped"} <= set(report)
+    assert (report.groupby("superstep")["fired"].sum() == 40).all()
+    assert report["messages"].sum() > 0 and not report["skipped"].all()
+    assert report.options["repartitioned"] == "no" and "weights dropped" in repr(report)
+    alone = dg.run(graph_for("PageRank"), PROGRAMS["PageRank"])
+    assert alone.report["bytes"].sum() == 0
+    assert alone.totals["change"] < 1e-12
+
+
+def test_repartitioning_is_reported():
+    report = dg.run(graph_for("CommunityDetection", parts=2), PROGRAMS["CommunityDetection"]).report
+    assert "incoming cut with every edge at both of its ends" in report.options["repartitioned"]
+
+
+def test_a_limit_of_rounds():
+    assert dg.run(graph_for("PageRank", parts=2), PROGRAMS["PageRank"], max_rounds=4).rounds == 4
+
+
+def test_progress(capsys):
+    seen = []
+    graph = graph_for("PageRank", parts=2)
+    dg.run(graph, PROGRAMS["PageRank"])
+    assert capsys.readouterr() == ("", "")  # a pipe
+    dg.run(graph, PROGRAMS["PageRank"], progress=lambda done: seen.append(done))
+    dg.run(graph, PROGRAMS["PageRank"], progress=True)
+    assert capsys.readouterr().out == ""
+    assert all({"superstep", "fired", "edges", "bytes", "seconds"} <= set(done) for done in seen)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"engine": "asp"}, "engine='asp'.*bsp"),
+        ({"device": "tpu"}, "device='tpu'.*cpu"),
+        ({"max_rounds": 0}, "max_rounds=0"),
+        ({"direction": "up"}, "direction='up'.*push"),
+        ({"random_seed": "x"}, "random_seed='x'"),
+    ],
+)
+def test_options_are_checked(options, words):
+    with pytest.raises(errors.OptionError, match=words):
+        dg.run(graph_for("PageRank"), PROGRAMS["PageRank"], **options)
+
+
+def test_errors_name_the_remedy():
+    bare = dg.Graph.from_edges(LETTERS)
+    with pytest.raises(errors.IdError, match="no vertex 'z'"):
+        dg.run(bare, programs.BreadthFirst(source="z"))
+    with pytest.raises(errors.ColumnError, match="edge column 'rating'"):
+        dg.run(bare, programs.Factorize())
+    with pytest.raises(errors.ColumnError, match="weight="):
+        dg.run(dg.Graph.from_edges(LETTERS[["src", "dst"]]), programs.ShortestPaths(source="a"))
+    with pytest.raises(errors.OptionError, match="derived from"):
+        dg.run(bare, programs.Components)

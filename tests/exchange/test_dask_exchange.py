@@ -1,0 +1,291 @@
+"""What only a cluster does: workers and clients that leave, two runs at once, large mail, memory that stays flat."""
+
+import asyncio
+import gc
+import os
+import signal
+import threading
+import time
+
+import dask
+import numpy as np
+import pytest
+from conftest import start_cluster
+from distributed import Client, Future
+from mixing import check, mixing, start
+
+from dgraph.errors import RunError
+from dgraph.exchange import dask as exchange
+from dgraph.exchange.registry import NAME
+from dgraph.step_graph import _settle
+from dgraph.steps import Steps, run_steps
+
+PARTS = 4
+
+
+def results(outcome):
+    return [future.result() for future in outcome.results]
+
+
+def wait_until(condition, seconds=2.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "still not so"
+        time.sleep(0.01)
+
+
+def ends_on_workers(client):
+    def count(dask_worker):  # the plugin comes with the first run
+        return len(dask_worker.plugins[NAME].ends) if NAME in dask_worker.plugins else 0
+
+    return sum(client.run(count).values())
+
+
+def busy(client):
+    return any(client.processing().values())
+
+
+def registry(cluster):
+    return cluster.scheduler.plugins[NAME]
+
+
+def test_partitions_run_where_they_lie(client):
+    workers = sorted(client.scheduler_info()["workers"])
+    homes = [workers[1], workers[0], workers[1], workers[1]]
+    futures = [
+        client.submit(lambda v: v, v, workers=[h], key=f"part-{h}-{v}") for v, h in zip(start(4), homes, strict=True)
+    ]
+    outcome = run_steps(mixing(2), futures, client=client)
+    assert [outcome.route.workers[h] for h in outcome.route.homes] == homes
+    check(results(outcome), 4, 2)
+
+
+def test_workers_are_found_while_the_clients_cache_is_empty(client, monkeypatch):
+    workers = sorted(client.scheduler_info()["workers"])
+    monkeypatch.setattr(client, "scheduler_info", lambda *args, **kwargs: {"workers": {}})
+    assert exchange.workers_of(client) == workers
+    check(results(run_steps(mixing(2), start(PARTS), client=client)), PARTS, 2)
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+def test_two_runs_at_once(cluster, fuse):
+    def run(i):
+        with Client(cluster, set_as_default=False) as client:
+            found[i] = results(run_steps(mixing(25 + i, pause=0.001), start(PARTS), client=client, fuse=fuse))
+
+    found = {}
+    threads = [threading.Thread(target=run, args=[i]) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    for i in range(2):
+        check(found[i], PARTS, 25 + i)
+
+
+def test_large_mail_arrives_whole(client):
+    def setup(exchange, partitions):
+        return exchange, np.random.default_rng(exchange.worker).integers(0, 255, 30 << 20, np.uint8)
+
+    def step(state, round, tokens):
+        exchange, data = state
+        if round == 0:
+            for length in (30 << 20, 4 << 20, 100_000, 10):
+                exchange.send(0, exchange.worker, 1 - exchange.worker, data[:length])
+            return {
+                "sum": int(data.sum()) + int(data[: 4 << 20].sum()) + int(data[:100_000].sum()) + int(data[:10].sum())
+            }
+        mail = exchange.collect(0, exchange.worker)
+        assert [buffer.nbytes for _, buffer in mail] == [30 << 20, 4 << 20, 100_000, 10]
+        return {"done": True, "sum": sum(int(buffer.sum()) for _, buffer in mail)}
+
+    sums = []
+    note = lambda rounds, tokens: sums.append([token.values["sum"] for token in tokens])  # noqa: E731
+    run_steps(Steps(setup, step, lambda s: None), [0, 1], client=client, fuse=False, chunk=1, after_chunk=note)
+    assert sums[0] == sums[1][::-1]
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+def test_ctrl_c_stops_all_workers_within_a_second(cluster, client, fuse):
+    import _thread
+
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_steps(mixing(10**6), start(PARTS), client=client, fuse=fuse)
+    finally:
+        timer.cancel()
+    wait_until(lambda: not busy(client) and not ends_on_workers(client), seconds=1)
+    check(results(run_steps(mixing(3), start(PARTS), client=client, fuse=fuse)), PARTS)
+    assert not registry(cluster).runs
+    used = lambda dask_worker: dask_worker.plugins[NAME].window.used  # noqa: E731
+    wait_until(lambda: not any(client.run(used).values()))
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+def test_no_future_is_left_to_its_finalizer(client, monkeypatch, fuse):
+    """A Ctrl-C that arrives while a finalizer speaks to the client's event loop is lost."""
+    untidy = []
+    finalize = Future.__del__
+
+    def note(future):
+        if not future._cleared:
+            untidy.append(future.key)
+        finalize(future)
+
+    monkeypatch.setattr(Future, "__del__", note)
+    outcome = run_steps(mixing(25), start(PARTS), client=client, fuse=fuse)
+    gc.collect()
+    assert untidy == []
+    check(results(outcome), PARTS, 25)
+
+
+def test_a_client_that_leaves_ends_its_run(cluster, client):
+    gone = Client(cluster, set_as_default=False)
+
+    def run():
+        with pytest.raises(RunError):
+            run_steps(mixing(10**6), start(2), client=gone)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_until(lambda: ends_on_workers(client) == 2)
+    gone.close()
+    wait_until(lambda: not ends_on_workers(client) and not registry(cluster).runs)
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
+    """What is submitted while the client closes never ends: nobody may wait for it."""
+    monkeypatch.setattr("dgraph.step_graph.LOOK_UP", 0.05)
+    gone = Client(cluster, set_as_default=False)
+    never = Future("never", gone)
+    threading.Timer(0.2, gone.close).start()
+    monkeypatch.setattr(Future, "exception", lambda future, timeout=None: future.client.sync(wait_in_vain, timeout))
+    with pytest.raises(RunError, match="closed during the run"):
+        _settle(gone, [never])
+    with pytest.raises(RunError, match="not connected"):
+        exchange.workers_of(gone)
+
+
+async def wait_in_vain(timeout):
+    await asyncio.wait_for(asyncio.Event().wait(), timeout)
+
+
+def test_mail_of_a_dead_run_is_thrown_away(client):
+    run = run_steps(mixing(1), start(2), client=client).route.run
+    wait_until(lambda: not ends_on_workers(client))
+    message = {"run": run, "epoch": 0, "sender": 0, "number": 0, "manifest": [], "frames": [], "token": None}
+    delivered = client.run(lambda dask_worker: dask_worker.plugins[NAME].mail(**message))
+    assert set(delivered.values()) == {False}
+    assert not ends_on_workers(client)
+
+
+def test_sums_over_all_workers(client):
+    steps = Steps(lambda e, p: e, lambda e, r, t: {"done": True, "sum": e.sum([1.0, e.worker])}, lambda e: None)
+    assert [v["sum"] for v in run_steps(steps, [0, 1], client=client, fuse=True).values] == [[2.0, 1.0]] * 2
+
+
+def test_workers_of_a_run_are_not_scaled_away(cluster, client):
+    thread = threading.Thread(target=run_steps, args=(mixing(40, pause=0.01), start(2)), kwargs={"client": client})
+    thread.start()
+    wait_until(lambda: ends_on_workers(client) == 2)
+    assert cluster.scheduler.workers_to_close(n=2) == []
+    thread.join()
+    assert len(cluster.scheduler.workers_to_close(n=2)) == 2
+
+
+def test_nothing_grows(cluster, client):
+    def sizes():
+        s = cluster.scheduler
+        counts = [
+            len(s.tasks),
+            len(s.task_prefixes),
+            len(s.task_groups),
+            len(client.futures),
+            len(s.extensions["multi_locks"].requests),
+        ]
+        return counts + list(
+            client.run(lambda dask_worker: (len(dask_worker.state.tasks), len(dask_worker.data))).values()
+        )
+
+    def note(rounds, tokens):
+        before_and_after.append(sizes())
+        held.append(
+            client.run(lambda dask_worker: [len(e.mailbox._epochs) for e in dask_worker.plugins[NAME].ends.values()])
+        )
+
+    before_and_after, held = [], []
+    for fuse in (True, False):
+        run_steps(mixing(199), start(2), client=client, fuse=fuse, after_chunk=note)
+        chunks = before_and_after[-20:]
+        assert chunks[2] == chunks[-1]
+    assert all(0 < count <= 3 for counts in held for (count,) in counts.values())
+    wait_until(lambda: not registry(cluster).runs and not ends_on_workers(client))
+
+
+def test_the_users_configuration_is_not_changed(client, monkeypatch):
+    """Not for a moment either: other threads would see it, and two that restore it may restore the wrong one."""
+    futures = [client.submit(lambda v: v, v) for v in start(2)]
+    before = dask.config.serialize(dask.config.config)
+    changes = []
+    change = dask.config.set.__init__
+
+    def note(self, *args, **kwargs):
+        changes.append((args, kwargs))
+        change(self, *args, **kwargs)
+
+    monkeypatch.setattr(dask.config.set, "__init__", note)
+    for fuse in (True, False):
+        run_steps(mixing(3), futures, client=client, fuse=fuse)
+    assert changes == []
+    assert dask.config.serialize(dask.config.config) == before
+
+
+def test_registration_is_idempotent(cluster, client):
+    run_steps(mixing(0), start(2), client=client)
+    plugin = registry(cluster)
+    client.register_plugin(exchange.ExchangeOnScheduler(exchange.ExchangeOnWorker()))
+    assert registry(cluster) is plugin
+
+
+@pytest.fixture(scope="module")
+def frail():
+    """A cluster to break; it mends itself, or the test does it."""
+    with start_cluster(3) as cluster, Client(cluster, set_as_default=False) as client:
+        yield cluster, client
+
+
+@pytest.mark.parametrize("how", ["kill", "kill fused", "restart", "retire"])
+def test_a_worker_that_leaves_ends_the_run_in_seconds(frail, how):
+    cluster, client = frail
+    client.wait_for_workers(3)
+    wait_until(lambda: len(cluster.scheduler.workers) == 3, 10)
+    failed = []
+
+    def run():
+        try:
+            run_steps(mixing(10**6), start(6), client=client, fuse="fused" in how, patience=20)
+        except Exception as error:
+            failed.append((time.monotonic(), error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_until(lambda: NAME in cluster.scheduler.plugins and ends_on_workers(client) == 3, 5)
+    victim, pids = sorted(cluster.scheduler.workers)[1], client.run(os.getpid)
+    lost = time.monotonic()
+    if how == "restart":
+        client.restart()
+    elif how == "retire":
+        client.retire_workers([victim], close_workers=True)
+    else:
+        os.kill(pids[victim], signal.SIGKILL)
+    thread.join(10)
+    when, error = failed[0]
+    assert isinstance(error, RunError)
+    assert when - lost < 3
+    assert victim in str(error) or "restarted" in str(error)
+    client.wait_for_workers(2 if how == "retire" else 3, timeout=20)
+    check(results(run_steps(mixing(3), start(6), client=client)), 6)

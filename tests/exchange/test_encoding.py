@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dgraph.errors import RunError
+from dgraph.exchange.encoding import HEADER, Encoding, choose, decode, encode
+
+FIELDS = [("<f8", 0), ("<i4", 0), ("|b1", 0), ("<u2", 3), ("<f4", 2), ("|u1", 0)]
+
+
+@given(
+    length=st.integers(1, 300),
+    share=st.sampled_from([0.0, 0.01, 0.1, 0.5, 0.99, 1.0]),
+    fields=st.lists(st.sampled_from(FIELDS), min_size=1, max_size=3),
+    seed=st.integers(0, 99),
+)
+def test_what_is_decoded_is_what_changed(length, share, fields, seed):
+    random = np.random.default_rng(seed)
+    changed = random.random(length) < share
+    values = [random.integers(0, 2, (length, width) if width else length).astype(dtype) for dtype, width in fields]
+    buffer = encode(changed, values)
+    if not changed.any():
+        assert buffer is None
+        return
+    positions, decoded = decode(buffer)
+    np.testing.assert_array_equal(np.arange(length)[positions], np.flatnonzero(changed))
+    for column, before in zip(decoded, values, strict=True):
+        assert column.dtype == before.dtype
+        np.testing.assert_array_equal(column, before[changed])
+
+
+@pytest.mark.parametrize("length", [100, 65_536, 65_537])
+def test_the_smallest_encoding_is_chosen(length):
+    values = [np.arange(length, dtype=np.float64)]
+    for count, expected in [(2, Encoding.INDEX), (length // 2, Encoding.BITMASK), (length, Encoding.DENSE)]:
+        changed = np.zeros(length, bool)
+        changed[-count:] = True
+        buffer = encode(changed, values)
+        assert HEADER.unpack_from(buffer)[0] == expected
+        assert buffer.nbytes <= 64 + 8 * count + choose(length, count)[1]
+        np.testing.assert_array_equal(decode(buffer)[1][0], values[0][changed])
+
+
+def test_no_mask_means_all():
+    positions, (values,) = decode(encode(None, [np.arange(7)]))
+    assert positions == slice(0, 7)
+    assert values.tolist() == list(range(7))
+
+
+def test_values_are_views_aligned_for_kernels():
+    buffer = encode(np.arange(99) % 3 == 0, [np.arange(99, dtype=np.uint8), np.arange(99.0)])
+    _, values = decode(buffer)
+    assert all(np.shares_memory(v, buffer) and v.flags.aligned for v in values)
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-8], lambda b: b[:5], lambda b: np.full(64, 77, np.uint8)])
+def test_a_damaged_buffer_is_an_error(damage):
+    with pytest.raises(RunError, match="bytes"):
+        decode(damage(encode(None, [np.arange(7)])))

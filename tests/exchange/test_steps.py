@@ -1,0 +1,113 @@
+"""The same steps on threads and on a cluster."""
+
+import threading
+import time
+
+import pytest
+from mixing import answer, check, mixing, start
+
+from dgraph.errors import OptionError
+from dgraph.exchange.mail import Token
+from dgraph.step_graph import Chunk
+from dgraph.steps import Steps, run_steps
+
+PARTS = 5
+
+
+@pytest.fixture(params=["1 thread", "3 threads", "cluster", "cluster, fused"])
+def where(request):
+    """Arguments of run_steps."""
+    if request.param.startswith("cluster"):
+        return {"client": request.getfixturevalue("client"), "fuse": "fused" in request.param}
+    return {"threads": int(request.param[0])}
+
+
+def results(outcome):
+    return [r.result() if hasattr(r, "result") else r for r in outcome.results]
+
+
+@pytest.mark.parametrize("last", [0, 9, 10, 12])  # around the ends of chunks
+def test_right_answer(where, last):
+    seen = []
+    outcome = run_steps(mixing(last), start(PARTS), after_chunk=lambda rounds, tokens: seen.append(rounds), **where)
+    check(results(outcome), PARTS, last)
+    assert outcome.rounds == last + 1
+    assert seen == [min(n + 10, last + 1) for n in range(0, last + 1, 10)]
+    assert all(values == {"done": True, "round": last} for values in outcome.values)
+
+
+def test_limit(where):
+    outcome = run_steps(mixing(1000), start(PARTS), limit=13, **where)
+    assert outcome.rounds == 13
+    expected = answer(PARTS, last=12)
+    found = {p: v for r in results(outcome) for p, v in r.items()}
+    assert all((found[p] == expected[p]).all() for p in range(PARTS))
+
+
+def test_an_error_in_a_step_is_the_error_of_the_run(where):
+    if where.get("threads") == 1:
+        pytest.skip("worker 1 is the one that fails")
+    with pytest.raises(ZeroDivisionError, match="round 3"):
+        run_steps(mixing(8, fail_at=3), start(PARTS), **where)
+    check(results(run_steps(mixing(2), start(PARTS), **where)), PARTS, 2)
+
+
+def test_an_error_before_the_first_step(where):
+    def setup(exchange, partitions):
+        raise KeyError("no such column")
+
+    with pytest.raises(KeyError, match="no such column"):
+        run_steps(Steps(setup, lambda *a: {}, lambda s: s), start(PARTS), **where)
+
+
+@pytest.mark.parametrize("chunk", [1, 4])
+def test_chunks_of_other_sizes(where, chunk):
+    check(results(run_steps(mixing(5), start(PARTS), chunk=chunk, **where)), PARTS, 5)
+
+
+def test_options_are_checked(client):
+    with pytest.raises(OptionError, match="no partitions"):
+        run_steps(mixing(), [])
+    with pytest.raises(OptionError, match="chunk=0"):
+        run_steps(mixing(), start(2), chunk=0)
+
+
+def test_ctrl_c_on_threads(monkeypatch):
+    import _thread
+
+    before = threading.active_count()
+    timer = threading.Timer(0.2, _thread.interrupt_main)
+    timer.start()
+    begun = time.perf_counter()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_steps(mixing(10**6), start(PARTS), threads=2)
+    finally:
+        timer.cancel()
+    while threading.active_count() > before:
+        assert time.perf_counter() - begun < 1.2
+        time.sleep(0.01)
+
+
+def test_tasks_grow_with_workers_alone():
+    tokens = [Token("r", -1, w, (0,) * 3) for w in range(3)]
+    assert len(Chunk("r", "abc", 0, 10, tokens, fuse=False).tasks()) == 30
+    assert len(Chunk("r", "abc", 0, 10, tokens, fuse=True).tasks()) == 3
+
+
+@pytest.mark.parametrize("parts", [2, 16])
+def test_tasks_that_the_scheduler_gets(cluster, client, parts):
+    counts = []
+    update = cluster.scheduler._create_taskstate_from_graph
+    cluster.scheduler._create_taskstate_from_graph = lambda **kw: (counts.append(len(kw["dsk"])), update(**kw))[1]
+    try:
+        run_steps(mixing(9), start(parts), client=client, fuse=False)
+    finally:
+        cluster.scheduler._create_taskstate_from_graph = update
+    assert sum(counts) == 2 + 20 + 2  # start, ten supersteps, finish
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+def test_the_fall_back_graph_means_the_same(client, monkeypatch, fuse):
+    monkeypatch.setattr("dgraph.step_graph.Expr", None)
+    check(results(run_steps(mixing(3), start(PARTS), client=client, fuse=fuse)), PARTS)

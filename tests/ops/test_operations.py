@@ -1,0 +1,118 @@
+"""What each operation does where graphs are awkward, and that its programs keep the laws."""
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph import errors, laws
+from dgraph.ops import bfs, k_core, sssp, wcc
+
+ROWS = [
+    ("a", "b", 0.0),
+    ("b", "c", 0.0),
+    ("c", "b", 0.0),
+    ("c", "a", 0.0),
+    ("a", "d", 2.0),
+    ("d", "e", 0.0),
+    ("x", "y", 1.0),
+]
+FRAME = pd.DataFrame(ROWS, columns=["src", "dst", "weight"])
+VERTICES = pd.DataFrame({"id": ["alone"]})
+
+
+@pytest.fixture(params=[1, 3])
+def graph(request):
+    return dg.Graph.from_edges(FRAME, weight="weight", vertices=VERTICES, parts=request.param)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [bfs.BreadthFirst(source=0), sssp.ShortestPaths(), sssp.Hops(), wcc.Components()],
+    ids=lambda program: type(program).__name__,
+)
+def test_programs_keep_the_laws(program):
+    laws.check_program(program)
+
+
+def test_k_core_s_messages_add_up():
+    laws.check_merge(k_core.KCore(k=2).phases[0].messages[0].merge, 1, 2, 3, 0)
+
+
+def test_edges_of_length_zero_lead_home(graph):
+    """Predecessors end at the source even where edges of length 0 go in circles."""
+    found = dg.sssp(graph, "a").compute().set_index("vertex")
+    assert found["distance"].to_dict() == {
+        "a": 0, "alone": np.inf, "b": 0, "c": 0, "d": 2, "e": 2, "x": np.inf, "y": np.inf
+    }  # fmt: skip
+    before = found["predecessor"].dropna().to_dict()
+    assert before == {"b": "a", "c": "b", "d": "a", "e": "d"}
+
+
+def test_several_sources(graph):
+    found = dg.sssp(graph, ["d", "x"]).compute().set_index("vertex")
+    assert found["distance"].replace(np.inf, -1).to_dict() == {
+        "a": -1, "alone": -1, "b": -1, "c": -1, "d": 0, "e": 0, "x": 0, "y": 1
+    }  # fmt: skip
+    assert found["predecessor"].dropna().to_dict() == {"e": "d", "y": "x"}
+
+
+def test_without_weights_an_edge_is_one_step():
+    graph = dg.Graph.from_edges(FRAME[["src", "dst"]])
+    steps, levels = (op(graph, "a").compute() for op in (dg.sssp, dg.bfs))
+    pd.testing.assert_frame_equal(steps, levels)
+
+
+def test_negative_weights_are_refused():
+    graph = dg.Graph.from_edges(FRAME.assign(weight=[1, 2, -3, 1, 1, 1, 1]), weight="weight", parts=2)
+    with pytest.raises(errors.WeightError, match="weight -3"):
+        dg.sssp(graph, "a")
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_pagerank_is_networkx_s(directed):
+    rng = np.random.default_rng(3)
+    edges = np.unique(rng.integers(0, 60, (150, 2)), axis=0)
+    edges = edges[edges[:, 0] != edges[:, 1]] if directed else edges[edges[:, 0] < edges[:, 1]]
+    frame = pd.DataFrame(edges, columns=["src", "dst"])
+    peer = nx.from_pandas_edgelist(frame, "src", "dst", create_using=nx.DiGraph if directed else nx.Graph)
+    peer.add_node(99)
+    graph = dg.Graph.from_edges(frame, directed=directed, vertices=pd.DataFrame({"id": [99]}), parts=2)
+    jumps = {int(frame["src"][0]): 1.0, 99: 3.0}
+    for options in ({}, {"personalization": jumps}):
+        found = dg.pagerank(graph, alpha=0.9, tol=1e-12, **options).compute()
+        expected = nx.pagerank(peer, alpha=0.9, tol=1e-12, max_iter=1000, **options)
+        np.testing.assert_allclose(found["pagerank"], [expected[v] for v in found["vertex"]], rtol=1e-5, atol=1e-8)
+        assert found["pagerank"].sum() == pytest.approx(1)
+
+
+def test_columns_are_those_of_the_contract(graph):
+    columns = {
+        "pagerank": dg.pagerank(graph),
+        "distance predecessor": dg.bfs(graph, "a"),
+        "component": dg.wcc(graph),
+        "label": dg.cdlp(graph),
+        "in_core": dg.k_core(graph, 2),
+    }
+    for names, result in columns.items():
+        assert list(result.compute()) == list(result.frame.columns) == ["vertex", *names.split()]
+        assert result.compute()["vertex"].tolist() == ["a", "alone", "b", "c", "d", "e", "x", "y"]
+    assert list(dg.sssp(graph, "a").compute()) == ["vertex", "distance", "predecessor"]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda g: dg.pagerank(g, alpha=2), "alpha=2"),
+        (lambda g: dg.pagerank(g, max_iter=0), "max_iter=0"),
+        (lambda g: dg.pagerank(g, personalization={"a": 0}), "above zero"),
+        (lambda g: dg.cdlp(g, max_iter=0), "max_iter=0"),
+        (lambda g: dg.k_core(g, -1), "k=-1"),
+        (lambda g: dg.bfs(g, "nobody"), "no vertex 'nobody'"),
+        (lambda g: dg.sssp(g, ["a", "nobody"]), "no vertex 'nobody'"),
+    ],
+)
+def test_options_are_checked(graph, call, words):
+    with pytest.raises(errors.InputError, match=words):
+        call(graph)
