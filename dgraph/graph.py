@@ -239,10 +239,8 @@ class Graph:
                 raise ColumnError(f"the edges have no column {name!r}; they have {known}")
         try:
             return self._with(orders, columns)
-        except LostError:
-            if is_lazy(self.listed.edges.frame):
-                raise
-            self.listed.renew()  # the frame is still here
+        except LostError:  # once more, from the frames
+            self.listed.renew()
             self._partitions = None
             return self._with(orders, columns)
 
@@ -275,7 +273,10 @@ class Graph:
         return self._described(held, (order,), columns)
 
     def _transposed(self, now: Partitions, order: str) -> Partitions:
-        options = {"symmetric": not self.directed and self.num_parts == 1, "workers": self.workers.threads}
+        options: dict[str, Any] = {
+            "symmetric": not self.directed and self.num_parts == 1,
+            "workers": self.workers.threads,
+        }
         with self._watch("transpose"):
             tasks = [self.workers.call(Partition.with_orders, one, [order], **options) for one in now.held]
             held = self.workers.wait(self.workers.hold(tasks))
