@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from dgraph.saved import Saved
     from dgraph.validation import Validation
 
-BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
-
 
 class Graph:
     """Edges between vertices, whatever the vertices are called.
@@ -176,7 +174,7 @@ class Graph:
     @cached_property
     def num_parts(self) -> int:
         """How many partitions there are, or will be."""
-        return self._asked[1] or self.workers.parts_for(self.listed.num_arcs * BYTES_TO_SORT)
+        return self._asked[1] or self.workers.parts_for(self.listed.num_arcs)
 
     @property
     def client(self) -> Any:

@@ -15,6 +15,7 @@ from dgraph.partition import threads
 from dgraph.partition.source import cut, is_lazy
 
 FAN = 8  # results that one task of a reduction takes
+BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
 MEMORY_SHARE = 6  # the edges of one partition may take this fraction of a worker's memory while they are sorted
 
 
@@ -45,13 +46,13 @@ class Workers:
             raise OptionError("the cluster has no workers; start some, or pass client=None to run in this process")
         return found
 
-    def parts_for(self, edge_bytes: int) -> int:
-        """A partition for each worker, or several where edges of so many bytes would fill a worker's memory."""
+    def parts_for(self, arcs: int) -> int:
+        """A partition for each worker, or several where so many edges would fill a worker's memory."""
         if self.client is None:
             return 1
         infos = self.client.scheduler_info(n_workers=-1)["workers"].values()
         least = min((info["memory_limit"] or 1 << 62) for info in infos)
-        return len(infos) * max(1, -(-edge_bytes * MEMORY_SHARE // (least * len(infos))))
+        return len(infos) * max(1, -(-arcs * BYTES_TO_SORT * MEMORY_SHARE // (least * len(infos))))
 
     @property
     def threads(self) -> int:
