@@ -9,7 +9,6 @@ DgraphError
 │   └── OptionError            an argument has a value that is not allowed
 ├── ProgramError               a vertex program cannot be compiled, or breaks a law
 ├── StorageError               a saved graph is torn, changed, or of another version
-├── CapacityError              the work does not fit the memory it is given
 └── RunError                   a run could not be finished: a lost message, a stop
     └── LostError              what a worker held went away with it, and cannot be computed again
 
@@ -65,10 +64,6 @@ class ProgramError(DgraphError):
 
 class StorageError(DgraphError):
     """A saved graph is torn, was changed, or has a version that this release cannot read."""
-
-
-class CapacityError(DgraphError):
-    """The work does not fit the memory it is given."""
 
 
 class RunError(DgraphError):

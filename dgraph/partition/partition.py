@@ -58,15 +58,6 @@ class Partition:
         other = present if symmetric else present.transposed(workers)
         return replace(self, out=other) if missing[0] == "out" else replace(self, incoming=other)
 
-    def keeping(self, columns: Sequence[str]) -> Partition:
-        """The partition without the edge columns that nobody reads."""
-
-        def kept(side: Adjacency | None) -> Adjacency | None:
-            return side and Adjacency(side.indptr, side.neighbours, {name: side.columns[name] for name in columns})
-
-        out = kept(self.out)
-        return replace(self, out=out, incoming=out if self.incoming is self.out else kept(self.incoming))
-
 
 @dataclass(frozen=True, eq=False)
 class Piece:
