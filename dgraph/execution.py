@@ -12,7 +12,7 @@ import pandas as pd
 from dgraph import plan as plans
 from dgraph.agents.daemon import start_daemon
 from dgraph.agents.edge_tables import EdgeTables
-from dgraph.analysis import Analysis
+from dgraph.analysis import Analysis, analyse
 from dgraph.codegen.recipe import Recipe, recipe_of
 from dgraph.engines.rounds import Rounds, Told
 from dgraph.errors import ColumnError, OptionError
@@ -24,7 +24,8 @@ from dgraph.plan import Plan
 from dgraph.program import Delta, Parameter, VertexColumn, VertexProgram
 from dgraph.progress import Progress
 from dgraph.repartition import needs_neighbourhoods, neighbourhoods
-from dgraph.result import Found, RunResult
+from dgraph.result import Found, RunResult, has_none
+from dgraph.solvers.solver import Problem, Solver
 from dgraph.state import State
 from dgraph.steps import CHUNK, Steps, run_steps
 
@@ -46,7 +47,8 @@ def run(
 ) -> RunResult:
     """Run a vertex program on a graph, on the cluster that holds the graph or in this process.
 
-    engine:       "bsp" (send, merge, apply), "gas" (merge, apply, send), or "auto".
+    engine:       "bsp" (send, merge, apply), "gas" (merge, apply, send), "local" (the program's own solver, for a graph
+                  of one partition), or "auto": whichever is quickest.
     device:       "cpu" or "auto".
     max_rounds:   stop after so many rounds; by default the program says when.
     random_seed:  random choices depend on it, the round and the vertex alone.
@@ -59,6 +61,10 @@ def run(
     """
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
+    solvable = program.solver is not None and graph.num_parts == 1
+    if engine == plans.LOCAL and not solvable:
+        why = "the program has no solver" if program.solver is None else f"the graph has {graph.num_parts} partitions"
+        raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(plans.ENGINES)}')
     plan = plans.choose(
         engine=engine,
         device=device,
@@ -68,7 +74,10 @@ def run(
         active_only=active_only,
         drop_weights=drop_weights,
         changed_only=changed_only,
+        solvable=solvable and not progress,
     )
+    if plan.engine == plans.LOCAL:
+        return _solve(graph, program, plan, columns or {})
     recipe = recipe_of(program)
     recipe = replace(recipe, values=_by_number(graph, program))
     partitions, edge_columns, plan = _partitions(graph, recipe.analysis, plan)
@@ -125,8 +134,7 @@ class Job:
         for state in running.rounds.states:
             results = state.results()
             for name in _vertex_columns(self.recipe.analysis):
-                values = results[name]
-                if ((values < 0) | (values >= self.vertices)).any():
+                if has_none(results[name], self.vertices):
                     missing.add(name)
             owned = state.partition.num_owned
             parts[state.partition.index] = state.partition.numbers[:owned], results
@@ -140,8 +148,43 @@ class Running:
     engine: Any
 
 
-def _partitions(graph: Graph, analysis: Analysis, plan: Plan) -> tuple[Sequence[Any], dict[str, tuple[str, str]], Plan]:
-    """Partitions with what the program reads; cut anew where it merges whole neighbourhoods."""
+def _solve(
+    graph: Graph, program: VertexProgram, plan: Plan, given: Mapping[str, Mapping[Any, Any] | np.ndarray]
+) -> RunResult:
+    """The program's own solver, where the one partition is."""
+    analysis = analyse(program)
+    edge_columns = _edge_columns(graph, analysis)
+    orders = program.solver.orders if graph.directed else ("out",)
+    held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
+    (partition,) = _with_columns(graph, analysis, held, given)
+    values, workers = _by_number(graph, program), graph.workers
+    job = LocalJob(program.solver, values, graph.directed, edge_columns, workers.threads, _vertex_columns(analysis))
+    found = [job(partition)] if workers.client is None else workers.wait(workers.hold([workers.call(job, partition)]))
+    return RunResult(graph, found, job.vertex_columns, plan.options())
+
+
+@dataclass(frozen=True)
+class LocalJob:
+    """What the worker of the one partition does."""
+
+    solver: Solver
+    values: dict[str, Any]
+    directed: bool
+    columns: dict[str, tuple[str, str]]
+    threads: int
+    vertex_columns: list[str]
+
+    def __call__(self, given: Any) -> Found:
+        partition, columns = given if isinstance(given, tuple) else (given, {})
+        edges = EdgeTables(partition, self.directed, self.columns, self.threads)
+        solved, row = self.solver.row(Problem(edges, self.values, columns, self.threads))
+        missing = {name for name in self.vertex_columns if has_none(solved.values[name], partition.num_owned)}
+        parts = {0: (partition.numbers, solved.values)}
+        return Found(parts, missing, [row], solved.rounds, solved.totals)
+
+
+def _edge_columns(graph: Graph, analysis: Analysis) -> dict[str, tuple[str, str]]:
+    """What the program reads of an edge -> the graph's column, and the dtype that its functions want."""
     columns = {}
     for column in analysis.edge_columns:
         name = graph.weight if column.name == "weight" and graph.weight is not None else column.name
@@ -150,6 +193,12 @@ def _partitions(graph: Graph, analysis: Analysis, plan: Plan) -> tuple[Sequence[
             has = ", ".join(map(repr, graph.edge_columns)) or "no columns"
             raise ColumnError(f"{analysis.name} reads the edge column {name!r}; the edges have {has}. {remedy}".strip())
         columns[column.name] = name, column.dtype.name
+    return columns
+
+
+def _partitions(graph: Graph, analysis: Analysis, plan: Plan) -> tuple[Sequence[Any], dict[str, tuple[str, str]], Plan]:
+    """Partitions with what the program reads; cut anew where it merges whole neighbourhoods."""
+    columns = _edge_columns(graph, analysis)
     kept = tuple(name for name, _ in columns.values())
     if not plan.drop_weights and graph.weight is not None:
         kept = tuple(dict.fromkeys([*kept, graph.weight]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dgraph.analysis import Analysis
@@ -13,6 +13,7 @@ from dgraph.errors import OptionError
 from dgraph.state import Switches
 
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas}
+LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
 DEVICES = ("cpu",)
 
 
@@ -29,6 +30,8 @@ class Plan:
 
     def options(self) -> dict[str, Any]:
         """What the report says of the plan."""
+        if self.engine == LOCAL:
+            return {"engine": LOCAL, "device": self.device}
         return {
             "engine": self.engine,
             "device": self.device,
@@ -50,10 +53,12 @@ def choose(
     drop_weights: bool,
     changed_only: bool,
     random_seed: int,
+    solvable: bool = False,
 ) -> Plan:
-    """Check what a user asked for. Rounds in GAS order wait once for the others, in BSP order at times twice."""
-    if engine not in ("auto", *ENGINES):
-        raise OptionError(f"engine={engine!r} is not known; choose one of auto, {', '.join(ENGINES)}")
+    """Check what a user asked for. Rounds in GAS order wait once for the others, in BSP order at times twice; a local
+    solver is quicker than both, where there is one (`solvable`) and nothing was asked that only rounds can give."""
+    if engine not in ("auto", LOCAL, *ENGINES):
+        raise OptionError(f"engine={engine!r} is not known; choose one of auto, {LOCAL}, {', '.join(ENGINES)}")
     if device not in ("auto", *DEVICES):
         raise OptionError(f"device={device!r} is not known; choose one of auto, {', '.join(DEVICES)}")
     if max_rounds is not None and (not isinstance(max_rounds, int) or isinstance(max_rounds, bool) or max_rounds < 1):
@@ -63,8 +68,11 @@ def choose(
     if not isinstance(random_seed, int) or not -(2**63) <= random_seed < 2**63:
         raise OptionError(f"random_seed={random_seed!r} must be a whole number of 64 bits")
     switches = Switches(bool(active_only), bool(changed_only), direction, random_seed=random_seed)
-    chosen = "gas" if engine == "auto" else engine, "cpu" if device == "auto" else device
-    return Plan(*chosen, max_rounds, bool(drop_weights), switches)
+    plan = Plan(engine, "cpu" if device == "auto" else device, max_rounds, bool(drop_weights), switches)
+    if engine == "auto":
+        in_rounds = replace(switches, random_seed=0) != Switches() or max_rounds is not None or not drop_weights
+        return replace(plan, engine=LOCAL if solvable and not in_rounds else "gas")
+    return plan
 
 
 def orders_for(analysis: Analysis, directed: bool, direction: str) -> tuple[str, ...]:

@@ -172,6 +172,7 @@ class VertexProgram:
     kind: ClassVar[str] = "accumulative"
     along: ClassVar[str] = "out"
     merge: ClassVar[Merge | None] = None
+    solver: ClassVar[Any] = None  # an algorithm of its own for a graph of one partition: dgraph.solvers.solver.Solver
 
     fields: ClassVar[dict[str, Field]] = {}  # all declared, in order
     functions: ClassVar[dict[str, Callable]] = {}  # start, seed, stop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,11 @@ class Found:
         return Found(empty, self.missing, self.rows, self.rounds, self.totals)
 
 
+def has_none(numbers: np.ndarray, vertices: int) -> bool:
+    """Whether some number is that of no vertex."""
+    return bool(numbers.size) and not 0 <= numbers.min() <= numbers.max() < vertices
+
+
 class RunReport(pd.DataFrame):
     """A row a superstep and partition; `options` says what was chosen for the run."""
 
@@ -63,14 +69,22 @@ class RunResult:
     def __init__(self, graph: Graph, found: Sequence[Any], vertex_columns: Sequence[str], options: dict[str, Any]):
         self._workers, self._numbering = graph.workers, graph.numbering
         self._found, self._vertex_columns = list(found), list(vertex_columns)
-        told = self._workers.get([self._workers.call(Found.without_values, one) for one in self._found])
+        told = self._found
+        if self._workers.client is not None:
+            told = self._workers.get([self._workers.call(Found.without_values, one) for one in self._found])
         self.rounds, self.totals = told[0].rounds, told[0].totals
         self._missing = set().union(*(one.missing for one in told))
         self._homes = {part: i for i, one in enumerate(told) for part in one.parts}
-        self._empty = next(iter(told[0].parts.values()))
-        rows = sorted((row for one in told for row in one.rows), key=itemgetter("superstep", "partition"))
-        self.report = RunReport(pd.DataFrame(rows, columns=list(rows[0]) if rows else list(COLUMNS)))
-        self.report.options = dict(options)
+        self._empty = next(iter(told[0].without_values().parts.values()))
+        self._rows = sorted((row for one in told for row in one.rows), key=itemgetter("superstep", "partition"))
+        self._options = dict(options)
+
+    @cached_property
+    def report(self) -> RunReport:
+        """A row a superstep and partition."""
+        report = RunReport(pd.DataFrame(self._rows, columns=list(self._rows[0]) if self._rows else list(COLUMNS)))
+        report.options = self._options
+        return report
 
     @property
     def frame(self) -> dd.DataFrame:
@@ -101,7 +115,8 @@ class RunResult:
 
     def after(self, earlier: RunResult) -> RunResult:
         """This result, with the report of the run that led to it: the rounds that found the values."""
-        self.report, self.rounds, self.totals = earlier.report, earlier.rounds, earlier.totals
+        self._rows, self._options = earlier._rows, earlier._options
+        self.rounds, self.totals = earlier.rounds, earlier.totals
         return self
 
     def _tasks(self) -> list[Any]:

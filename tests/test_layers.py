@@ -26,6 +26,7 @@ LAYERS = {
     "dgraph.codegen": 3,
     "dgraph.devices": 3,
     "dgraph.agents": 3,
+    "dgraph.solvers": 3,
     # 4  a partition being run, and messages between partitions
     "dgraph.state": 4,
     "dgraph.exchange": 4,

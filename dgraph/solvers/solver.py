@@ -1,0 +1,63 @@
+"""A local solver: an operation's own algorithm for a graph that is one partition, from the first round to the last in
+one compiled call. A program names its solver; the answer is that of the program's rounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.edge_tables import EdgeTables
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a solver is given; a local id is a vertex's number, because nothing is elsewhere."""
+
+    edges: EdgeTables
+    values: dict[str, Any]  # the program's parameters, vertices by number
+    columns: dict[str, np.ndarray]  # the vertex columns that were given, by number
+    threads: int
+
+    @property
+    def vertices(self) -> int:
+        return self.edges.partition.num_owned
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The columns of the answer, by number; where they hold vertices, a number that no vertex has is none."""
+
+    values: dict[str, np.ndarray]
+    rounds: int = 1
+    edges: int = 0  # looked at
+    totals: dict[str, Any] = field(default_factory=dict)  # the last values of the program's Globals
+
+
+@dataclass(frozen=True)
+class Solver:
+    """`orders`: those of a directed graph's edges that are read; rows of an undirected one have both directions."""
+
+    solve: Callable[[Problem], Solved]
+    orders: tuple[str, ...] = ("out",)
+
+    def row(self, problem: Problem) -> tuple[Solved, dict[str, Any]]:
+        """The answer, and the row of the report: all of the run is one superstep."""
+        begun = time.perf_counter()
+        solved = self.solve(problem)
+        row = {
+            "superstep": 1,
+            "partition": problem.edges.partition.index,
+            "fired": problem.vertices,
+            "edges": solved.edges,
+            "messages": 0,
+            "bytes": 0,
+            "skipped": False,
+            "direction": "local",
+            "busy": time.perf_counter() - begun,
+            "idle": 0.0,
+        }
+        return solved, row

@@ -1,0 +1,146 @@
+"""A team: threads that run one compiled kernel side by side, from the first round of an algorithm to its last.
+
+They meet at barriers inside the kernel, which cost a microsecond where a hand-over between Python threads costs fifty.
+Kernels of a team never raise: who left early would keep the others waiting.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+ARRIVED, ROUND = 0, 16  # in `signals`: who waits, and how often all have met; on cache lines of their own
+SPINS = 2000  # looks at the round before a thread gives its core to others
+
+kernel = njit(nogil=True, cache=True)
+_inlined: Any = intrinsic
+_pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
+
+
+def team(kernel: Callable[..., Any], threads: int, *arrays: Any) -> Any:
+    """Run `kernel(rank, size, signals, *arrays)` on so many threads; what rank 0 returns. New threads each time: those
+    of a pool could wait behind another team's, which wait for theirs."""
+    signals = np.zeros(32, np.int64)
+    if threads > 1:  # compiled before the threads start, which would wait for each other's compiler
+        _compiled(kernel, signals, arrays)
+    others = [threading.Thread(target=kernel, args=(rank, threads, signals, *arrays)) for rank in range(1, threads)]
+    for other in others:
+        other.start()
+    try:
+        return kernel(0, threads, signals, *arrays)
+    finally:
+        for other in others:
+            other.join()
+
+
+def _compiled(kernel: Any, signals: np.ndarray, arrays: tuple[Any, ...]) -> None:
+    from numba import typeof
+
+    kernel.compile(tuple(typeof(value) for value in (0, 1, signals, *arrays)))
+
+
+@kernel
+def barrier(rank, size, signals):
+    """Go on when all are here; what any of them wrote before, all can read."""
+    if size == 1:
+        return
+    now = atomic_load(signals, ROUND)
+    if atomic_add(signals, ARRIVED, 1) == size - 1:
+        atomic_add(signals, ARRIVED, -size)
+        atomic_add(signals, ROUND, 1)
+        return
+    spins = 0
+    while atomic_load(signals, ROUND) == now:
+        spins += 1
+        if spins > SPINS:
+            _pass_on()
+
+
+@kernel
+def share(rank, size, count):
+    """The rows of one of the team, of `count` in equal slices."""
+    return count * rank // size, count * (rank + 1) // size
+
+
+# -- atomics: each gives back what was there before --------------------------------------------------------------------
+
+
+def _read_modify_write(name: str, integer: str, unsigned: str, real: str) -> Any:
+    def typer(context, array, index, value):
+        def generate(context, builder, signature, arguments):
+            kind = signature.args[0].dtype
+            operation = real if isinstance(kind, types.Float) else integer if kind.signed else unsigned
+            place = _place(context, builder, signature, arguments)
+            given = context.cast(builder, arguments[2], signature.args[2], kind)
+            return builder.atomic_rmw(operation, place, given, "seq_cst")
+
+        return array.dtype(array, index, value), generate
+
+    typer.__name__ = name
+    return _inlined(typer)
+
+
+atomic_add = _read_modify_write("atomic_add", "add", "add", "fadd")
+atomic_min = _read_modify_write("atomic_min", "min", "umin", "fmin")
+atomic_max = _read_modify_write("atomic_max", "max", "umax", "fmax")
+atomic_or = _read_modify_write("atomic_or", "or", "or", "")
+
+
+@_inlined
+def atomic_load(context, array, index):
+    """The value at a place, as another thread last stored it."""
+
+    def generate(context, builder, signature, arguments):
+        place = _place(context, builder, signature, arguments)
+        return builder.load_atomic(place, "acquire", _size(context, signature))
+
+    return array.dtype(array, index), generate
+
+
+@_inlined
+def compare_and_swap(context, array, index, old, new):
+    """Store `new` where `old` is still there; whether it was. For whole numbers."""
+
+    def generate(context, builder, signature, arguments):
+        kind = signature.args[0].dtype
+        place = _place(context, builder, signature, arguments)
+        before, after = (context.cast(builder, arguments[i], signature.args[i], kind) for i in (2, 3))
+        found = builder.cmpxchg(place, before, after, "seq_cst", "seq_cst")
+        return builder.extract_value(found, 1)
+
+    return types.boolean(array, index, old, new), generate
+
+
+@_inlined
+def prefetch(context, array, index):
+    """Ask for a place that will be read soon."""
+
+    def generate(context, builder, signature, arguments):
+        import llvmlite.ir as ir
+
+        place = builder.bitcast(_place(context, builder, signature, arguments), ir.IntType(8).as_pointer())
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [place, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    kind = signature.args[0]
+    array = context.make_array(kind)(context, builder, arguments[0])
+    index = context.cast(builder, arguments[1], signature.args[1], types.intp)
+    return cgutils.get_item_pointer(context, builder, kind, array, [index], wraparound=False)
+
+
+def _size(context: Any, signature: Any) -> int:
+    return context.get_abi_sizeof(context.get_value_type(signature.args[0].dtype))

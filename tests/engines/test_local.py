@@ -1,0 +1,125 @@
+"""The door to local solvers: when they are taken, and what they are given."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph.errors import OptionError
+from dgraph.solvers.solver import Solved, Solver
+from dgraph.solvers.team import atomic_add, atomic_max, atomic_min, barrier, compare_and_swap, kernel, share, team
+
+EDGES = pd.DataFrame({"src": ["b", "a", "c", "e"], "dst": ["a", "b", "b", "c"], "weight": [1.0, 2.0, 3.0, 4.0]})
+seen = []
+
+
+def largest_in_weight(problem):
+    """What `Heaviest` means, in one call."""
+    seen.append(problem)
+    (side,) = problem.edges.receivers("out", at_once=True)
+    weights = problem.edges.arguments(side)["weight"]
+    heaviest = np.full(problem.vertices, problem.values["least"])
+    np.maximum.at(heaviest, np.asarray(side.rows()), weights)
+    return Solved({"heaviest": heaviest, "to": np.full(problem.vertices, problem.values["whom"])}, 1, side.num_edges)
+
+
+class Heaviest(dg.VertexProgram):
+    solver = Solver(largest_in_weight, orders=("incoming",))
+    kind = "synchronous"
+    heaviest = dg.State(float)
+    to = dg.State(dg.vertex)
+    message = dg.Message(float, dg.MAX)
+    least = dg.Parameter(float, 1.5)
+    whom = dg.Parameter(dg.vertex)
+
+    def start(whom):
+        return 0.0, whom
+
+    def send(weight):
+        return weight
+
+    def apply(to, message, least):
+        return max(message, least), to
+
+    def stop(round):
+        return True
+
+
+def frame_of(result):
+    return result.compute().set_index("vertex")
+
+
+@pytest.mark.parametrize("options", [{}, {"engine": "local"}, {"engine": "auto", "device": "cpu"}])
+def test_a_solver_s_answer_is_the_program_s(options):
+    G = dg.Graph.from_edges(EDGES, weight="weight")
+    seen.clear()
+    mine, rounds = (dg.run(G, Heaviest(whom="e"), **how) for how in (options, {"engine": "gas"}))
+    assert len(seen) == 1
+    assert mine.report.options["engine"] == "local"
+    assert rounds.report.options["engine"] == "gas"
+    pd.testing.assert_frame_equal(frame_of(mine), frame_of(rounds))
+    assert frame_of(mine)["to"].tolist() == ["e"] * 4
+    assert mine.report[["superstep", "fired", "edges", "direction"]].to_numpy().tolist() == [[1, 4, 4, "local"]]
+
+
+@pytest.mark.parametrize(
+    "asked", [{"max_rounds": 3}, {"direction": "pull"}, {"active_only": False}, {"progress": lambda done: None}]
+)
+def test_what_only_rounds_can_give_is_run_in_rounds(asked):
+    G = dg.Graph.from_edges(EDGES, weight="weight")
+    assert dg.run(G, Heaviest(whom="a"), **asked).report.options["engine"] == "gas"
+
+
+def test_several_partitions_are_run_in_rounds():
+    G = dg.Graph.from_edges(EDGES, weight="weight", parts=2)
+    assert dg.run(G, Heaviest(whom="a")).report.options["engine"] == "gas"
+    with pytest.raises(OptionError, match="the graph has 2 partitions"):
+        dg.run(G, Heaviest(whom="a"), engine="local")
+
+
+def test_a_program_without_a_solver_says_so():
+    class Plain(Heaviest):
+        solver = None
+
+    with pytest.raises(OptionError, match="the program has no solver"):
+        dg.run(dg.Graph.from_edges(EDGES, weight="weight"), Plain(whom="a"), engine="local")
+
+
+def test_a_solver_on_a_cluster_runs_where_the_partition_is(client):
+    G = dg.Graph.from_edges(EDGES, weight="weight", parts=1, client=client)
+    seen.clear()
+    result = dg.run(G, Heaviest(whom="b"))
+    assert (result.report.options["engine"], seen) == ("local", [])
+    assert frame_of(result)["heaviest"].tolist() == [1.5, 3.0, 4.0, 1.5]
+
+
+@kernel
+def together(rank, size, signals, counts, least, most, claimed, turns):
+    """Every thread writes everywhere; after a barrier all read what rank 0 wrote."""
+    for i in range(turns):
+        atomic_add(counts, 0, 1)
+        atomic_min(least, 0, -float(i * size + rank))
+        atomic_max(most, 0, i * size + rank)
+        lo, hi = share(rank, size, len(claimed))
+        if compare_and_swap(claimed, i % len(claimed), 0, rank + 1) and not 0 <= lo <= hi:
+            return -1
+    wrong = 0
+    for i in range(turns):
+        barrier(rank, size, signals)
+        if rank == 0:
+            counts[1] = i
+        barrier(rank, size, signals)
+        wrong += counts[1] != i
+    atomic_add(counts, 2, wrong)
+    barrier(rank, size, signals)
+    return counts[2]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_team_shares_memory(threads):
+    counts, least, most = np.zeros(3, np.int64), np.zeros(1), np.zeros(1, np.int32)
+    claimed, turns = np.zeros(50, np.uint32), 300
+    assert team(together, threads, counts, least, most, claimed, turns) == 0
+    assert counts[0] == threads * turns
+    assert -least[0] == most[0] == threads * turns - 1
+    assert set(claimed) <= set(range(1, threads + 1))
