@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dgraph import plan as plans
 from dgraph.agents.daemon import start_daemon
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.analysis import Analysis, analyse
 from dgraph.codegen.recipe import Recipe, recipe_of
+from dgraph.columns import Given, with_columns
 from dgraph.engines.rounds import Rounds, Told
 from dgraph.errors import ColumnError, OptionError
 from dgraph.exchange.exchange import Exchange
@@ -21,7 +21,7 @@ from dgraph.exchange.post import Post
 from dgraph.graph import Graph
 from dgraph.partition import threads
 from dgraph.plan import Plan
-from dgraph.program import Delta, Parameter, VertexColumn, VertexProgram
+from dgraph.program import Delta, Parameter, VertexProgram
 from dgraph.progress import Progress
 from dgraph.repartition import needs_neighbourhoods, neighbourhoods
 from dgraph.result import Found, RunResult, has_none
@@ -38,7 +38,7 @@ def run(
     device: str = "auto",
     max_rounds: int | None = None,
     random_seed: int = 0,
-    columns: Mapping[str, Mapping[Any, Any] | np.ndarray] | None = None,
+    columns: Given | None = None,
     progress: bool | Callable[[dict[str, Any]], Any] | None = None,
     direction: str = "auto",
     active_only: bool = True,
@@ -52,8 +52,9 @@ def run(
     device:       "cpu" or "auto".
     max_rounds:   stop after so many rounds; by default the program says when.
     random_seed:  random choices depend on it, the round and the vertex alone.
-    columns:      values of the vertex columns that the program reads, as {column: {vertex: value}} or {column: array in
-                  ascending order of the vertices}; by default the graph's own.
+    columns:      values of the vertex columns that the program reads, as {column: {vertex: value}}, {column: array in
+                  ascending order of the vertices}, or {column: result.column(name)} of an earlier run, which stays
+                  where it is; by default the graph's own.
     progress:     True, False, a function that is given a dict of counts, or None: shown on a terminal and in notebooks.
     direction:    "push" messages along the edges of those who send, "pull" them from all edges, or "auto": whichever is
                   quicker in each round.
@@ -82,7 +83,7 @@ def run(
     recipe = replace(recipe, values=_by_number(graph, program))
     partitions, edge_columns, plan = _partitions(graph, recipe.analysis, plan)
     job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, _threads(graph, len(partitions)))
-    given = _with_columns(graph, recipe.analysis, partitions, columns or {})
+    given = with_columns(graph, recipe.analysis, partitions, columns or {}, anew=bool(plan.repartitioned))
     with Progress.of(progress) as shown:
         outcome = run_steps(
             Steps(job.setup, job.step, job.finish),
@@ -148,15 +149,13 @@ class Running:
     engine: Any
 
 
-def _solve(
-    graph: Graph, program: VertexProgram, plan: Plan, given: Mapping[str, Mapping[Any, Any] | np.ndarray]
-) -> RunResult:
+def _solve(graph: Graph, program: VertexProgram, plan: Plan, given: Given) -> RunResult:
     """The program's own solver, where the one partition is."""
     analysis = analyse(program)
     edge_columns = _edge_columns(graph, analysis)
     orders = program.solver.orders if graph.directed else ("out",)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
-    (partition,) = _with_columns(graph, analysis, held, given)
+    (partition,) = with_columns(graph, analysis, held, given)
     values, workers = _by_number(graph, program), graph.workers
     job = LocalJob(program.solver, values, graph.directed, edge_columns, workers.threads, _vertex_columns(analysis))
     found = [job(partition)] if workers.client is None else workers.wait(workers.hold([workers.call(job, partition)]))
@@ -238,47 +237,3 @@ def _vertex_columns(analysis: Analysis) -> list[str]:
     if analysis.results:
         return [name for name, (field, _) in analysis.results.items() if field.is_vertex]
     return [state.name for state in analysis.states if state.is_vertex and not isinstance(state, Delta)]
-
-
-def _with_columns(
-    graph: Graph, analysis: Analysis, partitions: Sequence[Any], given: Mapping[str, Mapping[Any, Any] | np.ndarray]
-) -> Sequence[Any]:
-    """Each partition with its share of the vertex columns that the program reads."""
-    read = {column.name: column for column in analysis.vertex_columns}
-    for name in given:
-        if name not in read:
-            known = ", ".join(read) or "none"
-            raise ColumnError(f"{analysis.name} reads no vertex column {name!r}; it reads {known}")
-    columns = {name: _by_vertex(graph, read[name], values) for name, values in given.items()}
-    attributes = [name for name in read if name not in given and name in graph.vertices.columns]
-    if attributes:
-        table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)
-        order = graph.placement.numbers
-        for name in attributes:
-            values = table[name].fillna(read[name].missing).to_numpy().astype(read[name].dtype)
-            columns[name] = values
-            if order is not None:
-                columns[name] = np.empty_like(values)
-                columns[name][order] = values
-    if not columns:
-        return partitions
-    workers = graph.workers
-    shared = columns if workers.client is None else workers.client.scatter([columns], hash=False)[0]
-    return workers.wait(workers.hold([workers.call(_share_of, one, shared) for one in partitions]))
-
-
-def _by_vertex(graph: Graph, column: VertexColumn, values: Mapping[Any, Any] | np.ndarray) -> np.ndarray:
-    """A vertex column by number."""
-    if isinstance(values, np.ndarray):
-        if values.shape != (graph.num_vertices,):
-            raise ColumnError(f"column {column.name!r}: {values.shape} values for {graph.num_vertices} vertices")
-        return values.astype(column.dtype)
-    found = np.full(graph.num_vertices, column.missing, column.dtype)
-    for vertex, value in values.items():
-        found[graph.numbering.find(vertex)] = value
-    return found
-
-
-def _share_of(partition: Any, columns: dict[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray]]:
-    owned = partition.numbers[: partition.num_owned]
-    return partition, {name: values[owned] for name, values in columns.items()}

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 import pandas as pd
 
+from dgraph.errors import ColumnError
 from dgraph.graph import Graph
 from dgraph.partition.numbering import Numbering
 
@@ -63,11 +65,12 @@ class RunResult:
     frame     a lazy Dask frame: the column `vertex`, then the values; a row for every vertex
     compute() the same in pandas, sorted by vertex
     report    a row a superstep and partition: fired, edges, messages, bytes, busy, idle, skipped
+    column(c) one column, for a later run to read where it is
     rounds    how many there were;  totals: the last values of the program's Globals
     """
 
     def __init__(self, graph: Graph, found: Sequence[Any], vertex_columns: Sequence[str], options: dict[str, Any]):
-        self._workers, self._numbering = graph.workers, graph.numbering
+        self._workers, self._numbering, self._graph = graph.workers, graph.numbering, ref(graph)
         self._found, self._vertex_columns = list(found), list(vertex_columns)
         told = self._found
         if self._workers.client is not None:
@@ -104,6 +107,12 @@ class RunResult:
             frame = frame.iloc[np.argsort(numbers)].reset_index(drop=True)
         return frame
 
+    def column(self, name: str) -> ResultColumn:
+        """One column where it is, for a later run to read."""
+        if name not in self._empty[1]:
+            raise ColumnError(f"the result has no column {name!r}; it has {', '.join(self._empty[1])}")
+        return ResultColumn(self, name)
+
     def by_number(self, name: str) -> np.ndarray:
         """One column here, by the numbers of the vertices."""
         found = self._workers.get(
@@ -130,6 +139,24 @@ class RunResult:
     def __repr__(self) -> str:
         names = ", ".join(self._empty[1])
         return f"<result of {self.rounds} rounds: {names} of {self._numbering.size:,} vertices>"
+
+
+class ResultColumn:
+    """A column of a result that stays where it was computed."""
+
+    def __init__(self, result: RunResult, name: str):
+        self.result, self.name = result, name
+
+    def lies_with(self, graph: Graph) -> bool:
+        """Whether each partition of the graph has its share."""
+        return self.result._graph() is graph and self.result._options.get("repartitioned", "no") == "no"
+
+    def found(self, part: int) -> Any:
+        """The `Found` of a partition."""
+        return self.result._found[self.result._homes[part]]
+
+    def by_number(self) -> np.ndarray:
+        return self.result.by_number(self.name)
 
 
 COLUMNS = ("superstep", "partition", "fired", "edges", "messages", "bytes", "skipped", "direction", "busy", "idle")

@@ -34,11 +34,13 @@ LAYERS = {
     "dgraph.engines": 5,
     # 6  the doors into execution
     "dgraph.assembly": 6,
+    "dgraph.columns": 6,
     "dgraph.estimate": 6,
     "dgraph.execution": 6,
     "dgraph.frames": 6,
     "dgraph.graph": 6,
     "dgraph.listed": 6,
+    "dgraph.mail_graph": 6,
     "dgraph.partitions": 6,
     "dgraph.plan": 6,
     "dgraph.progress": 6,

@@ -1,0 +1,112 @@
+"""The vertex columns that a program reads: each partition's share of them, brought to where the partition is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dgraph.analysis import Analysis
+from dgraph.errors import ColumnError
+from dgraph.graph import Graph
+from dgraph.program import VertexColumn
+from dgraph.result import ResultColumn
+
+Given = Mapping[str, Any]  # {column: {vertex: value}, or an array by number, or a column of an earlier result}
+
+
+@dataclass(frozen=True)
+class Few:
+    """Values of some vertices; the others have none."""
+
+    numbers: np.ndarray  # ascending
+    values: np.ndarray
+    missing: Any
+
+    def of(self, owned: np.ndarray) -> np.ndarray:
+        """The share of a partition that owns these numbers, in ascending order."""
+        found = np.full(len(owned), self.missing, self.values.dtype)
+        places = np.searchsorted(owned, self.numbers)
+        here = places < len(owned)
+        here[here] = owned[places[here]] == self.numbers[here]
+        found[places[here]] = self.values[here]
+        return found
+
+
+@dataclass(frozen=True)
+class All:
+    """A value for each number."""
+
+    values: np.ndarray
+
+    def of(self, owned: np.ndarray) -> np.ndarray:
+        return self.values[owned]
+
+
+def with_columns(
+    graph: Graph, analysis: Analysis, partitions: Sequence[Any], given: Given, *, anew: bool = False
+) -> Sequence[Any]:
+    """Each partition, and its share of the vertex columns if the program reads any. `anew` says that these are not the
+    graph's own partitions, but made for this run."""
+    read = {column.name: column for column in analysis.vertex_columns}
+    for name in given:
+        if name not in read:
+            known = ", ".join(read) or "none"
+            raise ColumnError(f"{analysis.name} reads no vertex column {name!r}; it reads {known}")
+    there = {
+        name: one for name, one in given.items() if isinstance(one, ResultColumn) and not anew and one.lies_with(graph)
+    }
+    sent = {name: _by_number(graph, read[name], values) for name, values in given.items() if name not in there}
+    sent |= _attributes(graph, [column for name, column in read.items() if name not in given])
+    if not sent and not there:
+        return partitions
+    workers = graph.workers
+    shared = sent if workers.client is None else workers.client.scatter([sent], hash=False)[0]
+    tasks = []
+    for part, partition in enumerate(partitions):
+        names = list(there)
+        found = [there[name].found(part) for name in names]
+        tasks.append(workers.call(_share_of, partition, part, shared, names, [c.name for c in there.values()], found))
+    return workers.wait(workers.hold(tasks))
+
+
+def _by_number(graph: Graph, column: VertexColumn, values: Any) -> Few | All:
+    if isinstance(values, ResultColumn):
+        values = values.by_number()
+    if isinstance(values, np.ndarray):
+        if values.shape != (graph.num_vertices,):
+            raise ColumnError(f"column {column.name!r}: {values.shape} values for {graph.num_vertices} vertices")
+        return All(values.astype(column.dtype, copy=False))
+    numbers = np.array([graph.numbering.find(vertex) for vertex in values], np.int64)
+    order = np.argsort(numbers)
+    return Few(numbers[order], np.array(list(values.values()), column.dtype)[order], column.missing)
+
+
+def _attributes(graph: Graph, columns: Sequence[VertexColumn]) -> dict[str, All]:
+    """Those that the graph's own vertices have."""
+    columns = [column for column in columns if column.name in graph.vertices.columns]
+    if not columns:
+        return {}
+    table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)
+    order, found = graph.placement.numbers, {}
+    for column in columns:
+        values = table[column.name].fillna(column.missing).to_numpy().astype(column.dtype)
+        if order is not None:
+            values[order] = values.copy()
+        found[column.name] = All(values)
+    return found
+
+
+def _share_of(
+    partition: Any, part: int, sent: Mapping[str, Few | All], names: list[str], called: list[str], found: list[Any]
+) -> tuple[Any, dict[str, np.ndarray]]:
+    owned = partition.numbers[: partition.num_owned]
+    share = {name: values.of(owned) for name, values in sent.items()}
+    for name, there, one in zip(names, called, found, strict=True):
+        numbers, values = one.parts[part]
+        assert numbers is owned or np.array_equal(numbers, owned), "a result lies with the partitions it was made from"
+        share[name] = values[there]
+    return partition, share

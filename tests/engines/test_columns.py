@@ -1,0 +1,82 @@
+"""Vertex columns: of the graph, by vertex, as an array, or from an earlier result, each partition gets its own."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph.errors import ColumnError
+
+IDS = np.array([3, 5, 8, 13, 21, 34, 55])
+RING = pd.DataFrame({"src": IDS, "dst": np.roll(IDS, -1)})
+
+
+class Shifted(dg.VertexProgram):
+    """Every vertex gets what the column holds for the one before it."""
+
+    kind = "synchronous"
+    value = dg.State(float)
+    message = dg.Message(float, dg.MAX)
+    height = dg.VertexColumn(float, missing=-1)
+
+    def send(height):
+        return height
+
+    def apply(message):
+        return message
+
+    def stop(round):
+        return True
+
+
+def shifted(graph, height, **options):
+    return dg.run(graph, Shifted(), columns={"height": height}, **options).compute()["value"].tolist()
+
+
+def moved(ids, parts):
+    return (ids * 7 + 3) % parts
+
+
+@pytest.mark.parametrize("policy", ["outgoing", "cartesian", moved])
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_some_values_by_vertex(parts, policy):
+    G = dg.Graph.from_edges(RING, parts=parts, policy=policy)
+    assert shifted(G, {55: 1.0, 13: 2.0, 3: 4.0}) == [1, 4, -1, -1, 2, -1, -1]
+    assert shifted(G, {}) == [-1] * 7
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_all_values_by_number(parts):
+    G = dg.Graph.from_edges(RING, parts=parts, policy=moved)
+    assert shifted(G, np.arange(7.0)) == [6, 0, 1, 2, 3, 4, 5]
+    with pytest.raises(ColumnError, match=r"\(3,\) values for 7 vertices"):
+        shifted(G, np.arange(3.0))
+
+
+def test_values_of_the_graph():
+    vertices = pd.DataFrame({"id": IDS[::-1], "height": [7.0, np.nan, 5, 4, 3, 2, 1]})
+    G = dg.Graph.from_edges(RING, vertices=vertices, parts=3, policy=moved)
+    assert dg.run(G, Shifted()).compute()["value"].tolist() == [7, 1, 2, 3, 4, 5, -1]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_values_of_an_earlier_result(parts, client):
+    for where in (None, client):
+        G = dg.Graph.from_edges(RING, parts=parts, policy=moved, client=where)
+        once = dg.run(G, Shifted(), columns={"height": np.arange(7.0)})
+        assert once.column("value").lies_with(G)
+        assert shifted(G, once.column("value")) == [5, 6, 0, 1, 2, 3, 4]
+
+
+def test_values_of_an_earlier_result_on_other_partitions():
+    once = dg.run(dg.Graph.from_edges(RING), Shifted(), columns={"height": np.arange(7.0)})
+    G = dg.Graph.from_edges(RING, parts=2, policy=moved)
+    assert not once.column("value").lies_with(G)
+    assert shifted(G, once.column("value")) == [5, 6, 0, 1, 2, 3, 4]
+    with pytest.raises(ColumnError, match="no column 'height'; it has value"):
+        once.column("height")
+
+
+def test_a_column_that_nobody_reads():
+    with pytest.raises(ColumnError, match="reads no vertex column 'depth'; it reads height"):
+        dg.run(dg.Graph.from_edges(RING), Shifted(), columns={"depth": {}})
