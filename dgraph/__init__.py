@@ -63,6 +63,7 @@ _HOME = {
 }
 
 __all__ = ["__version__", *_HOME]
+OPERATIONS = tuple(name for name, home in _HOME.items() if home.startswith("dgraph.ops."))
 
 if TYPE_CHECKING:
     from dgraph import errors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -106,6 +106,14 @@ class RunResult:
         if len(tables) > 1 or (numbers[1:] < numbers[:-1]).any():
             frame = frame.iloc[np.argsort(numbers)].reset_index(drop=True)
         return frame
+
+    def pieces(self) -> Iterator[pd.DataFrame]:
+        """Everything here, but on a cluster only one partition at a time, in their order."""
+        if self._workers.client is None:
+            yield self.compute()
+            return
+        for task in self._tasks():
+            yield self._workers.get([self._workers.call(_frame, task)])[0]
 
     def column(self, name: str) -> ResultColumn:
         """One column where it is, for a later run to read."""

@@ -20,6 +20,7 @@ LAYERS = {
     "dgraph.analysis": 1,
     "dgraph.reference": 1,
     "dgraph.laws": 1,
+    "dgraph.exact": 1,
     # 2  edges at rest, proxies, address tables
     "dgraph.partition": 2,
     # 3  who runs blocks, and kernels generated from a program

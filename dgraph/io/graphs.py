@@ -102,12 +102,26 @@ def _graph(found: EdgeList, directed: bool | None, vertices: Any, **options: Any
     )
 
 
-def write_edges(graph: Graph, path: str | os.PathLike, *, format: str | None = None) -> None:
-    """Write a graph's edges, and its vertices where the format lists them; the file appears whole or not at all."""
+def write_edges(graph: Graph, path: str | os.PathLike, *, format: str | None = None, isolated: str = "refuse") -> None:
+    """Write a graph's edges, and its vertices where the format lists them; the file appears whole or not at all.
+
+    isolated: vertices without edges, where the format has no place for them: "refuse" to write, or "drop" them.
+    """
+    if isolated not in ("refuse", "drop"):
+        raise OptionError(f'isolated={isolated!r} is not known; choose "refuse" or "drop"')
     edges, vertices = computed(graph)
     ends = graph.listed.edges.source, graph.listed.edges.destination
-    listed = EdgeList(edges, *ends, graph.weight, graph.directed, vertices)
-    write_edge_list(listed, path, format=format)
+    listed = EdgeList(edges, *ends, graph.weight, graph.directed, _as_range(vertices))
+    write_edge_list(listed, path, format=format, drop_isolated=isolated == "drop")
+
+
+def _as_range(vertices: pd.DataFrame) -> Any:
+    """Consecutive whole numbers without attributes are a range, which also formats without a list can note."""
+    ids = vertices.iloc[:, 0]
+    if len(vertices.columns) > 1 or ids.dtype.kind not in "iu" or ids.empty or ids.max() >= 2**63:
+        return vertices
+    first, last = int(ids.min()), int(ids.max())
+    return range(first, last + 1) if last - first + 1 == len(ids) else vertices
 
 
 # -- generators --------------------------------------------------------------------------------------------------------

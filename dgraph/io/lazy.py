@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import dask.dataframe as dd
@@ -45,12 +46,19 @@ def lazy_edge_list(
     if not isinstance(block_size, int) or block_size < 1:
         raise OptionError(f"block_size={block_size!r} is not a positive number of bytes")
     name = format_of(path, format)
+    path = _from_anywhere(path)
     choice: dict[str, Any] = {"source": source, "destination": destination, "weight": weight, "columns": columns}
     if name == "parquet":
         return _lazy_parquet(path, choice)
     if name != "text":
         raise OptionError(f"{path}: {name} cannot be read block by block (convert it to .parquet or .csv first)")
     return _lazy_text(path, choice, block_size, id_type, delimiter, header)
+
+
+def _from_anywhere(path: str | os.PathLike) -> str:
+    """The path as workers find it, who may have been started in another folder."""
+    name = os.fspath(path)
+    return name if "://" in name or "::" in name else str(Path(name).absolute())
 
 
 def _lazy_parquet(path: Any, choice: dict[str, Any]) -> EdgeList:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from types import ModuleType
 from typing import Any
@@ -138,10 +139,13 @@ def _check_columns(path: Any, name: str, columns: Any) -> None:
             raise ColumnError(f"{path}: {name} has no column {column!r} (it has source, destination and maybe weight)")
 
 
-def write_edge_list(edge_list: EdgeList, path: str | os.PathLike, *, format: str | None = None) -> None:
+def write_edge_list(
+    edge_list: EdgeList, path: str | os.PathLike, *, format: str | None = None, drop_isolated: bool = False
+) -> None:
     """Write in the format that the suffix or `format=` says; the file appears whole or not at all.
 
-    What the format cannot express is refused with the value and a remedy, never dropped.
+    What the format cannot express is refused with the value and a remedy, never dropped; but vertices without edges,
+    if `drop_isolated` says so.
     """
     suffix = files.split_suffix(path)[1]
     if format is None and suffix not in _SUFFIXES:
@@ -151,6 +155,8 @@ def write_edge_list(edge_list: EdgeList, path: str | os.PathLike, *, format: str
         raise OptionError(
             f"{path}: {name} is compressed inside, and not by a suffix (write {files.split_suffix(path)[0]}{suffix})"
         )
+    if drop_isolated and (name == "text" or (name == "parquet" and not isinstance(edge_list.vertices, range))):
+        edge_list = replace(edge_list, vertices=None)
     style = f".{str(format).lower().lstrip('.')}"
     if name == "text" and style in text.SUFFIXES:
         text.write(edge_list, path, suffix=style)

@@ -1,0 +1,29 @@
+"""`dgraph convert EDGES -o FILE`: edges from one format to another, or to a saved graph."""
+
+from __future__ import annotations
+
+import click
+
+from dgraph.cli.command import Command, as_json, tell
+from dgraph.cli.graphs import Edges, reads_graph
+
+
+@click.command("convert", cls=Command)
+@click.option("-o", "--output", metavar="FILE", required=True, help="Format by suffix.")
+@click.option("--drop-isolated", is_flag=True, help="Leave out vertices without edges where FILE cannot list them.")
+@as_json
+@reads_graph
+def command(edges: Edges, output: str, drop_isolated: bool, as_json: bool) -> None:
+    """Write the edges of a graph in another format; what that format cannot say is an error, never dropped.
+
+    \b
+    Example:
+      $ dgraph generate uniform --vertices 100 --edges 500 --weights 1 9 -o edges.csv
+      $ dgraph convert edges.csv --weight weight -o edges.npz
+    """
+    import dgraph as dg
+
+    with edges.graph() as graph:
+        dg.write_edges(graph, output, isolated="drop" if drop_isolated else "refuse")
+        told = {"vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
+    tell(told, as_json, f"{told['edges']:,} edges of {told['vertices']:,} vertices in {output}")

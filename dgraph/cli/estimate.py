@@ -1,0 +1,34 @@
+"""`dgraph estimate OP EDGES`: what an operation will need, before any work."""
+
+from __future__ import annotations
+
+import click
+
+from dgraph.cli.command import Command, as_json
+from dgraph.cli.graphs import Edges, reads_graph
+
+
+@click.command("estimate", cls=Command)
+@click.argument("operation", metavar="OP")
+@click.option("--memory", help='What each worker may use, as "4 GiB".')
+@click.option("--on-workers", type=click.IntRange(1), help="Workers there will be.  [default: those there are]")
+@as_json
+@reads_graph
+def command(edges: Edges, operation: str, memory: str | None, on_workers: int | None, as_json: bool) -> None:
+    """Tell what an operation will need under every policy: memory of a worker, and bytes exchanged in a round.
+
+    \b
+    Example:
+      $ dgraph generate rmat --scale 10 -o edges.parquet
+      $ dgraph estimate build edges.parquet --on-workers 8 --memory "2 GiB"
+    """
+    import json
+
+    with edges.graph() as graph:
+        found = graph.estimate(operation, workers=on_workers, memory=memory)
+    if as_json:
+        policies = json.loads(found.frame.to_json(orient="index"))
+        told = {"operation": operation, "workers": found.workers, "policy": found.policy, "policies": policies}
+        click.echo(json.dumps({**told, "vertices": int(found.vertices), "edges": int(found.edges)}))
+    else:
+        click.echo(repr(found))

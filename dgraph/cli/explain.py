@@ -1,0 +1,48 @@
+"""`dgraph explain PROGRAM`: what a vertex program communicates, and the kernels made of it."""
+
+from __future__ import annotations
+
+import runpy
+
+import click
+
+from dgraph.cli.command import Command
+from dgraph.errors import OptionError
+
+
+@click.command("explain", cls=Command)
+@click.argument("program", metavar="OP|FILE.py:CLASS")
+@click.option("--target", default="cpu", show_default=True, help="cpu.")
+def command(program: str, target: str) -> None:
+    """Show what a vertex program reads and sends, and the kernels for a target.
+
+    \b
+    Example:
+      $ dgraph explain wcc
+    """
+    import dgraph as dg
+
+    click.echo("\n\n".join(dg.explain(one, target=target) for one in _programs(program)))
+
+
+def _programs(name: str) -> list[type]:
+    import dgraph as dg
+
+    if ":" in name:
+        path, _, wanted = name.rpartition(":")
+        try:
+            found = runpy.run_path(path).get(wanted)
+        except OSError as error:
+            raise OptionError(f"{path} cannot be read: {error}") from error
+        if not (isinstance(found, type) and issubclass(found, dg.VertexProgram)):
+            raise OptionError(f"{path} has no vertex program {wanted!r}")
+        return [found]
+    name = name.replace("-", "_")
+    if name not in dg.OPERATIONS:
+        raise OptionError(f"{name!r} is no operation; take {', '.join(dg.OPERATIONS)}, or FILE.py:CLASS")
+    module = __import__(f"dgraph.ops.{name}", fromlist=["x"])
+    own = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, dg.VertexProgram)]
+    own = [one for one in own if one.__module__ == module.__name__]
+    if not own:
+        raise OptionError(f"{name} is no vertex program: it has kernels of its own")
+    return own

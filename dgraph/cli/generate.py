@@ -1,0 +1,63 @@
+"""`dgraph generate KIND -o FILE`: the edges of a generated graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from dgraph.cli.command import Command, as_json, tell
+from dgraph.cli.graphs import Place, runs_somewhere
+from dgraph.cli.signatures import options_of, values_of
+
+EXAMPLES = {
+    "rmat": "--scale 10",
+    "uniform": "--vertices 1000 --edges 5000",
+    "grid": "--rows 30 --cols 40",
+    "ratings": "--users 100 --items 40 --ratings 900",
+    "bipartite": "--left 50 --right 60 --edges 300",
+}
+
+
+class Generators(click.Group):
+    """The generators that `import dgraph` offers."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(EXAMPLES)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        import dgraph as dg
+
+        return _command_for(name, getattr(dg, name)) if name in EXAMPLES else None
+
+
+def _command_for(name: str, generator: Callable) -> click.Command:
+    def generate(place: Place, output: str, as_json: bool, **given: Any) -> None:
+        import dgraph as dg
+
+        with place.client() as client:
+            graph = generator(**values_of(generator, given), client=client)
+            dg.write_edges(graph, output, isolated="drop")
+            told = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
+        tell(told, as_json, f"{told['edges']:,} edges of the vertices 0 to {told['vertices'] - 1:,} in {output}")
+
+    lines = "\n".join(line.strip() for line in (generator.__doc__ or "").splitlines())
+    generate.__doc__ = f"{lines}\n\n\b\nExample:\n  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
+    decorated = as_json(runs_somewhere(generate))
+    decorated = click.option("-o", "--output", metavar="FILE", required=True, help="Format by suffix.")(decorated)
+    command = click.command(name, cls=Command)(decorated)
+    command.params[:0] = options_of(generator)
+    return command
+
+
+@click.command("generate", cls=Generators)
+def command() -> None:
+    """Generate a graph: the same edges for the same seed, however many workers.
+
+    Text lists edges only: to have the vertices without any, too, read it with --vertices N, or generate another format.
+
+    \b
+    Example:
+      $ dgraph generate grid --rows 30 --cols 40 -o roads.csv
+    """

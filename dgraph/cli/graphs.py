@@ -1,0 +1,190 @@
+"""EDGES and the options that say how to read them and where to run: the same for every command that reads a graph."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dgraph.errors import OptionError, RunError
+
+READING = (
+    click.argument("edges", metavar="EDGES"),
+    click.option("--format", help="Format of EDGES, where its suffix does not tell; of standard input: text."),
+    click.option("--source", metavar="COLUMN", help="Column of the edges' sources.  [default: the first]"),
+    click.option("--destination", metavar="COLUMN", help="Column of their destinations.  [default: the second]"),
+    click.option("--weight", metavar="COLUMN", help="Column of their weights.  [default: none, or the format's]"),
+    click.option("--undirected", is_flag=True, help="Each listed edge stands for both directions."),
+    click.option("--vertices", metavar="FILE|N", help="File that lists vertices, or N for the ids 0 to N-1."),
+    click.option("--loops", type=click.Choice(["keep", "drop"]), default="keep", show_default=True),
+    click.option(
+        "--repeats", type=click.Choice(["keep", "first", "sum", "min", "max"]), default="keep", show_default=True
+    ),
+    click.option("--symmetrize", is_flag=True, help="Add the reverse of every edge."),
+    click.option("--policy", default="auto", show_default=True, help="Which partition owns a vertex or an edge."),
+    click.option("--parts", type=int, help="Partitions.  [default: one for each worker]"),
+)
+PLACE = (
+    click.option("--workers", type=click.IntRange(1), help="Start so many worker processes on this machine."),
+    click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."),
+    click.option("--scheduler-file", type=click.Path(), help="File in which that scheduler has put its address."),
+    click.option("--tls-ca-file", type=click.Path(), help="Certificate of the authority, for tls:// clusters."),
+    click.option("--tls-cert", type=click.Path(), help="Certificate of this client."),
+    click.option("--tls-key", type=click.Path(), help="Private key of this client."),
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to run."""
+
+    workers: int | None
+    cluster: str | None
+    scheduler_file: str | None
+    tls_ca_file: str | None
+    tls_cert: str | None
+    tls_key: str | None
+
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        """A client of the cluster asked for; None is this process."""
+        chosen = [self.workers, self.cluster, self.scheduler_file]
+        if sum(one is not None for one in chosen) > 1:
+            raise OptionError("--workers, --cluster and --scheduler-file exclude each other: name one")
+        if not any(chosen):
+            yield None
+            return
+        from distributed import Client, LocalCluster
+
+        with ExitStack() as stack:
+            if self.workers:
+                from dgraph.partition.threads import cores
+
+                threads = max(1, cores() // self.workers)
+                quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+                cluster: Any = stack.enter_context(
+                    LocalCluster(self.workers, threads_per_worker=threads, host="127.0.0.1", **quiet)
+                )
+            else:
+                cluster = self.cluster
+            try:
+                options = {"scheduler_file": self.scheduler_file, "security": self._security(), "timeout": 10}
+                yield stack.enter_context(Client(cluster, set_as_default=False, **options))
+            except (OSError, TimeoutError) as error:
+                if isinstance(error, TimeoutError) or "connect" in str(error).lower():
+                    raise RunError(f"no scheduler answers at {self.cluster or self.scheduler_file}: {error}") from error
+                raise
+
+    def _security(self) -> Any:
+        if not self.tls_ca_file:
+            if self.tls_cert or self.tls_key:
+                raise OptionError("--tls-cert and --tls-key need --tls-ca-file")
+            return None
+        from distributed.security import Security
+
+        files = {"tls_ca_file": self.tls_ca_file, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
+        return Security(**files, require_encryption=True)
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Which edges, and where their graph will be."""
+
+    path: str
+    place: Place
+    options: dict[str, Any]
+
+    @contextmanager
+    def graph(self) -> Iterator[Any]:
+        """The graph, as long as its cluster is there."""
+        import dgraph as dg
+        from dgraph.saved import MANIFEST
+
+        with self.place.client() as client, _spooled(self.path) as path:
+            how = {name: value for name, value in self.options.items() if value is not None}
+            directed = False if how.pop("undirected") else None
+            if (Path(path) / MANIFEST).is_file():
+                given = [name for name in how if name not in ("policy", "parts") and how[name] not in (False, "keep")]
+                if given or directed is False:
+                    raise OptionError(f"{path} is a saved graph, which has its own {', '.join(given) or 'direction'}")
+                policy = None if how["policy"] == "auto" else how["policy"]
+                yield dg.open_graph(path, policy=policy, parts=how.get("parts"), client=client)
+                return
+            if self.path == "-":
+                how.setdefault("format", "text")
+            if "vertices" in how:
+                how["vertices"] = _vertices(how["vertices"])
+            yield dg.read_edges(path, directed=directed, client=client, **how)
+
+
+def reads_graph(command: Callable) -> Callable:
+    """Adds EDGES and its options to a command, which is given them as `edges`, an `Edges`."""
+
+    @wraps(command)
+    def with_edges(edges: str, **given: Any) -> Any:
+        names = [_name(option) for option in READING[1:]]
+        options = {name: given.pop(name) for name in names}
+        return command(edges=Edges(edges, _take_place(given), options), **given)
+
+    return _decorated(with_edges, (*READING, *PLACE))
+
+
+def runs_somewhere(command: Callable) -> Callable:
+    """Adds the options of the place to a command, which is given them as `place`."""
+
+    @wraps(command)
+    def with_place(**given: Any) -> Any:
+        return command(place=_take_place(given), **given)
+
+    return _decorated(with_place, PLACE)
+
+
+def _take_place(given: dict[str, Any]) -> Place:
+    return Place(**{_name(option): given.pop(_name(option)) for option in PLACE})
+
+
+def _decorated(command: Callable, options: tuple[Callable, ...]) -> Callable:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _name(option: Callable) -> str:
+    """What a decorator calls its value."""
+
+    def probe() -> None: ...
+
+    return str(option(probe).__click_params__[0].name)
+
+
+@contextmanager
+def _spooled(path: str) -> Iterator[str]:
+    """A path that can be read twice: standard input goes through a file."""
+    if path != "-":
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(suffix=".txt") as spool:
+        while block := sys.stdin.buffer.read(1 << 22):
+            spool.write(block)
+        spool.flush()
+        yield spool.name
+
+
+def _vertices(text: str) -> Any:
+    if text.isdecimal():
+        return int(text)
+    import pandas as pd
+
+    from dgraph.errors import FileError
+
+    try:
+        return pd.read_parquet(text) if text.endswith((".parquet", ".pq")) else pd.read_csv(text)
+    except (OSError, ValueError) as error:
+        raise FileError(f"the vertices cannot be read: {error}", path=text, remedy="CSV or Parquet") from error

@@ -1,0 +1,74 @@
+"""What a run found, written to a file by its suffix, to standard output, or shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import PurePath
+from typing import Any
+
+import click
+import pandas as pd
+import pyarrow as pa
+
+from dgraph.errors import OptionError
+from dgraph.io import files
+
+SHOWN = 10  # rows, where no output is named
+
+
+def OUTPUT(command: Callable) -> Callable:
+    """Adds -o and --report."""
+    command = click.option(
+        "--report", metavar="FILE", help="Write what happened, a row a superstep: .csv or .parquet."
+    )(command)
+    return click.option("-o", "--output", metavar="OUT", help="File for the values, or - for standard output.")(command)
+
+
+def write_result(result: Any, output: str | None) -> None:
+    """The values of all vertices: sorted by vertex in this process, partition after partition on a cluster."""
+    if output is None:
+        click.echo(result.frame.head(SHOWN, npartitions=-1).to_string(index=False))
+        return
+    write_frames(result.pieces(), output)
+
+
+def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
+    """Frames of the same columns, one after the other; the file appears whole or not at all."""
+    writer = WRITERS.get(PurePath(path).suffix.lower()) if path != "-" else _csv
+    if writer is None:
+        raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(WRITERS)}, or -")
+    tables = (pa.Table.from_pandas(pd.DataFrame(frame), preserve_index=False) for frame in frames)
+    first = next(tables)
+    if path == "-":
+        _write(writer, first, tables, sys.stdout.buffer)
+        return
+    with files.atomic(path) as stream:
+        _write(writer, first, tables, stream)
+
+
+def _write(writer: Callable, first: pa.Table, others: Iterator[pa.Table], stream: Any) -> None:
+    with writer(pa.PythonFile(stream, mode="w"), first.schema) as sink:
+        sink.write_table(first)
+        for table in others:
+            sink.write_table(table.cast(first.schema))
+
+
+def _csv(stream: Any, schema: pa.Schema) -> Any:
+    from pyarrow import csv
+
+    return csv.CSVWriter(stream, schema, write_options=csv.WriteOptions(quoting_style="needed"))
+
+
+def _parquet(stream: Any, schema: pa.Schema) -> Any:
+    from pyarrow import parquet
+
+    return parquet.ParquetWriter(stream, schema)
+
+
+WRITERS: dict[str, Callable] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".arrow": pa.ipc.new_file,
+    ".feather": pa.ipc.new_file,
+}

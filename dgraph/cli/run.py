@@ -1,0 +1,87 @@
+"""`dgraph run OP EDGES -o OUT`: one command for each operation, its options those of the function users call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+import dgraph as dg
+from dgraph.cli.command import Command, as_json, tell
+from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.cli.results import OUTPUT, write_frames, write_result
+from dgraph.cli.signatures import id_reader, options_of, values_of
+
+RUNNING = (
+    click.option("--engine", default="auto", show_default=True, help="auto, local, bsp or gas."),
+    click.option("--device", default="auto", show_default=True, help="auto or cpu."),
+    click.option("--max-rounds", type=int, help="Stop after so many rounds."),
+)
+RENAMED = {"source": "source_vertex"}  # --source is the column, everywhere
+FIRST = {"bfs": " --source-vertex 0", "sssp": " --source-vertex 0", "k_core": " --k 3"}
+
+
+class Operations(click.Group):
+    """The operations that `import dgraph` offers."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return [name.replace("_", "-") for name in dg.OPERATIONS]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        name = name.replace("-", "_")
+        return _command_for(name, getattr(dg, name)) if name in dg.OPERATIONS else None
+
+
+def _command_for(name: str, operation: Callable) -> click.Command:
+    def run(edges: Edges, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
+        asked = {"engine": given.pop("engine"), "device": given.pop("device"), "max_rounds": given.pop("max_rounds")}
+        begun = time.perf_counter()
+        with edges.graph() as graph:
+            kind = graph.numbering.id_type.kind
+            loaded = time.perf_counter()
+            asked = {option: value for option, value in asked.items() if value not in (None, "auto")}
+            result = operation(graph, **values_of(operation, given, id_reader(kind)), **asked)
+            ran = time.perf_counter()
+            write_result(result, output)
+            if report is not None:
+                write_frames([result.report], report)
+            seconds = {"load": loaded - begun, "run": ran - loaded, "write": time.perf_counter() - ran}
+            told = {
+                "operation": name,
+                "vertices": graph.num_vertices,
+                "edges": graph.num_edges,
+                "partitions": graph.num_parts,
+                "engine": result.report.options["engine"],
+                "rounds": result.rounds,
+                "seconds": {step: round(value, 4) for step, value in seconds.items()},
+                "output": output,
+            }
+        text = f"{name} of {told['vertices']:,} vertices and {told['edges']:,} edges: {result.rounds} rounds, "
+        tell(told, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
+
+    example = f"{name.replace('_', '-')} edges.parquet{FIRST.get(name, '')} -o {name}.csv"
+    lines = "\n".join(line.strip() for line in (operation.__doc__ or "").splitlines())
+    ends = "\n\n\b\nExample:\n  $ dgraph generate rmat --scale 10 --weights 1 9 -o edges.parquet\n  $ dgraph run "
+    run.__doc__ = lines + ends + example
+    decorated = as_json(reads_graph(OUTPUT(run)))
+    for option in reversed(RUNNING):
+        decorated = option(decorated)
+    command = click.command(name.replace("_", "-"), cls=Command)(decorated)
+    command.params[:0] = options_of(operation, RENAMED)
+    return command
+
+
+@click.command("run", cls=Operations)
+def command() -> None:
+    """Run an operation on the edges of a file, a folder, a URL, or - for standard input.
+
+    Without -o the first rows are shown. The suffix of OUT tells its format: .csv, .parquet or .arrow; - is CSV on
+    standard output.
+
+    \b
+    Example:
+      $ dgraph generate rmat --scale 10 -o edges.parquet
+      $ dgraph run wcc edges.parquet -o components.parquet
+    """

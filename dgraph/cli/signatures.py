@@ -1,0 +1,98 @@
+"""Options of a command from the signature of the function that it calls: a new parameter is a new option."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import click
+
+from dgraph.errors import OptionError
+
+OF = "of_"  # begins what click calls a parameter of the function, which may have the name of another option
+PLAIN = {int: int, float: float, str: str}
+
+
+class VertexValue(click.ParamType):
+    """A vertex and a number, as VERTEX=NUMBER."""
+
+    name = "vertex=number"
+
+    def convert(self, value: Any, param: Any, context: Any) -> tuple[str, float]:
+        vertex, sign, number = str(value).rpartition("=")
+        try:
+            return (vertex, float(number)) if sign else self.fail(f"{value!r} is not VERTEX=NUMBER", param, context)
+        except ValueError:
+            return self.fail(f"{number!r} is no number", param, context)
+
+
+def options_of(function: Callable, renamed: Mapping[str, str] | None = None) -> list[click.Option]:
+    """An option for each parameter, the first (the graph) and **options left out. A parameter of any type is a vertex,
+    and may be given several times."""
+    hints, found = get_type_hints(function), []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD or parameter.name == "graph":
+            continue
+        spelling = (renamed or {}).get(parameter.name, parameter.name).replace("_", "-")
+        how = _kind(hints.get(parameter.name, Any), parameter)
+        if how is None:
+            continue
+        names = [f"--{spelling}/--no-{spelling}" if how.get("is_flag") else f"--{spelling}", OF + parameter.name]
+        required = parameter.default is parameter.empty
+        default = None if required or how.get("multiple") else parameter.default
+        found.append(click.Option(names, required=required, default=default, show_default=default is not None, **how))
+    return found
+
+
+def _kind(hint: Any, parameter: inspect.Parameter) -> dict[str, Any] | None:
+    """How click reads a parameter; None where a command line cannot say it."""
+    kinds = [one for one in get_args(hint) if one is not NoneType] if _is_union(hint) else [hint]
+    for kind in kinds:
+        if kind is bool:
+            return {"is_flag": True}
+        if kind in PLAIN:
+            return {"type": PLAIN[kind]}
+        if kind is Any:
+            return {"multiple": True, "metavar": "VERTEX"}
+        if get_origin(kind) is tuple and set(get_args(kind)) <= {int, float}:
+            return {"nargs": len(get_args(kind)), "type": float}
+        if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping):
+            return {"multiple": True, "type": VertexValue()}
+    return None
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, UnionType)
+
+
+def values_of(function: Callable, given: Mapping[str, Any], id_of: Callable[[str], Any] = str) -> dict[str, Any]:
+    """What was given, as the function wants it: vertices as ids, those that were not named left out."""
+    hints, found = get_type_hints(function), {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        value = given.get(OF + name)
+        if value is None or value == ():
+            continue
+        how = _kind(hints.get(name, Any), parameter) or {}
+        if isinstance(how.get("type"), VertexValue):
+            value = {id_of(vertex): number for vertex, number in value}
+        elif how.get("multiple"):
+            value = [id_of(vertex) for vertex in value]
+            value = value[0] if len(value) == 1 else value
+        found[name] = value
+    return found
+
+
+def id_reader(kind: str) -> Callable[[str], Any]:
+    """From a text on the command line to an id of a graph whose ids are of this kind."""
+
+    def read(text: str) -> Any:
+        import uuid
+
+        try:
+            return {"integer": int, "uuid": uuid.UUID}.get(kind, str)(text)
+        except ValueError as cause:
+            raise OptionError(f"{text!r} is not a vertex of this graph, whose ids are of kind {kind}") from cause
+
+    return read

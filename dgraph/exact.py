@@ -1,0 +1,37 @@
+"""Sums of floats that do not depend on their order: whole multiples of the smallest float, rounded once at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+UNIT = 1074  # every float is a whole multiple of 2 ** -1074
+
+
+class ExactSum:
+    """Adds floats without rounding. What is not finite is kept apart, and wins."""
+
+    __slots__ = ("total", "unbounded")
+
+    def __init__(self, values: Iterable[float] = ()):
+        self.total, self.unbounded = 0, 0.0
+        for value in values:
+            if math.isfinite(value):
+                numerator, denominator = float(value).as_integer_ratio()
+                self.total += numerator << (UNIT + 1 - denominator.bit_length())
+            else:
+                self.unbounded += value
+
+    def __add__(self, other: ExactSum) -> ExactSum:
+        both = ExactSum()
+        both.total, both.unbounded = self.total + other.total, self.unbounded + other.unbounded
+        return both
+
+    def __float__(self) -> float:
+        """The float nearest to the sum; infinite where it is larger than all of them."""
+        if self.unbounded:
+            return self.unbounded
+        try:
+            return self.total / (1 << UNIT)
+        except OverflowError:
+            return math.inf if self.total > 0 else -math.inf

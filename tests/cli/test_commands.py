@@ -1,0 +1,175 @@
+"""Every command as a user types it: the examples of its help, its output, its errors."""
+
+import json
+import re
+import shlex
+import sys
+
+import click
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import dgraph as dg
+from dgraph.cli.app import dgraph
+from dgraph.cli.generate import EXAMPLES
+
+EDGES = "src,dst,minutes\nann,bob,3\nann,cat,1\nbob,cat,4\neve,ann,1\n"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a command line in a folder of its own; what it printed and its exit code."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "calls.csv").write_text(EDGES)
+
+    def command(line, **how):
+        return CliRunner().invoke(dgraph, shlex.split(line), catch_exceptions=False, prog_name="dgraph", **how)
+
+    return command
+
+
+def all_commands():
+    for name, command in (
+        (name, dgraph.get_command(click.Context(dgraph), name)) for name in dgraph.list_commands(None)
+    ):
+        yield name
+        if isinstance(command, click.Group):
+            yield from (f"{name} {inner}" for inner in command.list_commands(None))
+
+
+@pytest.mark.parametrize("name", ["", *all_commands()])
+def test_every_help_ends_in_an_example_that_works(run, name):
+    text = run(f"{name} --help").output
+    example = re.findall(r"^ +\$ dgraph (.*)$", text, re.MULTILINE)
+    assert example, text
+    for line in example:
+        done = run(line)
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+
+
+def test_all_operations_and_generators_are_there():
+    assert set(dgraph.get_command(None, "run").list_commands(None)) == {n.replace("_", "-") for n in dg.OPERATIONS}
+    assert all(hasattr(dg, name) for name in EXAMPLES)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_results_in_every_format(run, suffix):
+    assert run(f"run sssp calls.csv --source-vertex ann --weight minutes -o out.{suffix}").exit_code == 0
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "arrow": pd.read_feather}[suffix]
+    frame = read(f"out.{suffix}")
+    assert frame["vertex"].tolist() == ["ann", "bob", "cat", "eve"]
+    assert frame["distance"].tolist() == [0, 3, 1, float("inf")]
+    assert frame["predecessor"].fillna("").tolist() == ["", "ann", "ann", ""]
+
+
+def test_standard_input_and_output(run):
+    done = run("run wcc - -o -", input=EDGES)
+    assert done.output.splitlines() == ['"vertex","component"', *(f'"{v}","ann"' for v in ("ann", "bob", "cat", "eve"))]
+
+
+def test_several_sources_and_json(run):
+    done = run("run sssp calls.csv --source-vertex bob --source-vertex eve -o d.csv --report r.csv --json")
+    told = json.loads(done.output)
+    assert (told["operation"], told["vertices"], told["edges"], told["output"]) == ("sssp", 4, 4, "d.csv")
+    assert set(told["seconds"]) == {"load", "run", "write"}
+    assert pd.read_csv("d.csv")["distance"].tolist() == [1, 0, 1, 0]
+    assert "fired" in pd.read_csv("r.csv").columns
+
+
+def test_a_pipe_gets_nothing_but_the_values(run):
+    assert run("run wcc calls.csv -o out.csv").output == ""
+
+
+def test_the_same_options_everywhere(run):
+    wanted = ("--weight", "--policy", "--parts", "--workers", "--cluster", "--undirected", "--json", "--debug")
+    for command in ("convert", "estimate build", "partition", "validate", "run wcc"):
+        text = run(f"{command.split()[0]} {'wcc' if 'run' in command else ''} --help").output
+        assert [option for option in wanted if option not in text] == []
+
+
+def test_values_by_vertex(run):
+    run("run pagerank calls.csv --personalization ann=1 --personalization eve=2.5 -o p.csv")
+    expected = dg.pagerank(dg.read_edges("calls.csv"), personalization={"ann": 1, "eve": 2.5}).compute()
+    pd.testing.assert_frame_equal(pd.read_csv("p.csv"), expected, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("run wcc nope.csv", 2, "nope.csv: there is no such file (check the path)"),
+        ("run bfs calls.csv --source-vertex zoe", 2, "'zoe'"),
+        ("run wcc calls.csv -o out.xlsx", 2, "use .csv, .parquet"),
+        ("run wcc calls.csv --policy magic", 2, "policy='magic'"),
+        ("run wcc calls.csv --engine magic", 2, "engine='magic'"),
+        ("run wcc calls.csv --workers 1 --cluster tcp://127.0.0.1:1", 2, "exclude each other"),
+        ("run wcc calls.csv --tls-key key.pem --cluster tls://127.0.0.1:1", 2, "--tls-ca-file"),
+        ("run pagerank calls.csv --personalization ann", 2, "VERTEX=NUMBER"),
+        ("convert calls.csv -o edges.gr", 2, "edges.gr"),
+        ("explain nothing", 2, "'nothing' is no operation"),
+        ("explain nothing.py:Program", 2, "nothing.py cannot be read"),
+        ("warmup nothing", 2, "'nothing' is no operation"),
+        ("run nothing calls.csv", 2, "nothing"),
+    ],
+)
+def test_errors_in_one_line(run, line, code, message):
+    done = run(line)
+    assert done.exit_code == code
+    last = done.output.splitlines()[-1]
+    assert message in last
+    assert "Traceback" not in done.output
+
+
+def test_debug_shows_where(run):
+    with pytest.raises(dg.errors.FileError):
+        run("run wcc nope.csv --debug")
+
+
+def test_nothing_is_left_of_a_run_that_failed(run, tmp_path):
+    before = set(tmp_path.iterdir())
+    assert run("run bfs calls.csv --source-vertex zoe -o out.csv").exit_code == 2
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_saved_graph_stands_for_edges(run):
+    assert run("partition calls.csv --parts 2 --weight minutes -o calls.dgraph").exit_code == 0
+    assert run("run sssp calls.dgraph --source-vertex ann -o out.csv").exit_code == 0
+    assert pd.read_csv("out.csv")["distance"].tolist() == [0, 3, 1, float("inf")]
+    assert "is a saved graph" in run("run wcc calls.dgraph --undirected").output
+    assert run("partition calls.csv -o calls.dgraph").exit_code != 0
+    assert run("partition calls.csv -o calls.dgraph --overwrite").exit_code == 0
+
+
+def test_a_program_of_a_user(run, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import dgraph as dg\n\n\nclass Mine(dg.VertexProgram):\n    value = dg.State(float)\n    merge = dg.MIN\n\n"
+        "    def seed(id):\n        return 1.0 * id\n\n    def send(value):\n        return value\n\n"
+        "    def apply(value, message):\n        return min(value, message)\n"
+    )
+    assert "Mine: accumulative" in run("explain mine.py:Mine").output
+    assert "no vertex program 'Yours'" in run("explain mine.py:Yours").output
+
+
+def test_isolated_vertices_are_kept_or_named(run):
+    run("generate rmat --scale 6 --edge-factor 1 -o edges.parquet")
+    assert json.loads(run("run wcc edges.parquet -o c.csv --json").output)["vertices"] == 64
+    run("generate rmat --scale 6 --edge-factor 1 -o edges.csv")
+    assert json.loads(run("run wcc edges.csv -o c.csv --json").output)["vertices"] < 64
+    assert json.loads(run("run wcc edges.csv --vertices 64 -o c.csv --json").output)["vertices"] == 64
+    done = run("convert edges.parquet -o edges.tsv")
+    assert (done.exit_code, "no edge" in done.output) == (2, True)
+    assert run("convert edges.parquet -o edges.tsv --drop-isolated").exit_code == 0
+
+
+def test_on_a_cluster(run, client):
+    address = client.scheduler.address
+    told = json.loads(run(f"run wcc calls.csv --cluster {address} -o c.csv --json").output)
+    assert (told["partitions"], told["rounds"] > 0) == (2, True)
+    assert sorted(pd.read_csv("c.csv")["vertex"]) == ["ann", "bob", "cat", "eve"]
+
+
+def test_start_up_loads_no_compiler():
+    import subprocess
+
+    code = "import sys, dgraph.cli.app; sys.exit('numba' in sys.modules or 'dask' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
