@@ -152,5 +152,16 @@ def _frame(tasks: Sequence[Any], meta: pd.DataFrame) -> dd.DataFrame:
     return frame.map_partitions(_as_it_is, meta=meta) if objects else frame
 
 
+def strings_as_dask_has_them(table: pd.DataFrame) -> pd.DataFrame:
+    """Strings in the type that Dask's own readers give them, so that frames can be joined: pandas 3 has another, and a
+    column that is merged from both would be one of Python objects."""
+    import dask
+
+    if dask.config.get("dataframe.convert-string", None) is False:
+        return table
+    mine = [name for name, dtype in table.dtypes.items() if isinstance(dtype, pd.StringDtype)]
+    return table.astype(dict.fromkeys(mine, pd.StringDtype("pyarrow")))
+
+
 def _as_it_is(table: pd.DataFrame) -> pd.DataFrame:
     return table

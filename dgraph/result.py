@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dgraph.errors import ColumnError
+from dgraph.frames import strings_as_dask_has_them
 from dgraph.graph import Graph
 from dgraph.partition.numbering import Numbering
 
@@ -94,8 +95,8 @@ class RunResult:
         """Partition p of the frame is that of the run."""
         import dask.dataframe as dd
 
-        meta = _table(self._empty, self._numbering, self._vertex_columns, self._missing)
-        tasks = [self._workers.call(_frame, one) for one in self._tasks()]
+        meta = strings_as_dask_has_them(_table(self._empty, self._numbering, self._vertex_columns, self._missing))
+        tasks = [self._workers.call(_lazy_frame, one) for one in self._tasks()]
         return dd.from_delayed(tasks, meta=meta, verify_meta=False)
 
     def compute(self) -> pd.DataFrame:
@@ -181,6 +182,10 @@ def _numbered_table(found: Found, part: int, *how: Any) -> tuple[np.ndarray, pd.
 
 def _frame(numbered: tuple[np.ndarray, pd.DataFrame]) -> pd.DataFrame:
     return numbered[1]
+
+
+def _lazy_frame(numbered: tuple[np.ndarray, pd.DataFrame]) -> pd.DataFrame:
+    return strings_as_dask_has_them(numbered[1])
 
 
 def _table(found: Any, numbering: Numbering, vertex_columns: Sequence[str], missing: set[str]) -> pd.DataFrame:

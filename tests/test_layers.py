@@ -56,17 +56,20 @@ LAYERS = {
     "dgraph.workers": 6,
     # 7  what users call
     "dgraph.bench": 7,
-    "dgraph.cli": 7,
     "dgraph.io": 7,
     "dgraph.ops": 7,
     "dgraph.testing": 7,
     # the public names, looked up when they are first used
     "dgraph": 8,
+    # the command line, which calls them
+    "dgraph.cli": 9,
+    "dgraph.__main__": 9,
 }
 
 DASK = {"dask", "distributed"}
 MAY_IMPORT_DASK = {
     "dgraph.io",
+    "dgraph.cli.graphs",  # clients for --cluster and --workers
     "dgraph.testing",  # clusters for tests
     "dgraph.exchange.dask",
     "dgraph.exchange.frames",  # the parts of that transport: messages as frames,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dgraph.io.registry import FORMATS
@@ -126,3 +127,24 @@ def test_only_the_table_is_rewritten(readme):
 def test_results_are_kept_in_the_form_that_the_table_reads(readme):
     for row in readme.read(ROOT / "benchmarks" / "results"):
         assert ROW.keys() - {"unit"} <= row.keys(), row["what"]
+
+
+def test_the_pipeline_runs(tmp_path, client):
+    command = [sys.executable, "examples/pipeline.py", str(tmp_path), "--cluster", client.scheduler.address]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    ranks = pd.read_parquet(tmp_path / "ranks")
+    assert ranks["pagerank"].sum() == pytest.approx(1)
+    paid = pd.concat(pd.read_parquet(file) for file in (tmp_path / "transactions").iterdir())
+    paid = paid[(paid["status"] == "done") & (paid["payer"] != paid["payee"])]
+    assert set(ranks["vertex"]) == set(paid["payer"]) | set(paid["payee"])
+    assert ranks["country"].notna().all()
+
+
+def test_the_command_line_pipeline_runs(tmp_path):
+    command = ["make", "-f", str(ROOT / "examples/pipeline.mk"), "-C", str(tmp_path)]
+    command.append(f"DGRAPH={sys.executable} -m dgraph")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert len(pd.read_parquet(tmp_path / "ranks.parquet")) == 4096
+    assert "up to date" in subprocess.run(command, capture_output=True, text=True, check=True).stdout

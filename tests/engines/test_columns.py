@@ -1,5 +1,6 @@
 """Vertex columns: of the graph, by vertex, as an array, or from an earlier result, each partition gets its own."""
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -80,3 +81,14 @@ def test_values_of_an_earlier_result_on_other_partitions():
 def test_a_column_that_nobody_reads():
     with pytest.raises(ColumnError, match="reads no vertex column 'depth'; it reads height"):
         dg.run(dg.Graph.from_edges(RING), Shifted(), columns={"depth": {}})
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's own way to merge, which pandas 3 advises against
+def test_a_frame_of_results_joins_with_frames_of_dask(tmp_path):
+    names = pd.DataFrame({"name": ["ann", "bob", "eve"], "age": [1, 2, 3]})
+    names.to_parquet(tmp_path / "names.parquet")
+    G = dg.Graph.from_edges(pd.DataFrame({"src": ["ann", "bob"], "dst": ["eve", "eve"]}), parts=2)
+    people = dd.read_parquet(tmp_path / "names.parquet")
+    joined = dg.wcc(G).frame.merge(people, left_on="vertex", right_on="name")
+    joined.to_parquet(tmp_path / "joined")
+    assert sorted(pd.read_parquet(tmp_path / "joined")["age"]) == [1, 2, 3]
