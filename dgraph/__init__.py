@@ -56,9 +56,17 @@ _HOME = {
     "vertex": "dgraph.program",
     "bfs": "dgraph.ops.bfs",
     "cdlp": "dgraph.ops.cdlp",
+    "core_number": "dgraph.ops.core_number",
+    "degrees": "dgraph.ops.degrees",
+    "hits": "dgraph.ops.hits",
     "k_core": "dgraph.ops.k_core",
+    "katz": "dgraph.ops.katz",
+    "label_propagation": "dgraph.ops.label_propagation",
+    "lcc": "dgraph.ops.lcc",
+    "matching": "dgraph.ops.matching",
     "pagerank": "dgraph.ops.pagerank",
     "sssp": "dgraph.ops.sssp",
+    "triangles": "dgraph.ops.triangles",
     "wcc": "dgraph.ops.wcc",
 }
 
@@ -89,9 +97,17 @@ if TYPE_CHECKING:
     from dgraph.monoid import AND, CHOOSE, H_INDEX, MAX, MIN, MOST_FREQUENT, NONE, OR, PRODUCT, SUM, UNREACHED, Monoid
     from dgraph.ops.bfs import bfs
     from dgraph.ops.cdlp import cdlp
+    from dgraph.ops.core_number import core_number
+    from dgraph.ops.degrees import degrees
+    from dgraph.ops.hits import hits
     from dgraph.ops.k_core import k_core
+    from dgraph.ops.katz import katz
+    from dgraph.ops.label_propagation import label_propagation
+    from dgraph.ops.lcc import lcc
+    from dgraph.ops.matching import matching
     from dgraph.ops.pagerank import pagerank
     from dgraph.ops.sssp import sssp
+    from dgraph.ops.triangles import triangles
     from dgraph.ops.wcc import wcc
     from dgraph.partition.policies import Policy
     from dgraph.program import (

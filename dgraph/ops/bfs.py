@@ -1,16 +1,33 @@
-"""Breadth-first search: edges on a shortest path from a vertex to all others."""
+"""Breadth-first search: the fewest edges on a path from a vertex, or from the nearest of several, to all others."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy import float64, inf, int64
 
+from dgraph.errors import OptionError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MIN, NONE, UNREACHED
-from dgraph.program import Message, Parameter, Result, State, VertexProgram, vertex
+from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.result import RunResult
+from dgraph.solvers.breadth_first import Goal, search
+from dgraph.solvers.solver import Problem, Solved, Solver
+
+
+def _solve(problem: Problem) -> Solved:
+    values, target = problem.values, problem.values.get("target", NONE)
+    sources = np.array([values["source"]], np.int64)
+    if "others" in problem.columns:
+        sources = np.union1d(sources, np.flatnonzero(problem.columns["others"]))
+    solved = search(problem, sources, Goal(values["depth_limit"], target))
+    if target == NONE:
+        return solved
+    level = solved.values["distance"][target]
+    return replace(solved, totals={"horizon": int(level) if level < inf else UNREACHED})
 
 
 class BreadthFirst(VertexProgram):
@@ -19,13 +36,15 @@ class BreadthFirst(VertexProgram):
     level = State(int64, start=UNREACHED)
     parent = State(int64, start=NONE)
     source = Parameter(vertex)
+    depth_limit = Parameter(int64, UNREACHED)
     message = Message(int64, MIN)
+    solver = Solver(_solve, orders=("out", "incoming"))
 
     def seed(id, source):
         return 0 if id == source else UNREACHED
 
-    def send(level, id, vertices):
-        return (level + 1) * (vertices + 1) + id + 1
+    def send(level, id, vertices, depth_limit):
+        return (level + 1) * (vertices + 1) + id + 1 if level < depth_limit else UNREACHED
 
     def apply(level, parent, message, vertices):
         found = message // (vertices + 1)
@@ -43,7 +62,63 @@ class BreadthFirst(VertexProgram):
         return parent
 
 
-def bfs(graph: Graph, source: Any, **options: Any) -> RunResult:
-    """The columns `distance` (inf where there is no path) and `predecessor` (of several, the smallest; missing for the
-    source and for vertices without a path). Other options are those of `dgraph.run`."""
-    return run(graph, BreadthFirst(source=source), **options)
+class FromSeveral(BreadthFirst):
+    """From `source` and `others`."""
+
+    others = VertexColumn(bool)
+
+    def seed(id, source, others):
+        return 0 if id == source or others else UNREACHED
+
+
+class UpTo(BreadthFirst):
+    """Who is farther than `target` counts as not reached, even where rounds are no levels."""
+
+    target = Parameter(vertex)
+
+    @Global(int64, MIN)
+    def horizon(level, id, target):
+        return level if id == target else UNREACHED
+
+    def stop(horizon):
+        return horizon != UNREACHED
+
+    @Result(float64)
+    def distance(level, horizon):
+        return inf if level == UNREACHED or level > horizon else level
+
+    @Result(vertex)
+    def predecessor(level, parent, horizon):
+        return NONE if level > horizon else parent
+
+
+class FromSeveralUpTo(UpTo, FromSeveral):
+    """Both."""
+
+
+def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | None = None, **options: Any) -> RunResult:
+    """The columns `distance` (inf where there is no path) and `predecessor` (of several, the smallest; missing for
+    sources and for vertices without a path).
+
+    source:       a vertex, or a list of vertices: then paths begin at the nearest.
+    target:       the search ends once the distance of this vertex is known. All vertices that are not farther are
+                  answered as ever; the others count as not reached.
+    depth_limit:  vertices that are farther count as not reached.
+
+    Other options are those of `dgraph.run`.
+    """
+    sources = list(source) if isinstance(source, list | tuple | set | np.ndarray) else [source]
+    if not sources:
+        raise OptionError(f"source={source!r} is empty: name a vertex, or several")
+    whole = isinstance(depth_limit, int) and not isinstance(depth_limit, bool)
+    if depth_limit is not None and not (whole and depth_limit >= 0):
+        raise OptionError(f"depth_limit={depth_limit!r} must be a whole number, zero or more, or None")
+    values = {"source": sources[0]}
+    if depth_limit is not None:
+        values["depth_limit"] = depth_limit
+    if target is not None:
+        values["target"] = target
+    if len(sources) == 1:
+        return run(graph, (BreadthFirst if target is None else UpTo)(**values), **options)
+    program = (FromSeveral if target is None else FromSeveralUpTo)(**values)
+    return run(graph, program, columns={"others": dict.fromkeys(sources[1:], True)}, **options)

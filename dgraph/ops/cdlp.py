@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy import int64
 
 from dgraph.errors import OptionError
@@ -12,6 +13,14 @@ from dgraph.graph import Graph
 from dgraph.monoid import MOST_FREQUENT, NONE
 from dgraph.program import Parameter, State, VertexProgram, vertex
 from dgraph.result import RunResult
+from dgraph.solvers.labels import spread
+from dgraph.solvers.solver import Problem, Solved, Solver
+
+
+def _solve(problem: Problem) -> Solved:
+    labels = np.arange(problem.vertices, dtype=np.uint32)
+    rounds, _, edges = spread(problem, labels)
+    return Solved({"label": labels.astype(np.int64)}, rounds, edges)
 
 
 class CommunityDetection(VertexProgram):
@@ -22,6 +31,7 @@ class CommunityDetection(VertexProgram):
     merge = MOST_FREQUENT
     along = "both"
     max_iter = Parameter(int64, 10)
+    solver = Solver(_solve, orders=("out", "incoming"))
 
     def start(id):
         return id
@@ -37,8 +47,13 @@ class CommunityDetection(VertexProgram):
 
 
 def cdlp(graph: Graph, *, max_iter: int = 10, **options: Any) -> RunResult:
-    """The column `label` after `max_iter` rounds; labels are vertices. In- and out-neighbours both vote, once for each
-    edge. Other options are those of `dgraph.run`."""
-    if max_iter < 1:
+    """The column `label` after `max_iter` rounds, in each of which all vertices change at once. Labels are vertices,
+    and vertices with the same label are a community.
+
+    In- and out-neighbours both vote, once for each edge: so does label propagation in GraphX and in GX-Plug, which
+    leave ties open. Vertices may swap labels for ever; `label_propagation` comes to an end. Other options are those of
+    `dgraph.run`.
+    """
+    if not isinstance(max_iter, int) or isinstance(max_iter, bool) or max_iter < 1:
         raise OptionError(f"max_iter={max_iter!r} must be a whole number above zero")
     return run(graph, CommunityDetection(max_iter=max_iter), **options)

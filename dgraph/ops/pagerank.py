@@ -1,29 +1,36 @@
-"""PageRank (Brin and Page, 1998) by power iteration; every listed edge counts, and weights do not."""
+"""PageRank (Brin and Page, 1998) by power iteration; every listed edge counts, alike or in proportion to its weight."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
-from numpy import float64, int64
+import numpy as np
+from numpy import float64, inf, int64
 
-from dgraph.errors import OptionError
+from dgraph.errors import OptionError, WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
-from dgraph.monoid import SUM
-from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram
-from dgraph.result import RunResult
+from dgraph.monoid import MAX, MIN, SUM
+from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram
+from dgraph.result import Found, RunResult
+from dgraph.solvers.pagerank import page_rank, strengths
+from dgraph.solvers.solver import Solver
 
 
 class PageRank(VertexProgram):
-    """A surfer follows an edge with probability `alpha`, else jumps anywhere; where no edge leads on, always."""
+    """A surfer follows an edge with probability `alpha`, else jumps anywhere; where no edge leads on, always (or, if
+    `kept` is 0, is lost)."""
 
     kind = "synchronous"
     rank = State(float64)
     merge = SUM
     alpha = Parameter(float64, 0.85)
+    kept = Parameter(float64, 1.0)
     tol = Parameter(float64, 1e-6)
     max_iter = Parameter(int64, 100)
+    solver = Solver(page_rank, orders=("incoming",))
 
     def start(vertices):
         return 1 / vertices
@@ -31,8 +38,8 @@ class PageRank(VertexProgram):
     def send(rank, degree):
         return rank / degree
 
-    def apply(message, dangling, alpha, vertices):
-        return (1 - alpha + alpha * dangling) / vertices + alpha * message
+    def apply(message, dangling, alpha, kept, vertices):
+        return (1 - alpha + alpha * kept * dangling) / vertices + alpha * message
 
     @Global(float64, SUM)
     def dangling(rank, degree):
@@ -51,15 +58,75 @@ class PageRank(VertexProgram):
 
 
 class PersonalPageRank(PageRank):
-    """The surfer jumps to a vertex with the probability in the vertex column `restart`."""
+    """The surfer jumps to a vertex with the probability in the vertex column `restart`; where no edge leads on, with
+    that in `spread`."""
 
     restart = VertexColumn(float64)
+    spread = VertexColumn(float64)
 
     def start(restart):
         return restart
 
-    def apply(message, dangling, alpha, restart):
-        return (1 - alpha + alpha * dangling) * restart + alpha * message
+    def apply(message, dangling, alpha, kept, restart, spread):
+        return (1 - alpha) * restart + alpha * kept * dangling * spread + alpha * message
+
+
+class WeightedPageRank(PageRank):
+    """The surfer prefers edges in proportion to their weights; `strength` is the sum of those that lead on."""
+
+    strength = VertexColumn(float64)
+
+    def send(rank, strength, weight):
+        return rank * (weight / strength) if strength > 0 else 0.0
+
+    @Global(float64, SUM)
+    def dangling(rank, strength):
+        return rank if strength == 0 else 0.0
+
+
+class WeightedPersonalPageRank(WeightedPageRank, PersonalPageRank):
+    """Both."""
+
+
+PROGRAMS = {  # weighted, personal
+    (False, False): PageRank,
+    (False, True): PersonalPageRank,
+    (True, False): WeightedPageRank,
+    (True, True): WeightedPersonalPageRank,
+}
+
+
+class Strength(VertexProgram):
+    """The sum of the weights of a vertex's out-edges."""
+
+    kind = "synchronous"
+    along = "in"
+    added = State(float64)
+    least = State(float64, start=inf)
+    weights = Message(float64, SUM)
+    weight_of_all = Message(float64, MIN)
+    solver = Solver(strengths, orders=("incoming",))
+
+    def send(weight):
+        return weight, weight
+
+    def apply(weights, weight_of_all):
+        return weights, weight_of_all
+
+    def stop(round):
+        return round >= 1
+
+    @Global(float64, MIN)
+    def lowest(least):
+        return least
+
+    @Global(float64, MAX)
+    def highest(added):
+        return added
+
+    @Result(float64)
+    def strength(added):
+        return added
 
 
 def pagerank(
@@ -67,24 +134,123 @@ def pagerank(
     *,
     alpha: float = 0.85,
     max_iter: int = 100,
-    tol: float = 1e-6,
-    personalization: Mapping[Any, float] | None = None,
+    tol: float | None = 1e-6,
+    personalization: Mapping[Any, float] | Sequence[Mapping[Any, float]] | None = None,
+    weighted: bool = False,
+    dangling: str | Mapping[Any, float] | None = None,
+    dtype: str = "float64",
     **options: Any,
 ) -> RunResult:
     """The column `pagerank`, which sums to 1.
 
-    Rounds end after `max_iter`, or when the ranks change by less than `tol` a vertex on average. `personalization` says
-    where to jump, as {vertex: weight}; by default everywhere alike. Other options are those of `dgraph.run`.
+    alpha:    the probability of following an edge; else the surfer jumps.
+    max_iter: rounds at most.
+    tol:      rounds end when the ranks change by less than this a vertex on average; with 0 or None, `max_iter` is the
+              number of rounds.
+    personalization: where to jump, as {vertex: weight}; by default everywhere alike. With a list of these, the column
+              holds a vector for each vertex: its rank for each of them.
+    weighted: follow edges in proportion to the graph's weights, instead of all alike.
+    dangling: where those go who come to a vertex without out-edges: "uniform", anywhere; "personalization", where one
+              jumps; a mapping {vertex: weight}; "none": nowhere, and ranks sum to less than 1. By default, as jumps.
+    dtype:    "float64", or "float32": half the memory, and faster.
+    Other options are those of `dgraph.run`.
     """
     if not 0 <= alpha <= 1:
         raise OptionError(f"alpha={alpha!r} is a probability: from 0 to 1")
-    if max_iter < 1:
+    check_limits(max_iter, tol)
+    if dtype not in ("float64", "float32"):
+        raise OptionError(f'dtype={dtype!r} is not known; choose "float64" or "float32"')
+    several = isinstance(personalization, list | tuple)
+    jumps = [_jumps(graph, one, dangling) for one in (personalization if several else [personalization])]  # type: ignore[union-attr]
+    if not jumps:
+        raise OptionError("personalization=[]: give at least one {vertex: weight}")
+    values = {"alpha": alpha, "max_iter": max_iter, "tol": tol or 0.0, "kept": 0.0 if dangling == "none" else 1.0}
+    shared = {"strength": _strength(graph, options)} if weighted else {}
+    results = []
+    for columns in jumps:
+        program = PROGRAMS[bool(weighted), bool(columns)]
+        program = _single(program) if dtype == "float32" else program
+        results.append(run(graph, program(**values), columns=columns | shared, **options))
+    return _side_by_side(graph, results) if several else results[0]
+
+
+def check_limits(max_iter: int, tol: float | None) -> None:
+    """When rounds end."""
+    if not isinstance(max_iter, int | np.integer) or isinstance(max_iter, bool) or max_iter < 1:
         raise OptionError(f"max_iter={max_iter!r} must be a whole number above zero")
-    values = {"alpha": alpha, "max_iter": max_iter, "tol": tol}
-    if personalization is None:
-        return run(graph, PageRank(**values), **options)
-    total = sum(personalization.values())
-    if not 0 < total < float("inf") or min(personalization.values()) < 0:
-        raise OptionError(f"personalization={dict(personalization)!r}: weights are not negative, and one is above zero")
-    restart = {vertex: weight / total for vertex, weight in personalization.items()}
-    return run(graph, PersonalPageRank(**values), columns={"restart": restart}, **options)
+    if tol is not None and not (isinstance(tol, int | float | np.number) and tol >= 0):
+        raise OptionError(f"tol={tol!r} is a change: zero or more, or None for exactly max_iter rounds")
+
+
+def _jumps(graph: Graph, personalization: Any, dangling: Any) -> dict[str, Any]:
+    """The columns `restart` and `spread`; none where all is uniform."""
+    if isinstance(dangling, Mapping):
+        spread: Any = _shares("dangling", dangling)
+    elif dangling not in (None, "uniform", "personalization", "none"):
+        wanted = '"uniform", "personalization", "none", or {vertex: weight}'
+        raise OptionError(f"dangling={dangling!r} is not known; choose one of {wanted}")
+    elif personalization is None:
+        if dangling == "personalization":
+            raise OptionError('dangling="personalization" needs one: give personalization={vertex: weight}')
+        return {}
+    else:
+        spread = None
+    n = graph.num_vertices
+    uniform = np.full(n, 1 / n) if n else np.zeros(0)
+    restart = uniform if personalization is None else _shares("personalization", personalization)
+    if spread is None:
+        spread = uniform if dangling == "uniform" else restart
+    return {"restart": restart, "spread": spread}
+
+
+def _shares(name: str, weights: Any) -> dict[Any, float]:
+    """Weights of vertices as probabilities."""
+    if not isinstance(weights, Mapping):
+        raise OptionError(f"{name}={weights!r}: give {{vertex: weight}}")
+    total = sum(weights.values())
+    if not 0 < total < inf or min(weights.values()) < 0:
+        raise OptionError(f"{name}={dict(weights)!r}: weights are not negative, and one is above zero")
+    return {vertex: weight / total for vertex, weight in weights.items()}
+
+
+def _strength(graph: Graph, options: dict[str, Any]) -> Any:
+    """The vertex column `strength`, where it was computed."""
+    same = {name: options[name] for name in ("engine", "device", "exchange") if name in options}
+    found = run(graph, Strength(), **same)
+    if not (found.totals["lowest"] >= 0 and found.totals["highest"] < inf):
+        worst = found.totals["lowest"] if found.totals["lowest"] < 0 else found.totals["highest"]
+        raise WeightError(
+            f"column {graph.weight!r} holds weights, or sums of a vertex's, of {worst:g}: weighted PageRank needs "
+            "finite weights of zero or more"
+        )
+    return found.column("strength")
+
+
+@cache
+def _single(program: type[PageRank]) -> type[PageRank]:
+    """The same with ranks and messages of 32 bits."""
+    members = {
+        "rank": State(np.float32),
+        "pagerank": Result(np.float32)(program.fields["pagerank"].function),  # type: ignore[attr-defined]
+        "solver": Solver(partial(page_rank, dtype=np.float32), orders=("incoming",)),
+    }
+    return type(f"{program.__name__}32", (program,), members)
+
+
+def _side_by_side(graph: Graph, results: list[RunResult]) -> RunResult:
+    """One result with the columns `pagerank` of several as vectors; the report is that of the longest run."""
+    workers, found = graph.workers, list(zip(*(result._found for result in results), strict=True))
+    if workers.client is None:
+        stacked = [_stacked(*one) for one in found]
+    else:
+        stacked = workers.wait(workers.hold([workers.call(_stacked, *one) for one in found]))
+    return RunResult(graph, stacked, [], results[0]._options).after(max(results, key=lambda result: result.rounds))
+
+
+def _stacked(*found: Found) -> Found:
+    first = found[0]
+    parts = {
+        part: (numbers, {"pagerank": np.stack([one.parts[part][1]["pagerank"] for one in found], axis=1)})
+        for part, (numbers, _) in first.parts.items()
+    }
+    return Found(parts, set(), first.rows, first.rounds, first.totals)

@@ -1,29 +1,39 @@
-"""Shortest paths from one vertex or from the nearest of several, by frontier relaxation (Bellman 1958, Ford 1956)."""
+"""Shortest paths from one vertex, from the nearest of several, or from each of them: by frontier relaxation in rounds
+(Bellman 1958, Ford 1956); where the graph is one partition, by delta-stepping (`solvers/shortest_paths.py`)."""
 
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy import float64, inf, int64
+from numpy import float64, inf
 
-from dgraph.errors import WeightError
+from dgraph.errors import OptionError
 from dgraph.execution import run
 from dgraph.graph import Graph
-from dgraph.monoid import MIN, NONE, UNREACHED
-from dgraph.program import Message, Result, State, VertexColumn, VertexProgram, vertex
+from dgraph.monoid import MIN
+from dgraph.ops.bellman_ford import whatever_the_weights
+from dgraph.ops.bfs import bfs
+from dgraph.ops.shortest_path_tree import Tree, TreeUpTo, is_local, tree_after
+from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.result import RunResult
+from dgraph.solvers.shortest_paths import from_each, shortest_paths
+from dgraph.solvers.solver import Solver
+
+_lowest_weights: WeakKeyDictionary[Graph, float] = WeakKeyDictionary()
 
 
 class ShortestPaths(VertexProgram):
-    """`first` is 0 for the sources; edge weights are not negative."""
+    """Distances from the nearest vertex that is a `source`; edge weights are not negative."""
 
     dist = State(float64, start=inf)
     merge = MIN
-    first = VertexColumn(float64, missing=inf)
+    source = VertexColumn(bool)
+    solver = Solver(shortest_paths)
 
-    def seed(first):
-        return first
+    def seed(source):
+        return 0.0 if source else inf
 
     def send(dist, weight):
         return dist + weight
@@ -31,88 +41,136 @@ class ShortestPaths(VertexProgram):
     def apply(dist, message):
         return min(dist, message)
 
+    @Result(float64)
+    def distance(dist):
+        return dist
+
+
+class UpTo(ShortestPaths):
+    """Who is farther than `target` is not reached, and need not be looked at once the target's distance is known."""
+
+    target = Parameter(vertex)
+
+    @Global(float64, MIN)
+    def bound(dist, id, target):
+        return dist if id == target else inf
+
+    def apply(dist, message, bound):
+        return min(dist, message) if message <= bound else dist
+
+    @Result(float64)
+    def distance(dist, bound):
+        return dist if dist <= bound else inf
+
 
 class Hops(ShortestPaths):
     """Every edge is of length 1."""
+
+    solver = Solver(shortest_paths, orders=("out", "incoming"))
 
     def send(dist):
         return dist + 1
 
 
-class Tree(VertexProgram):
-    """Predecessors, once distances are known: the smallest of those from which a path comes in strictly nearer.
+class HopsUpTo(UpTo):
+    """Every edge is of length 1."""
 
-    Where edges of length 0 lead in circles, a predecessor must be a step nearer to where the distance was reached, or
-    paths would never end. So a message is step * vertices + sender, and steps count edges of length 0.
-    """
+    solver = Solver(shortest_paths, orders=("out", "incoming"))
 
-    kind = "synchronous"
-    dist = State(float64)
-    step = State(int64, start=UNREACHED)
-    parent = State(int64, start=NONE)
-    message = Message(int64, MIN)
-    distance_known = VertexColumn(float64)
-    first = VertexColumn(float64, missing=inf)
+    def send(dist):
+        return dist + 1
 
-    def start(distance_known, first):
-        return distance_known, (0 if first == 0 else UNREACHED), NONE
 
-    def send(dist, step, target_dist, weight, id, vertices):
-        if dist == inf or dist + weight != target_dist:
-            return UNREACHED
-        if dist < target_dist:
-            return id
-        return UNREACHED if step == UNREACHED else (step + 1) * vertices + id
+class FromEach(VertexProgram):
+    """Distances from each of several sources (multi-source Bellman-Ford of GX-Plug): the same functions on vectors."""
 
-    def apply(dist, step, parent, message, first, vertices):
-        if first == 0 or message == UNREACHED:
-            return dist, step, parent
-        return dist, message // vertices, message % vertices
+    dist = State(float64, start=inf, shape="sources")
+    merge = MIN
+    sources = Parameter(vertex, shape=...)
+    solver = Solver(from_each)
+
+    def seed(id, sources):
+        return 0.0 if id == sources else inf
+
+    def send(dist, weight):
+        return dist + weight
+
+    def apply(dist, message):
+        return min(dist, message)
 
     @Result(float64)
     def distance(dist):
         return dist
 
-    @Result(vertex)
-    def predecessor(parent):
-        return parent
 
-
-class HopsTree(Tree):
+class HopsFromEach(FromEach):
     """Every edge is of length 1."""
 
-    def send(dist, target_dist, id):
-        return id if dist != inf and dist + 1 == target_dist else UNREACHED
+    solver = Solver(from_each, orders=("out", "incoming"))
+
+    def send(dist):
+        return dist + 1
 
 
-def sssp(graph: Graph, source: Any, **options: Any) -> RunResult:
+def sssp(
+    graph: Graph,
+    source: Any,
+    *,
+    target: Any = None,
+    predecessors: bool = True,
+    per_source: bool = False,
+    **options: Any,
+) -> RunResult:
     """The columns `distance` (inf where there is no path) and `predecessor` (of several, the smallest; missing for
     sources and for vertices without a path).
 
-    `source` is a vertex, or a list of vertices: then paths begin at the nearest. In a graph without weights every edge
-    is of length 1. Negative weights are refused. Other options are those of `dgraph.run`.
+    source:       a vertex, or a list of vertices: then paths begin at the nearest.
+    target:       the search ends once the distance of this vertex is known. All vertices that are not farther are
+                  answered as ever; the others count as not reached. It is not for negative weights.
+    predecessors: False leaves out that column, and the time that it takes; with negative weights it is always there.
+    per_source:   True tells the distances from each source, as a vector for each vertex, and no predecessors.
+
+    In a graph without weights every edge is of length 1. Where a weight is negative distances are found by Bellman and
+    Ford's method, and predecessors are those on paths of the fewest edges; a negative cycle that can be reached is a
+    WeightError. Other options are those of `dgraph.run`.
     """
-    weighted = graph.weight is not None
-    if graph.weight is not None:
-        _refuse_negative(graph, graph.weight)
     sources = list(source) if isinstance(source, list | tuple | set | np.ndarray) else [source]
-    first = dict.fromkeys(sources, 0.0)
-    paths = run(graph, ShortestPaths() if weighted else Hops(), columns={"first": first}, **options)
-    known = paths.by_number("dist")
-    tree = Tree() if weighted else HopsTree()
-    options = {name: value for name, value in options.items() if name != "max_rounds"}
-    result = run(graph, tree, columns={"distance_known": known, "first": first}, **options)
-    return result.after(paths)
+    if not sources:
+        raise OptionError(f"source={source!r} is empty: name a vertex, or several")
+    weighted = graph.weight is not None
+    lowest = 1.0 if graph.weight is None else _lowest(graph, graph.weight)
+    if target is not None and (per_source or lowest < 0):
+        why = "per_source=True" if per_source else f"the weight {lowest:g} below zero"
+        raise OptionError(f"target={target!r} cannot be had with {why}: leave it out")
+    if per_source:
+        if lowest < 0:
+            raise OptionError(f"per_source=True cannot be had with the weight {lowest:g}: ask for one source at a time")
+        return run(graph, (FromEach if weighted else HopsFromEach)(sources=sources), **options)
+    given = {"source": dict.fromkeys(sources, True)}
+    if lowest < 0:
+        return whatever_the_weights(graph, given, options)
+    if predecessors and not weighted:
+        return bfs(graph, sources, target=target, **options)
+    if predecessors and is_local(graph, options):
+        tree = Tree() if target is None else TreeUpTo(target=target)
+        return run(graph, tree, columns=given, **{**options, "engine": "local"})
+    if target is None:
+        paths = run(graph, ShortestPaths() if weighted else Hops(), columns=given, **options)
+    else:
+        paths = run(graph, (UpTo if weighted else HopsUpTo)(target=target), columns=given, **options)
+    if not predecessors:
+        return paths
+    return tree_after(paths, graph, Tree(), {"known": paths.column("distance"), **given}, options)
 
 
-def _refuse_negative(graph: Graph, weight: str) -> None:
-    partitions = graph.partitioned(("out",), (weight,))
-    lowest = graph.workers.get([graph.workers.call(_lowest, one, weight) for one in partitions.held])
-    if min(lowest) < 0:
-        raise WeightError(
-            f"column {weight!r} holds the weight {min(lowest):g}: shortest paths need weights of zero or more"
-        )
+def _lowest(graph: Graph, weight: str) -> float:
+    """The lowest weight, which is kept as long as the graph is."""
+    if graph not in _lowest_weights:
+        partitions = graph.partitioned(("out",), (weight,))
+        tasks = [graph.workers.call(_lowest_here, one, weight) for one in partitions.held]
+        _lowest_weights[graph] = min(graph.workers.get(tasks))
+    return _lowest_weights[graph]
 
 
-def _lowest(partition: Any, weight: str) -> float:
+def _lowest_here(partition: Any, weight: str) -> float:
     return float((partition.out or partition.incoming).columns[weight].min(initial=0))

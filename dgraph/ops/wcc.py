@@ -9,6 +9,8 @@ from dgraph.graph import Graph
 from dgraph.monoid import MIN, UNREACHED
 from dgraph.program import State, VertexProgram, vertex
 from dgraph.result import RunResult
+from dgraph.solvers.components import components
+from dgraph.solvers.solver import Solver
 
 
 class Components(VertexProgram):
@@ -17,6 +19,7 @@ class Components(VertexProgram):
     component = State(vertex, start=UNREACHED)
     merge = MIN
     along = "both"
+    solver = Solver(components, orders=("out", "incoming"))
 
     def seed(id):
         return id

@@ -1,0 +1,215 @@
+"""What lies across from a vertex in its triangles, for a graph in any number of partitions.
+
+The edges are cut into blocks by their higher end, by turns: block p has rows p, p + 2**shift, p + 2 * 2**shift ... A
+triangle is in the block of its highest vertex and in that of its middle one, so there is a task for each two blocks. It
+holds these and an array of a number a vertex, whatever the size of the graph.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from dgraph.errors import OptionError
+from dgraph.graph import Graph
+from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.partition.partition import Partition
+from dgraph.partition.threads import cores
+from dgraph.result import Found, RunResult
+from dgraph.solvers.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
+from dgraph.solvers.triangles import are_short, count, ends, of_short_rows
+
+# (what is across from each vertex, its degree in the simple graph or None, all that is across) -> columns, totals
+Finish = Callable[[np.ndarray, Any, int], tuple[dict[str, np.ndarray], dict[str, Any]]]
+
+
+class Tally:
+    """What some tasks have counted, by the vertices' new numbers, and their rows of the report. A plain class: Dask
+    would look through another for tasks."""
+
+    def __init__(self, across: np.ndarray, degree: np.ndarray | None, rows: list[dict[str, Any]]):
+        self.across, self.degree, self.rows = across, degree, rows
+
+    def __add__(self, other: Tally) -> Tally:
+        degree = None if self.degree is None or other.degree is None else self.degree + other.degree
+        return Tally(self.across + other.across, degree, self.rows + other.rows)
+
+    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+        return self.across.nbytes + (0 if self.degree is None else self.degree.nbytes)
+
+    def found(self, partition: Partition, order: np.ndarray | None, finish: Finish) -> Found:
+        """The answer for the vertices that a partition owns."""
+        numbers = partition.numbers[: partition.num_owned]
+        mine: Any = numbers if order is None else order[numbers]
+        if partition.parts == 1 and order is None:
+            mine = slice(None)  # a local id is a vertex's number
+        degree = None if self.degree is None else self.degree[mine]
+        values, totals = finish(self.across[mine], degree, int(self.across.sum()))
+        return Found({partition.index: (numbers, values)}, set(), self.rows if partition.index == 0 else [], 1, totals)
+
+
+def across(
+    graph: Graph,
+    finish: Finish,
+    *,
+    directions: bool = False,
+    degrees: bool = False,
+    engine: str = "auto",
+    device: str = "auto",
+    **others: Any,
+) -> RunResult:
+    """For each vertex the edges across from it in its triangles, or if `directions` count, their arcs; and what
+    `finish` makes of that. `degrees` are counted on the way if they are wanted."""
+    parts, workers = graph.num_parts, graph.workers
+    if engine not in ("auto", "local") or (engine == "local" and parts > 1):
+        remedy = 'take "auto"' if parts > 1 else 'take "auto" or "local"'
+        raise OptionError(f"engine={engine!r}: triangles are no vertex program, and no engine runs them; {remedy}")
+    if device not in ("auto", "cpu"):
+        raise OptionError(f"device={device!r} is not known; choose one of auto, cpu")
+    if others:
+        raise OptionError(
+            f"{next(iter(others))}= is an option of vertex programs, and triangles are none; leave it out"
+        )
+    chosen = {"engine": "local" if parts == 1 else "blocks", "device": "cpu"}
+    if parts == 1:
+        (partition,) = graph.partitioned(("out", "incoming") if graph.directed else ("out",)).held
+        how = graph.directed, directions, degrees, workers.threads, finish
+        if workers.client is None:
+            return RunResult(graph, [_whole(partition, *how)], [], chosen)
+        return RunResult(graph, workers.wait(workers.hold([workers.call(_whole, partition, *how)])), [], chosen)
+    shift = (parts - 1).bit_length()
+    order, blocks = _blocks(graph, shift, directions)
+    tally = workers.reduce(_sum, _pairs(graph, blocks, shift, degrees))
+    tasks = [workers.call(Tally.found, tally, one, order, finish) for one in graph.partitions.held]
+    return RunResult(graph, workers.wait(workers.hold(tasks)), [], chosen | {"blocks": len(blocks)})
+
+
+def _whole(
+    partition: Partition, directed: bool, directions: bool, degrees: bool, threads: int, finish: Finish
+) -> Found:
+    """All of it where there is one partition."""
+    begun, size = time.perf_counter(), partition.num_owned
+    tables = [table for table in (partition.out, partition.incoming if directed else None) if table is not None]
+    order = None
+    if not (directed or degrees) and are_short(tables[0]):
+        tally = Tally(of_short_rows(tables[0], threads), None, [])
+    else:
+        order = by_degree(_degrees(partition, size, directed))
+        lower = distinct(tables, size, threads, kept=LOWER, order=order, ways=directions)
+        found = count(lower, 0, lower, 0, 0, size, threads)
+        tally = Tally(found, ends(lower, 0, 0, size) if degrees else None, [])
+    tally.rows.append(_row(0, size, sum(table.num_edges for table in tables), begun))
+    return tally.found(partition, order, finish)
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+def _blocks(graph: Graph, shift: int, directions: bool) -> tuple[Any, list[Any]]:
+    """New numbers for the vertices, and the blocks, where they are made."""
+    workers, partitions, size = graph.workers, graph.partitions.held, graph.num_vertices
+    degree = workers.reduce(_sum, [workers.call(_degrees, one, size, graph.directed) for one in partitions])
+    (order,) = workers.hold([workers.call(by_degree, degree)])
+    splits = workers.hold([workers.call(_split, one, order, shift, graph.directed, directions) for one in partitions])
+    blocks = []
+    for part in range(1 << shift):
+        pieces = [workers.call(itemgetter(part), split) for split in splits]
+        host = workers.host(part, 1 << shift)
+        blocks.append(workers.call(_block, part, shift, size, pieces, on=host))
+    return order, workers.wait(workers.hold(blocks))
+
+
+def _degrees(partition: Partition, size: int, directed: bool) -> np.ndarray:
+    """How many arcs of a partition touch each vertex: of an undirected graph those out of it will do."""
+    numbers, degree = partition.numbers, np.zeros(size, np.int64)
+    tables = [table for table in (partition.out, partition.incoming) if table is not None]
+    for table in tables:
+        degree[numbers] += np.diff(table.indptr)
+    if directed and len(tables) == 1:
+        degree[numbers] += np.bincount(tables[0].neighbours, minlength=len(numbers))
+    return degree
+
+
+def _split(
+    partition: Partition, order: np.ndarray | None, shift: int, directed: bool, directions: bool
+) -> list[list[EdgeSlice]]:
+    """The edges of a partition, higher end first, for each block: in one piece, or in one for each direction."""
+    edges = _edges(partition)
+    names = partition.numbers if order is None else order[partition.numbers]
+    u, v = names[edges.rows()], names[edges.neighbours]
+    # an undirected edge is there in both directions
+    both = [u > v, u < v] if directions else [u != v] if directed else [u > v]
+    found = [(np.maximum(u[way], v[way]), np.minimum(u[way], v[way])) for way in both]
+    pieces: list[list[EdgeSlice]] = []
+    for part in range(1 << shift):
+        mine = [(high & ((1 << shift) - 1)) == part for high, _ in found]
+        pieces.append([EdgeSlice(high[m] >> shift, low[m]) for (high, low), m in zip(found, mine, strict=True)])
+    return pieces
+
+
+def _block(part: int, shift: int, size: int, pieces: Sequence[list[EdgeSlice]]) -> Neighbours:
+    rows = max(0, size - part + (1 << shift) - 1) >> shift
+    tables = [build(list(sides), rows) for sides in zip(*pieces, strict=True)]
+    return distinct(tables, size, 1, kept=ALL, ways=len(tables) > 1)
+
+
+def _edges(partition: Partition) -> Any:
+    return partition.out if partition.out is not None else partition.incoming
+
+
+# -- pairs of blocks ---------------------------------------------------------------------------------------------------
+
+
+def _pairs(graph: Graph, blocks: Sequence[Any], shift: int, degrees: bool) -> list[Any]:
+    """A chain of tasks for each block, which passes on what it has counted: it meets the other blocks in turn."""
+    workers, size, parts = graph.workers, graph.num_vertices, len(blocks)
+    each = max(1, cores() // parts) if workers.client is None else 1
+    chains = []
+    for part, mine in enumerate(blocks):
+        host = workers.host(part, parts)
+        tally = None
+        for step in range(parts):
+            other = (part + step) % parts
+            how = shift, size, degrees, each
+            tally = workers.call(_pair, tally, part, mine, other, blocks[other], *how, on=host)
+        chains.append(tally)
+    return chains
+
+
+def _pair(
+    before: Tally | None,
+    part: int,
+    mine: Neighbours,
+    other: int,
+    theirs: Neighbours,
+    shift: int,
+    size: int,
+    degrees: bool,
+    each: int,
+) -> Tally:
+    begun = time.perf_counter()
+    found = count(mine, part, theirs, other, shift, size, each)
+    if before is None:
+        degree = ends(mine, part, shift, size) if degrees else None
+        return Tally(found, degree, [_row(part, len(mine), mine.num_edges, begun)])
+    found += before.across
+    row = before.rows[0]
+    return Tally(found, before.degree, [row | {"busy": row["busy"] + time.perf_counter() - begun}])
+
+
+def _sum(found: Sequence[Any]) -> Any:
+    total = found[0]
+    for one in found[1:]:
+        total = total + one
+    return total
+
+
+def _row(part: int, size: int, edges: int, begun: float) -> dict[str, Any]:
+    """A row of the report: all is one superstep."""
+    sent = {"messages": 0, "bytes": 0, "skipped": False, "direction": "local"}
+    seconds = {"busy": time.perf_counter() - begun, "idle": 0.0}
+    return {"superstep": 1, "partition": part, "fired": size, "edges": edges, **sent, **seconds}

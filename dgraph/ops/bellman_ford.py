@@ -1,0 +1,114 @@
+"""Shortest paths whatever the weights (Bellman 1958, Ford 1956), and the negative cycles that leave none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import float64, inf, int64
+
+from dgraph.errors import WeightError
+from dgraph.execution import run
+from dgraph.graph import Graph
+from dgraph.monoid import MIN, NONE, UNREACHED
+from dgraph.ops.shortest_path_tree import Tree, in_rounds, is_local, tree_after
+from dgraph.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
+from dgraph.result import RunResult
+from dgraph.solvers.bellman_ford import cycle_of
+from dgraph.solvers.shortest_paths import bellman_ford_tree
+from dgraph.solvers.solver import Solver
+
+FIRST_ROUNDS = 16  # after which it is first looked for a negative cycle
+SHOWN = 20  # vertices of a cycle that are named
+
+
+class Steps(Tree):
+    """Predecessors where weights may be negative: they need not be nearer, so every edge is a step."""
+
+    solver = Solver(bellman_ford_tree)
+
+    def send(dist, step, target_dist, weight, id, vertices):
+        tight = dist != inf and dist + weight == target_dist
+        return (step + 1) * vertices + id if tight and step != UNREACHED else UNREACHED
+
+
+class BellmanFord(VertexProgram):
+    """Distances whatever the weights, and `since` which round; without an end where a negative cycle is reached."""
+
+    kind = "synchronous"
+    dist = State(float64)
+    since = State(int64)
+    message = Message(float64, MIN)
+    known = VertexColumn(float64)
+    since_known = VertexColumn(int64)
+    before = Parameter(int64, 0)  # rounds that led to what is known
+
+    def start(known, since_known):
+        return known, since_known
+
+    def send(dist, weight):
+        return dist + weight
+
+    def apply(dist, since, message, round, before):
+        return (message, before + round) if message < dist else (dist, since)
+
+
+class Lowered(VertexProgram):
+    """By whom a vertex was lowered, or can be: where these lead in a circle, it is a negative cycle.
+
+    Around a circle no weight is more than the step from distance to distance, and these sum to 0; one is less, where a
+    vertex can be lowered still. There is one, because all others are younger than those by whom they were lowered.
+    """
+
+    kind = "synchronous"
+    dist = State(float64)
+    since = State(int64)
+    by = State(vertex, start=NONE)
+    message = Message(int64, MIN)
+    known = VertexColumn(float64)
+    since_known = VertexColumn(int64)
+
+    def start(known, since_known):
+        return known, since_known, NONE
+
+    def send(dist, since, target_dist, target_since, weight, id):
+        lowers = dist + weight < target_dist
+        lowered = dist != inf and dist + weight == target_dist and since < target_since
+        return id if lowers or lowered else UNREACHED
+
+    def apply(dist, since, by, message):
+        return dist, since, (by if message == UNREACHED else message)
+
+
+def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str, Any]) -> RunResult:
+    """Bellman and Ford's method: for so many rounds, then a look for a negative cycle, and so on. As many rounds as
+    there are vertices have found any."""
+    if is_local(graph, options):
+        found = run(graph, Steps(), columns=given, **{**options, "engine": "local"})
+        _refuse(graph, found.totals["cycle"])
+        return found
+    options = in_rounds(options)
+    known, since = np.full(graph.num_vertices, inf), np.zeros(graph.num_vertices, np.int64)
+    known[[graph.numbering.find(one) for one in given["source"]]] = 0
+    before, rounds = 0, FIRST_ROUNDS
+    while True:
+        columns = {"known": known, "since_known": since}
+        paths = run(graph, BellmanFord(before=before), columns=columns, max_rounds=rounds, **options)
+        known, since = paths.by_number("dist"), paths.by_number("since")
+        if paths.rounds < rounds:
+            return tree_after(paths, graph, Steps(), {"known": known, **given}, options)
+        columns = {"known": known, "since_known": since}
+        _refuse(graph, cycle_of(run(graph, Lowered(), columns=columns, max_rounds=1, **options).by_number("by")))
+        before, rounds = before + rounds, 2 * rounds
+
+
+def _refuse(graph: Graph, cycle: np.ndarray) -> None:
+    """Raise an error that names the cycle, if there is one."""
+    if len(cycle):
+        ids = graph.numbering.id_type.restore(graph.numbering.take(cycle[:SHOWN]))
+        shown = " -> ".join(map(repr, [*np.asarray(ids).tolist(), *(["..."] if len(cycle) > SHOWN else [])]))
+        raise WeightError(
+            f"the weights in column {graph.weight!r} along the cycle {shown} add up to less than zero, so that paths "
+            "have no shortest length: take out one of its edges, or make weights zero or more"
+            + ("" if graph.directed else " (an undirected edge below zero is a cycle by itself)")
+        )

@@ -1,0 +1,63 @@
+"""Core numbers: the largest k for which a vertex is in the k-core; directions, self loops and repeated edges do not
+count. By peeling, or in rounds by h-indices (Lü, Zhou, Zhang, Stanley, 2016)."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from numpy import int64
+
+from dgraph.execution import run
+from dgraph.graph import Graph
+from dgraph.listed import Rules
+from dgraph.monoid import H_INDEX
+from dgraph.program import State, VertexProgram
+from dgraph.result import RunResult
+from dgraph.solvers.cores import core_numbers
+from dgraph.solvers.solver import Solver
+
+_simple: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
+
+
+class CoreNumber(VertexProgram):
+    """On a simple graph: over and over, the largest h such that h neighbours say h or more."""
+
+    kind = "synchronous"
+    solver = Solver(core_numbers, orders=("out", "incoming"))
+    core = State(int64)
+    merge = H_INDEX
+    along = "both"
+
+    def start(degree):
+        return degree
+
+    def send(core):
+        return core
+
+    def apply(core, message):
+        return min(core, max(message, 0))
+
+
+def core_number(graph: Graph, **options: Any) -> RunResult:
+    """The column `core`. Options are those of `dgraph.run`."""
+    return run(peelable(graph, options), CoreNumber(), **options)
+
+
+def peelable(graph: Graph, options: dict[str, Any]) -> Graph:
+    """The graph on which to run: solvers pass over what does not count, programs need it gone."""
+    solved = graph.num_parts == 1 and options.get("engine", "auto") in ("auto", "local")
+    return graph if solved and set(options) <= {"engine", "device"} else simple(graph)
+
+
+def simple(graph: Graph) -> Graph:
+    """The same edges without directions, self loops and repeats; kept as long as the graph is."""
+    rules = Rules(directed=False, loops="drop", repeats="first")
+    if graph.listed.rules == rules:
+        return graph
+    if graph not in _simple:
+        listed = graph.listed
+        policy, _, capacities = graph._asked
+        chosen: dict[str, Any] = {"policy": policy, "parts": graph.num_parts, "capacities": capacities}
+        _simple[graph] = Graph(listed.edges, listed.vertices, rules, workers=graph.workers, **chosen)
+    return _simple[graph]

@@ -1,0 +1,78 @@
+"""Degrees: how many edges lead out of and into each vertex; every listed edge counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import int64
+
+from dgraph.execution import run
+from dgraph.graph import Graph
+from dgraph.monoid import SUM
+from dgraph.program import Phase, Result, State, VertexProgram
+from dgraph.result import Found, RunResult
+from dgraph.solvers.solver import Problem, Solved, Solver
+
+
+def _counted(problem: Problem) -> Solved:
+    into, out = (problem.edges.degrees(along) for along in ("in", "out"))
+    return Solved({"in_degree": into, "out_degree": out}, edges=problem.edges.partition.num_edges)
+
+
+class Degrees(VertexProgram):
+    """Everybody says 1 along each edge, first to those it leads to, then back."""
+
+    kind = "synchronous"
+    solver = Solver(_counted)
+    into = State(int64)
+    out = State(int64)
+
+    class Along(Phase):
+        merge = SUM
+
+        def send():  # type: ignore[misc]  # reads nothing
+            return 1
+
+        def apply(message, out):
+            return message, out
+
+    class Back(Phase):
+        merge = SUM
+        along = "in"
+
+        def send():  # type: ignore[misc]  # reads nothing
+            return 1
+
+        def apply(into, message):
+            return into, message
+
+    def stop(round):
+        return round >= 2
+
+    @Result(int64)
+    def in_degree(into):
+        return into
+
+    @Result(int64)
+    def out_degree(out):
+        return out
+
+
+def degrees(graph: Graph, **options: Any) -> RunResult:
+    """The columns `in_degree`, `out_degree` and `degree`, their sum; in an undirected graph all three are the same.
+
+    Repeated edges all count, and a self loop is one arc: 1 into its vertex and 1 out of it, so 2 in the `degree` of a
+    directed graph and 1 of an undirected one. Options are those of `dgraph.run`.
+    """
+    result, workers = run(graph, Degrees(), **options), graph.workers
+    found = [workers.call(_with_degree, one, graph.directed) for one in result._found]
+    return RunResult(graph, workers.wait(workers.hold(found)), [], result.report.options)
+
+
+def _with_degree(found: Found, directed: bool) -> Found:
+    """The third column, which no program may declare: `degree` is what its functions read."""
+    parts = {}
+    for part, (numbers, values) in found.parts.items():
+        both = values["in_degree"] + values["out_degree"] if directed else values["out_degree"]
+        parts[part] = numbers, {**values, "degree": both}
+    return Found(parts, found.missing, found.rows, found.rounds, found.totals)

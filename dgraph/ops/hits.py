@@ -1,0 +1,80 @@
+"""Hubs and authorities (Kleinberg, 1999): good hubs lead to good authorities, which good hubs lead to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import float64, int64
+
+from dgraph.execution import run
+from dgraph.graph import Graph
+from dgraph.monoid import SUM
+from dgraph.ops.pagerank import check_limits
+from dgraph.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
+from dgraph.result import RunResult
+from dgraph.solvers.pagerank import hubs_and_authorities
+from dgraph.solvers.solver import Solver
+
+
+class HubsAndAuthorities(VertexProgram):
+    """Each phase divides by the sum of what it gathers from, so that scores neither grow nor fade."""
+
+    kind = "synchronous"
+    hub_score = State(float64, start=1)
+    authority_score = State(float64)
+    tol = Parameter(float64, 1e-8)
+    max_iter = Parameter(int64, 100)
+    solver = Solver(hubs_and_authorities, orders=("incoming", "out"))
+
+    class Authorities(Phase):
+        message = Message(float64, SUM)
+
+        def send(hub_score):
+            return hub_score
+
+        def apply(hub_score, message, hubs):
+            return hub_score, (message / hubs if hubs > 0 else 0.0)
+
+    class Hubs(Phase):
+        along = "in"
+        message = Message(float64, SUM)
+
+        def send(authority_score):
+            return authority_score
+
+        def apply(authority_score, message, authorities):
+            return (message / authorities if authorities > 0 else 0.0), authority_score
+
+    @Global(float64, SUM)
+    def hubs(hub_score):
+        return hub_score
+
+    @Global(float64, SUM)
+    def authorities(authority_score):
+        return authority_score
+
+    @Global(float64, SUM)
+    def change(hub_score, hub_score_before):
+        return abs(hub_score - hub_score_before)
+
+    def stop(change, hubs, tol, round, max_iter):
+        return change < tol * hubs or round >= 2 * max_iter or hubs == 0
+
+    @Result(float64)
+    def hub(hub_score, hubs):
+        return hub_score / hubs if hubs > 0 else 0.0
+
+    @Result(float64)
+    def authority(authority_score, authorities):
+        return authority_score / authorities if authorities > 0 else 0.0
+
+
+def hits(graph: Graph, *, max_iter: int = 100, tol: float | None = 1e-8, **options: Any) -> RunResult:
+    """The columns `hub` and `authority`, each of which sums to 1 (or is 0 everywhere if there are no edges).
+
+    A hub's score is in proportion to the sum of the authorities that its edges lead to, an authority's to that of the
+    hubs from which edges come. Iterations end after `max_iter` (of two rounds each), or when the scores of hubs change
+    by less than `tol` in all; with 0 or None, `max_iter` is their number. Other options are those of `dgraph.run`.
+    """
+    check_limits(max_iter, tol)
+    return run(graph, HubsAndAuthorities(max_iter=max_iter, tol=tol or 0.0), **options)

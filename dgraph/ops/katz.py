@@ -1,0 +1,93 @@
+"""Katz centrality (Katz, 1953): what a vertex has of its own, and alpha times what its in-neighbours have in all."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from numpy import float64, int64
+
+from dgraph.errors import OptionError
+from dgraph.execution import run
+from dgraph.graph import Graph
+from dgraph.monoid import MAX, SUM
+from dgraph.ops.pagerank import check_limits
+from dgraph.program import Global, Parameter, Result, State, VertexProgram
+from dgraph.result import RunResult
+from dgraph.solvers.pagerank import katz as solve
+from dgraph.solvers.solver import Solver
+
+
+class Katz(VertexProgram):
+    """The sum over all walks that end at a vertex, a walk of k edges counting beta * alpha**k."""
+
+    kind = "synchronous"
+    score = State(float64)
+    merge = SUM
+    alpha = Parameter(float64, 0.1)
+    beta = Parameter(float64, 1.0)
+    normalized = Parameter(bool, True)
+    tol = Parameter(float64, 1e-6)
+    max_iter = Parameter(int64, 1000)
+    solver = Solver(solve, orders=("incoming",))
+
+    def send(score):
+        return score
+
+    def apply(message, alpha, beta):
+        return beta + alpha * message
+
+    @Global(float64, SUM)
+    def change(score, score_before):
+        return abs(score - score_before)
+
+    @Global(float64, SUM)
+    def squares(score):
+        return score * score
+
+    @Global(int64, MAX)
+    def largest(degree):
+        return degree
+
+    def stop(change, tol, round, max_iter, vertices):
+        return change < tol * vertices or round >= max_iter or not change <= math.inf
+
+    @Result(float64)
+    def katz(score, squares, normalized):
+        return score / math.sqrt(squares) if normalized and squares > 0 else score
+
+
+def katz(
+    graph: Graph,
+    *,
+    alpha: float = 0.1,
+    beta: float = 1.0,
+    normalized: bool = True,
+    max_iter: int = 1000,
+    tol: float | None = 1e-6,
+    **options: Any,
+) -> RunResult:
+    """The column `katz`: beta, and alpha times the sum of it over all edges that come in.
+
+    normalized: divide by the root of the sum of squares.
+    max_iter, tol: rounds end when scores change by less than `tol` a vertex on average; if they have not after
+              `max_iter`, that is an error: alpha must be below 1 / the largest eigenvalue of the adjacency matrix. With
+              0 or None, `max_iter` is the number of rounds.
+    Other options are those of `dgraph.run`.
+    """
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        if not (value >= 0 and value < math.inf):
+            raise OptionError(f"{name}={value!r} must be a finite number, zero or more")
+    check_limits(max_iter, tol)
+    values = {"alpha": alpha, "beta": beta, "normalized": bool(normalized), "max_iter": max_iter, "tol": tol or 0.0}
+    result = run(graph, Katz(**values), **options)
+    change, largest = result.totals["change"], result.totals["largest"]
+    limit = (tol or 0.0) * graph.num_vertices
+    settled = change < limit if limit else change < math.inf
+    if not settled and "max_rounds" not in options:
+        raise OptionError(
+            f"alpha={alpha!r}: Katz centrality has not settled after {result.rounds} rounds. It does if alpha is below "
+            f"1 / the largest eigenvalue of the adjacency matrix; always if below 1 / the largest degree, "
+            f"{1 / max(largest, 1):.3g} here. Choose a smaller alpha; if it is that small, a larger max_iter or tol"
+        )
+    return result

@@ -1,0 +1,146 @@
+"""A random maximal matching of a bipartite graph, in turns of three phases: request, grant, accept.
+
+Anderson, Owicki, Saxe, Thacker: High-speed switch scheduling for local-area networks, ACM TOCS 11, 1993; as a vertex
+program in Malewicz et al.: Pregel, SIGMOD 2010, and in Falcon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pandas as pd
+from numpy import int64
+
+from dgraph.errors import ColumnError, InputError
+from dgraph.execution import run
+from dgraph.graph import Graph
+from dgraph.monoid import CHOOSE, NONE, SUM
+from dgraph.partition import placement
+from dgraph.partition.chunk import Numbered
+from dgraph.program import Global, Phase, Result, State, VertexColumn, VertexProgram, vertex
+from dgraph.result import RunResult
+from dgraph.solvers.matching import match
+from dgraph.solvers.solver import Problem, Solved, Solver
+
+_sources: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
+
+
+def _solve(problem: Problem) -> Solved:
+    mate, turns, edges = match(problem, problem.columns["left"], problem.values["random_seed"])
+    return Solved({"mate": mate}, 3 * turns, edges, {"asked": 0})
+
+
+class Matching(VertexProgram):
+    """Each turn, those on the left without a partner ask all their neighbours; of those who ask, each on the right
+    without a partner chooses one at random; of those who chose it, each on the left takes one at random."""
+
+    kind = "synchronous"
+    along = "both"
+    merge = CHOOSE
+    partner = State(vertex, start=NONE)
+    choice = State(vertex, start=NONE)  # of those who ask in this turn
+    left = VertexColumn(bool)
+    solver = Solver(_solve, orders=("out", "incoming"))
+
+    class Request(Phase):
+        def send(id, partner, left):
+            return id if left and partner == NONE else NONE
+
+        def apply(partner, message):
+            return partner, message if partner == NONE else NONE
+
+    class Grant(Phase):
+        def send(id, choice, target_id):
+            return id if choice == target_id else NONE
+
+        def apply(partner, choice, message):
+            return (partner if message == NONE else message), choice
+
+    class Accept(Phase):
+        def send(id, partner, target_id):
+            return id if partner == target_id else NONE
+
+        def apply(partner, choice, message):
+            return (partner if message == NONE else message), choice
+
+    @Global(int64, SUM)
+    def asked(choice):
+        return 0 if choice == NONE else 1
+
+    def stop(asked):
+        return asked == 0
+
+    @Result(vertex)
+    def mate(partner):
+        return partner
+
+
+def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options: Any) -> RunResult:
+    """The column `mate`: the vertex that each one is matched with, missing if none. No edge is left between vertices
+    without a mate, so there are at least half as many pairs as there can be. Directions and repeats do not count.
+
+    left:        the vertices on the left: their ids, or the name of a vertex column that is true for them; by default
+                 the sources of the edges as they were listed. Every edge must join one of them to one of the others.
+    random_seed: what is chosen depends on it, the round and the vertex alone.
+    Other options are those of `dgraph.run`.
+    """
+    return run(graph, Matching(), columns={"left": _sides(graph, left)}, random_seed=random_seed, **options)
+
+
+def _sides(graph: Graph, left: Any) -> np.ndarray:
+    """Whether each vertex is on the left, by number. The default's answer is kept as long as the graph is."""
+    if left is None and graph in _sources:
+        return _sources[graph]
+    workers, skips = graph.workers, graph.listed.rules.skip_loops
+    chunks = graph.listed.by_number()
+    if left is None:
+        asked: dict[str, Any] = {"out": True, "into": False, "mirror": False, "skip_loops": skips}
+        tasks = [workers.call(placement.degrees, chunk, graph.num_vertices, **asked) for chunk in chunks]
+        (degrees,) = workers.get([workers.call(placement.total, [workers.reduce(placement.total, tasks)])])
+        is_left = degrees.out > 0
+    else:
+        is_left = _named(graph, left)
+    shared = is_left if workers.client is None else workers.client.scatter([is_left], hash=False)[0]
+    for edge in workers.get([workers.call(_within_a_side, chunk, shared, skips) for chunk in chunks]):
+        if edge is not None:
+            u, v = np.asarray(graph.numbering.id_type.restore(graph.numbering.take(edge))).tolist()
+            if left is not None:
+                side = "left" if is_left[edge[0]] else "right"
+                raise InputError(
+                    f"the edge from {u!r} to {v!r} joins two vertices on the {side}: left= must name one side of a "
+                    "bipartite graph"
+                )
+            raise InputError(
+                f"vertex {v!r} is the destination of the edge from {u!r}, and the source of another: the edges do not "
+                "lead from one side of a bipartite graph to the other. If it has sides, say who is on the left: left="
+            )
+    if left is None:
+        _sources[graph] = is_left
+    return is_left
+
+
+def _named(graph: Graph, left: str | Iterable[Any]) -> np.ndarray:
+    if isinstance(left, str):
+        if left not in graph.vertices.columns:
+            raise ColumnError(f"left={left!r}: the vertices have no such column; give one, or a list of ids")
+        table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)
+        is_left, order = table[left].eq(True).to_numpy(bool), graph.placement.numbers
+        if order is not None:
+            is_left[order] = is_left.copy()
+        return is_left
+    is_left = np.zeros(graph.num_vertices, bool)
+    is_left[np.array([graph.numbering.find(vertex) for vertex in left], np.int64)] = True
+    return is_left
+
+
+def _within_a_side(chunk: Numbered, is_left: np.ndarray, skip_loops: bool) -> np.ndarray | None:
+    """The ends of an edge that joins two vertices of one side, if there is one."""
+    one = chunk.compact()
+    within = is_left[one.sources] == is_left[one.destinations]
+    if skip_loops:
+        within &= one.sources != one.destinations
+    first = int(within.argmax()) if len(within) else 0
+    return np.array([one.sources[first], one.destinations[first]]) if within[first : first + 1].any() else None

@@ -1,0 +1,297 @@
+"""Breadth-first search that turns round: frontiers push along their edges while they are small, and the vertices not
+yet reached look for a predecessor while frontiers are large (Beamer, Asanović, Patterson, SC 2012)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import uint64
+from numba.cpython.unsafe.numbers import trailing_zeros
+
+from dgraph.monoid import NONE, UNREACHED
+from dgraph.solvers.ascending import order_of
+from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, prefetch, share, team
+
+_first: Any = trailing_zeros  # the place of a word's first bit
+
+
+class Sizes(NamedTuple):
+    """What is small and what is large; the answer is the same for all of these. The paper has alpha 14, beta 24."""
+
+    alpha: int = 30  # to look for predecessors pays from 1/alpha of the edges on that have not been pushed along,
+    beta: int = 18  # and no longer below 1/beta of the vertices
+    alone: int = 1024  # edges out of a frontier below which one thread is quicker than several
+    taken: int = 128  # vertices of a frontier, or words of a bitmap, that a thread takes at once
+    serial: int = 1 << 15  # edges of a graph below which a second thread costs more than it saves
+
+
+class Rows(NamedTuple):
+    """An adjacency's arrays."""
+
+    indptr: np.ndarray
+    neighbours: np.ndarray
+
+
+class Goal(NamedTuple):
+    """Where the search ends: at a depth, or at the level of a vertex (NONE: of no vertex)."""
+
+    depth: int
+    target: int
+
+
+BITS = np.int64(32)  # of a vertex, in words of (level, predecessor): the smaller word is the better one
+NOBODY = np.int64((1 << 32) - 1)  # the predecessor of a source
+ONE, SIX, LOW = uint64(1), uint64(6), uint64(63)
+NEAR, FAR = uint64(8), uint64(24)  # in a queue: whose row, and the place of whose row, is asked for before its turn
+
+# marks[turn % 2, rank] tells of a thread's queue: queues[rank, BEGIN:END] are of the frontier, and others may take what
+# comes after TAKEN; AHEAD edges lead out of them. A thread writes its marks of the next turn while all read those of
+# this one. Thread 0 adds the LEVEL, and how many edges have been PUSHED along.
+BEGIN, END, TAKEN, AHEAD, LEVEL, PUSHED = range(6)
+NEXT, FOUND, SEEN = 0, 8, 16  # counts of a pulled level, on cache lines of their own
+
+SIZES = Sizes()
+
+
+def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solved:
+    """Levels from the nearest of several different sources, and the smallest predecessors, which are NONE for sources
+    and for vertices that were not reached."""
+    (out,), n = problem.edges.senders("out"), problem.vertices
+    threads = problem.threads if out.num_edges >= SIZES.serial else 1
+    order = order_of(problem.edges.partition.incoming or out, out, threads)
+    distance, best = np.empty(n), np.empty(n, np.int64)
+    queues, bits = np.empty((threads, n), np.uint32), np.empty((3, -(-n // 64)), np.uint64)
+    marks, counts = np.zeros((2, threads, 8), np.int64), np.zeros((2, 24), np.int64)
+    rows = Rows(out.indptr, out.neighbours), Rows(order.rows.indptr, order.rows.neighbours)
+    work = best, distance, queues, marks, bits, counts
+    levels, pushed = team(_search, threads, *rows, order.ascending, sources, goal, SIZES, *work)
+    looked = int(counts[0, SEEN])
+    order.looked += looked
+    return Solved({"distance": distance, "predecessor": best}, levels, pushed + looked)
+
+
+@kernel
+def _search(
+    rank, size, signals, out, incoming, ascending, sources, goal, sizes, best, distance, queues, marks, bits, counts
+):  # fmt: skip
+    """Writes distance[v], and in best[v] the predecessor. All of the team take the same turns, because every choice is
+    made from what all can read. Returns how many levels there were, and along how many edges it was pushed."""
+    first, last = share(rank, size, best.size)
+    for v in range(uint64(first), uint64(last)):
+        best[v] = UNREACHED
+    barrier(rank, size, signals)
+    if rank == 0:
+        _start(sources, out, best, queues[0], marks[0, 0])
+    turn, pulled, seen = 0, False, np.int64(0)
+    while True:
+        barrier(rank, size, signals)
+        now, next_ = marks[turn % 2], marks[(turn + 1) % 2]
+        level, pushed = now[0, LEVEL], now[0, PUSHED]
+        length, ahead = np.int64(0), np.int64(0)
+        for owner in range(size):
+            length += now[owner, END] - now[owner, BEGIN]
+            ahead += now[owner, AHEAD]
+        if length == 0 or _ends(level, goal, best):
+            break
+        if not pulled and ahead * sizes.alpha > out.neighbours.size - pushed:
+            begin = now[rank, END]
+            level, front, edges = _pull(
+                rank, size, signals, level, length, incoming, ascending, goal, sizes, best, bits, counts
+            )
+            seen += edges
+            end, ahead = _listed(rank, size, front, out, queues[rank], begin)
+            _hand_over(next_[rank], begin, end, ahead)
+            pulled = True
+        elif ahead >= sizes.alone and size > 1:
+            _push_together(rank, size, level, out, sizes, best, queues, now, next_)
+            level, pushed, pulled = level + 1, pushed + ahead, False
+        else:
+            if rank == 0:
+                level, edges = _push_alone(size, level, out, goal, sizes, best, queues, now, next_)
+                pushed += edges
+            pulled = False
+        if rank == 0:
+            next_[0, LEVEL], next_[0, PUSHED] = level, pushed
+        turn += 1
+    atomic_add(counts[0], SEEN, seen)
+    for v in range(uint64(first), uint64(last)):
+        word = best[v]
+        distance[v] = np.inf if word == UNREACHED else np.float64(word >> BITS)
+        best[v] = NONE if word & NOBODY == NOBODY else word & NOBODY
+    return level + (length > 0), pushed
+
+
+@kernel
+def _start(sources, out, best, queue, mark):
+    """The sources are the first frontier."""
+    for i in range(uint64(sources.size)):
+        u = uint64(sources[i])
+        best[u] = NOBODY
+        queue[i] = u
+        mark[AHEAD] += out.indptr[u + ONE] - out.indptr[u]
+    mark[END] = sources.size
+
+
+@kernel
+def _ends(level, goal, best):
+    """Others may be a level on, which changes nothing here."""
+    return level >= goal.depth or (goal.target != NONE and best[goal.target] >> BITS <= level)
+
+
+@kernel
+def _hand_over(mark, begin, end, ahead):
+    """A thread's queue in the next turn."""
+    mark[BEGIN], mark[TAKEN], mark[END], mark[AHEAD] = begin, begin, end, ahead
+
+
+@kernel
+def _push(frontier, begin, end, level, out, best, queue, at):
+    """frontier[begin:end] reach their neighbours; those that are new go to queue[at:]. Returns where that ends now, and
+    how many edges lead on."""
+    ahead = np.int64(0)
+    word, later = np.int64(level + 1) << BITS, np.int64(level + 2) << BITS
+    for i in range(uint64(begin), uint64(end)):
+        if i + FAR < uint64(end):
+            prefetch(out.indptr, frontier[i + FAR])
+        if i + NEAR < uint64(end):
+            prefetch(out.neighbours, out.indptr[frontier[i + NEAR]])
+        u = frontier[i]
+        mine = word | np.int64(u)
+        for e in range(uint64(out.indptr[u]), uint64(out.indptr[u + ONE])):
+            v = out.neighbours[e]
+            if mine < best[v] and atomic_min(best, v, mine) >= later:  # nobody else was first
+                ahead += out.indptr[v + ONE] - out.indptr[v]
+                queue[uint64(at)] = v
+                at += 1
+    return at, ahead
+
+
+@kernel
+def _push_together(rank, size, level, out, sizes, best, queues, now, next_):
+    """Each thread pushes its own queue first, which is in its cache because it found it; then what others have left."""
+    begin = at = now[rank, END]
+    ahead = np.int64(0)
+    for k in range(size):
+        owner = (rank + k) % size
+        end = now[owner, END]
+        while True:
+            i = atomic_add(now[owner], TAKEN, sizes.taken)
+            if i >= end:
+                break
+            at, more = _push(queues[owner], i, min(i + sizes.taken, end), level, out, best, queues[rank], at)
+            ahead += more
+    _hand_over(next_[rank], begin, at, ahead)
+
+
+@kernel
+def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
+    """One thread pushes, level after level, until the frontier is no longer small. Returns the level, edges pushed."""
+    pushed, ahead = np.int64(0), np.int64(0)
+    begin = at = now[0, END]
+    for owner in range(size):
+        pushed += now[owner, AHEAD]
+        start, end = now[owner, BEGIN], now[owner, END]
+        at, more = _push(queues[owner], start, end, level, out, best, queues[0], at)
+        ahead += more
+        _hand_over(next_[owner], end, end, np.int64(0))
+    level += 1
+    while at > begin and ahead < sizes.alone and not _ends(level, goal, best):
+        pushed += ahead
+        start, begin = begin, at
+        at, ahead = _push(queues[0], start, begin, level, out, best, queues[0], begin)
+        level += 1
+    _hand_over(next_[0], begin, at, ahead)
+    return level, pushed
+
+
+@kernel
+def _pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, best, bits, counts):
+    """Levels in which bitmaps take the place of queues. Returns the level, its bitmap, and the edges looked at."""
+    front, found, unknown = bits[0], bits[1], bits[2]
+    _mark(rank, size, level, incoming, best, front, unknown)
+    edges = np.int64(0)
+    while True:
+        count = counts[level % 2]
+        if rank == 0:  # others may still read the counts of the level before
+            count[NEXT] = count[FOUND] = 0
+        barrier(rank, size, signals)
+        reached = np.int64(0)
+        while True:
+            w = atomic_add(count, NEXT, sizes.taken)
+            if w >= front.size:
+                break
+            end = min(w + sizes.taken, front.size)
+            more, seen = _look(w, end, level, incoming, ascending, best, front, found, unknown)
+            reached += more
+            edges += seen
+        atomic_add(count, FOUND, reached)
+        barrier(rank, size, signals)
+        before, length = length, count[FOUND]
+        front, found = found, front
+        level += 1
+        shrinks = length < before and length * sizes.beta < best.size
+        if shrinks or length == 0 or _ends(level, goal, best):
+            return level, front, edges
+
+
+@kernel
+def _mark(rank, size, level, incoming, best, front, unknown):
+    """Bitmaps of the frontier, and of the vertices not yet reached that have a row to look at."""
+    first, last = share(rank, size, front.size)
+    for w in range(uint64(first), uint64(last)):
+        here, rest = uint64(0), uint64(0)
+        for v in range(w << SIX, min((w + ONE) << SIX, uint64(best.size))):
+            bit = ONE << (v & LOW)
+            if best[v] >> BITS == level:
+                here |= bit
+            elif best[v] == UNREACHED and incoming.indptr[v] < incoming.indptr[v + ONE]:
+                rest |= bit
+        front[w], unknown[w] = here, rest
+
+
+@kernel
+def _look(first, last, level, incoming, ascending, best, front, found, unknown):
+    """Vertices look for a predecessor in the frontier. Returns how many have found one, and at how many edges."""
+    reached, edges = np.int64(0), np.int64(0)
+    for w in range(uint64(first), uint64(last)):
+        rest, new = unknown[w], uint64(0)
+        while rest:
+            bit = rest & (~rest + ONE)
+            rest ^= bit
+            v = w << SIX | uint64(_first(bit))
+            smallest = NOBODY
+            e, end = uint64(incoming.indptr[v]), uint64(incoming.indptr[v + ONE])
+            edges -= np.int64(e)
+            while e < end:
+                u = uint64(incoming.neighbours[e])
+                e += ONE
+                if front[u >> SIX] >> (u & LOW) & ONE:
+                    smallest = min(smallest, np.int64(u))
+                    if ascending:  # no other is smaller
+                        break
+            edges += np.int64(e)
+            if smallest != NOBODY:
+                best[v] = np.int64(level + 1) << BITS | smallest
+                new |= bit
+                reached += 1
+        found[w] = new
+        unknown[w] ^= new
+    return reached, edges
+
+
+@kernel
+def _listed(rank, size, front, out, queue, at):
+    """A share of a bitmap as a queue. Returns where that ends, and how many edges lead on."""
+    first, last = share(rank, size, front.size)
+    ahead = np.int64(0)
+    for w in range(uint64(first), uint64(last)):
+        rest = front[w]
+        while rest:
+            v = w << SIX | uint64(_first(rest))
+            rest &= rest - ONE
+            ahead += out.indptr[v + ONE] - out.indptr[v]
+            queue[uint64(at)] = v
+            at += 1
+    return at, ahead

@@ -1,0 +1,137 @@
+"""Weakly connected components by union-find that samples: a few edges of every vertex find most of the largest
+component, whose other edges are then passed over (Afforest: Sutton, Ben-Nun, Barak, IPDPS 2018)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import uint64
+
+from dgraph.agents.edge_tables import EdgeTables
+from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, team
+
+ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
+SAMPLES = 256  # vertices that it is chosen by
+GRAIN = 4096  # vertices that a thread takes at once
+SERIAL = 1 << 15  # edges below which a second thread costs more than it saves
+
+ONE = uint64(1)
+NOBODY = np.uint32((1 << 32) - 1)
+
+
+def components(problem: Problem) -> Solved:
+    """The smallest vertex of each one's component."""
+    component, edges = local_components(problem.edges)
+    return Solved({"component": component}, edges=edges)
+
+
+def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
+    """For each local vertex, owned or proxy, the smallest local id that the edges of this partition join it with; and
+    at how many edges it was looked. One order of the edges will do; with both, many can be passed over."""
+    partition = edges.partition
+    tables = [table for table in (partition.out, partition.incoming) if table is not None]
+    from_both_ends = len(tables) == 2 or (not edges.directed and partition.parts == 1)
+    if tables[0] is tables[-1]:
+        tables = tables[:1]
+    arrays = [array for table in (tables[0], tables[-1]) for array in (table.indptr, table.neighbours)]
+    above, component = np.empty(partition.num_local, np.uint32), np.empty(partition.num_local, np.int64)
+    counts = np.zeros((2 * ROUNDS + 4, 8), np.int64)
+    threads = edges.threads if tables[0].num_edges >= SERIAL else 1
+    team(_unite, threads, *arrays, len(tables), from_both_ends, GRAIN, above, component, counts)
+    return component, int(counts[-1, 0])
+
+
+@kernel
+def _unite(
+    rank, size, signals, indptr, neighbours, other_indptr, other_neighbours, tables, from_both_ends, grain, above,
+    component, counts,
+):  # fmt: skip
+    """`above` makes trees of vertices. Phases: plant; link some edges and flatten the trees, in turn; link the rest;
+    flatten."""
+    n, last, largest, looked = above.size, 2 * ROUNDS + 2, NOBODY, np.int64(0)
+    for phase in range(last + 1):
+        if phase == last - 1 and from_both_ends:
+            largest = _most_frequent(above)
+            barrier(rank, size, signals)
+        while True:
+            begin = atomic_add(counts[phase], 0, grain)
+            if begin >= n:
+                break
+            end = min(begin + grain, n)
+            if phase == 0:
+                for u in range(uint64(begin), uint64(end)):
+                    above[u] = u
+            elif phase == last - 1:
+                looked += _link_rest(begin, end, ROUNDS, largest, indptr, neighbours, above)
+                if tables == 2:
+                    looked += _link_rest(begin, end, 0, largest, other_indptr, other_neighbours, above)
+            elif phase % 2:
+                looked += _link_one(begin, end, phase // 2, indptr, neighbours, above)
+            else:
+                _flatten(begin, end, above)
+                if phase == last:
+                    for u in range(uint64(begin), uint64(end)):
+                        component[u] = above[u]
+        barrier(rank, size, signals)
+    atomic_add(counts[last + 1], 0, looked)
+
+
+@kernel
+def _link(u, v, above):
+    """One tree of the trees of two vertices. Nobody is above a smaller vertex: the root is the smallest of its tree."""
+    a, b = above[u], above[v]
+    while a != b:
+        high, low = max(a, b), min(a, b)
+        found = above[high]
+        if found == low or (found == high and compare_and_swap(above, high, high, low)):
+            return
+        a, b = above[above[high]], above[low]
+
+
+@kernel
+def _link_one(first, last, nth, indptr, neighbours, above):
+    """The nth edge of every vertex. Returns how many have one."""
+    edges = np.int64(0)
+    for u in range(uint64(first), uint64(last)):
+        e = uint64(indptr[u]) + uint64(nth)
+        if e < uint64(indptr[u + ONE]):
+            _link(u, neighbours[e], above)
+            edges += 1
+    return edges
+
+
+@kernel
+def _link_rest(first, last, skip, largest, indptr, neighbours, above):
+    """The edges after the first few of vertices outside the largest component: what leads out of that component is met
+    from its other end. Returns how many there were."""
+    edges = np.int64(0)
+    for u in range(uint64(first), uint64(last)):
+        if above[u] != largest:
+            for e in range(uint64(indptr[u]) + uint64(skip), uint64(indptr[u + ONE])):
+                _link(u, neighbours[e], above)
+                edges += 1
+    return edges
+
+
+@kernel
+def _flatten(first, last, above):
+    """Every vertex right below its root; others may do the same for those in between."""
+    for u in range(uint64(first), uint64(last)):
+        root = above[u]
+        while root != above[root]:
+            root = above[root]
+        above[u] = root
+
+
+@kernel
+def _most_frequent(above):
+    """The root that most of some vertices have. Whichever it is, the answer is the same."""
+    root, most = NOBODY, 0
+    step = uint64(max(above.size // SAMPLES, 1))
+    for i in range(uint64(0), uint64(above.size), step):
+        count = 0
+        for k in range(uint64(0), uint64(above.size), step):
+            count += above[i] == above[k]
+        if count > most:
+            root, most = above[i], count
+    return root

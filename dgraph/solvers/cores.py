@@ -1,0 +1,87 @@
+"""Cores, by peeling (Seidman, 1983): level after level, whoever has no more neighbours left than that goes, and those
+whom that brings down to the level go with it. Threads peel side by side (Kabir and Madduri, PKC, 2017).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import uint64
+
+from dgraph.solvers.neighbours import OTHERS, distinct
+from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.team import atomic_add, barrier, kernel, team
+
+GRAIN = 64  # vertices in a row that are one thread's: neighbours in number are often of one level
+
+
+def core_numbers(problem: Problem) -> Solved:
+    """The column `core`."""
+    core, edges = peel(problem, problem.vertices)
+    return Solved({"core": core}, int(core.max(initial=0)) + 1, edges)
+
+
+def main_core(problem: Problem) -> Solved:
+    """The column `in_core`, of the highest core."""
+    core, edges = peel(problem, problem.vertices)
+    highest = int(core.max(initial=0))
+    return Solved({"in_core": core >= highest}, highest + 1, edges, {"highest": highest})
+
+
+def core_of(problem: Problem) -> Solved:
+    """The column `in_core`, of the core of `k`: peeled no further."""
+    k = problem.values["k"]
+    core, edges = peel(problem, min(k, problem.vertices))
+    return Solved({"in_core": core >= k}, 1, edges)
+
+
+def peel(problem: Problem, levels: int) -> tuple[np.ndarray, int]:
+    """The core of each vertex; of those in the core of `levels`, how many neighbours they have there. And the edges."""
+    size, threads = problem.vertices, problem.threads
+    simple = distinct(problem.edges.senders("both"), size, threads, kept=OTHERS)
+    left = np.empty(size, np.int32)
+    waiting = np.empty((threads, size // threads + GRAIN), np.uint32)
+    going = np.empty((threads, size), np.uint32)
+    team(_peel, threads, simple.bounds, simple.others, left, waiting, going, np.zeros(1, np.int64), levels)
+    return left.astype(np.int64), simple.num_edges
+
+
+@kernel
+def _peel(rank, size, signals, bounds, others, left, waiting, going, gone, levels):
+    """left[u] counts u's neighbours that are not gone, and stays at u's core when u goes. A thread has its own vertices
+    `waiting`; it writes to all of `left`, by atomics, and whom it brings down to the level goes with it."""
+    own, stack = waiting[rank], going[rank]
+    n = uint64(left.size)
+    count = uint64(0)
+    for begin in range(uint64(rank * GRAIN), n, uint64(size * GRAIN)):
+        for u in range(begin, min(begin + uint64(GRAIN), n)):
+            left[u] = bounds[u, 1] - bounds[u, 0]
+            own[count] = u
+            count += uint64(1)
+    for level in range(levels):
+        barrier(rank, size, signals)  # nobody brings down who is not looked at yet
+        if gone[0] == left.size:
+            break
+        deep = still = uint64(0)
+        for i in range(count):
+            u = own[i]
+            stack[deep], own[still] = u, u
+            deep += uint64(left[u] == level)
+            still += uint64(left[u] > level)
+        count = still
+        barrier(rank, size, signals)
+        peeled = uint64(0)
+        while deep > uint64(0):
+            deep -= uint64(1)
+            u = stack[deep]
+            peeled += uint64(1)
+            for e in range(uint64(bounds[u, 0]), uint64(bounds[u, 1])):
+                v = others[e]
+                if left[v] > level:
+                    before = atomic_add(left, v, -1)
+                    if before == level + 1:
+                        stack[deep] = v
+                        deep += uint64(1)
+                    elif before <= level:  # another thread was quicker
+                        atomic_add(left, v, 1)
+        if peeled:
+            atomic_add(gone, 0, np.int64(peeled))

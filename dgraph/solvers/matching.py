@@ -1,0 +1,100 @@
+"""Matching in turns: the solver of `matching`. Only the right looks at edges: it writes down the lot that the left
+would draw for it, and the left finds the lowest one there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import int64, njit, uint64
+
+from dgraph.monoid import NONE
+from dgraph.solvers.randomness import mix, random_word
+from dgraph.solvers.solver import Problem
+from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, team
+
+inlined = njit(nogil=True, inline="always")
+
+GRAIN = 256  # vertices that a thread takes at once, fewer of a small graph
+FIRST, SECOND, ASKED, EDGES = 0, 8, 16, 32  # the tally's places, on cache lines of their own
+
+_one, _never = uint64(1), uint64(0xFFFF_FFFF_FFFF_FFFF)
+
+
+def match(problem: Problem, left: np.ndarray, random_seed: int) -> tuple[np.ndarray, int, int]:
+    """The mate of every vertex, how many turns that took, and how many edges were looked at."""
+    first, *more = problem.edges.senders("both")
+    tables: list[Any] = [(side.indptr, side.neighbours) for side in (first, *more)]
+    tables += [(np.zeros(1, np.int64), np.zeros(0, np.uint32))] * (2 - len(tables))
+    n = len(left)
+    mate, choice, least = np.full(n, NONE), np.empty(n, np.uint32), np.full(n, _never)
+    tally = np.zeros(48, np.int64)
+    arrays = *tables[0], *tables[1], left.copy(), ~left, mate, choice, least, tally
+    turns = team(_match, problem.threads, *arrays, max(1, min(GRAIN, n // 64)), random_seed)
+    return mate, turns, int(tally[EDGES])
+
+
+@kernel
+def _match(
+    rank, size, signals,
+    indptr, neighbours, more_indptr, more_neighbours, free, open, mate, choice, least, tally,
+    size_of_grain, random_seed,
+):  # fmt: skip
+    """`free`: left vertices without a mate; `open`: right ones that may find one; `least`: the best lot for each left
+    vertex. Who is chosen by anybody finds a mate in that turn, so its lot need never be taken back."""
+    n, per_grain, both = uint64(free.size), uint64(size_of_grain), more_indptr.size > 1
+    turn, seen = 0, int64(0)
+    while True:
+        turn += 1
+        asked = int64(0)
+        while True:
+            begin = uint64(atomic_add(tally, FIRST, 1)) * per_grain
+            if begin >= n:
+                break
+            for v in range(begin, min(begin + per_grain, n)):
+                if open[v]:
+                    word = random_word(random_seed, 3 * turn - 2, v)
+                    lowest, chosen = _choose(v, indptr, neighbours, free, word, _never, _never)
+                    seen += indptr[v + _one] - indptr[v]
+                    if both:
+                        lowest, chosen = _choose(v, more_indptr, more_neighbours, free, word, lowest, chosen)
+                        seen += more_indptr[v + _one] - more_indptr[v]
+                    open[v] = chosen != _never
+                    if open[v]:
+                        choice[v] = chosen
+                        asked += 1
+                        atomic_min(least, chosen, mix(random_word(random_seed, 3 * turn - 1, chosen) ^ v))
+        atomic_add(tally, ASKED + 8 * (turn % 2), asked)
+        if rank == 0:
+            tally[SECOND] = 0
+        barrier(rank, size, signals)
+
+        if tally[ASKED + 8 * (turn % 2)] == 0:
+            break
+        while True:
+            begin = uint64(atomic_add(tally, SECOND, 1)) * per_grain
+            if begin >= n:
+                break
+            for v in range(begin, min(begin + per_grain, n)):
+                if open[v]:
+                    u = uint64(choice[v])
+                    if least[u] == mix(random_word(random_seed, 3 * turn - 1, u) ^ v):
+                        mate[u], mate[v] = v, u
+                        free[u] = open[v] = False
+        if rank == 0:
+            tally[FIRST] = tally[ASKED + 8 * (1 - turn % 2)] = 0
+        barrier(rank, size, signals)
+    atomic_add(tally, EDGES, seen)
+    return turn
+
+
+@inlined
+def _choose(v, indptr, neighbours, free, word, lowest, chosen):
+    """The free neighbour with the lowest lot, as CHOOSE has it."""
+    for e in range(uint64(indptr[v]), uint64(indptr[v + _one])):
+        u = uint64(neighbours[e])
+        if free[u]:
+            lot = mix(word ^ u)
+            if lot <= lowest:
+                lowest, chosen = lot, u
+    return lowest, chosen

@@ -1,0 +1,256 @@
+"""The fixed point of scores that are passed on: PageRank, Katz centrality, hubs and authorities, all rounds in one
+compiled call.
+
+A vertex sends its score times its `share`, precomputed, so that an edge costs one gather and one addition. A row is
+added up by one thread, and totals over vertices block by block: the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numba import njit, uint64
+
+from dgraph.agents.edge_tables import kept
+from dgraph.partition.adjacency import Adjacency
+from dgraph.solvers.gather import Layout, blocks_of, gather, lay_out
+from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.team import atomic_add, barrier, kernel, share, team
+
+summed = njit(nogil=True, fastmath={"reassoc"})  # several sums side by side: additions do not wait for each other
+
+LINE = 16  # words apart, so that counters are on cache lines of their own
+
+
+def page_rank(problem: Problem, dtype: Any = np.float64) -> Solved:
+    """The programs of `ops/pagerank.py`."""
+    values, columns, n = problem.values, problem.columns, problem.vertices
+    layout = layout_of(problem)
+    strength = columns.get("strength", layout.degree)
+    jumps, again = 1 - values["alpha"], values["alpha"] * values["kept"]
+    if "restart" in columns:
+        restart, spread = (columns[name][layout.rows].astype(dtype) for name in ("restart", "spread"))
+        factors, start = (values["alpha"], jumps, again), restart.copy()
+        scores, solved = fixed_point(problem, layout, strength, start, factors, restart, spread)
+    else:
+        share_of_all = 1 / max(n, 1)
+        factors, start = (values["alpha"], jumps * share_of_all, again * share_of_all), np.full(n, share_of_all, dtype)
+        scores, solved = fixed_point(problem, layout, strength, start, factors)
+    return replace(solved, values={"pagerank": scores})
+
+
+def katz(problem: Problem) -> Solved:
+    """The program of `ops/katz.py`."""
+    values, n = problem.values, problem.vertices
+    layout = layout_of(problem)
+    factors = values["alpha"], values["beta"], 0.0
+    scores, solved = fixed_point(problem, layout, np.ones(n, np.uint32), np.zeros(n), factors)
+    with np.errstate(over="ignore", invalid="ignore"):  # where alpha is too large for the graph
+        squares = float(scores @ scores)
+        if values["normalized"] and squares > 0:
+            scores /= np.sqrt(squares)
+    totals = {"change": solved.totals["change"], "squares": squares, "largest": int(layout.degree.max(initial=0))}
+    return replace(solved, values={"katz": scores}, totals=totals)
+
+
+def strengths(problem: Problem) -> Solved:
+    """The program `Strength` of `ops/pagerank.py`."""
+    table = table_of(problem, "out")
+    weights, n = problem.edges.arguments(table)["weight"], problem.vertices
+    strength = np.bincount(table.neighbours, weights, n)
+    totals = {"lowest": float(weights.min(initial=np.inf)), "highest": float(strength.max(initial=0))}
+    return Solved({"strength": strength}, 1, len(weights), totals)
+
+
+def hubs_and_authorities(problem: Problem) -> Solved:
+    """The program of `ops/hits.py`."""
+    n, values = problem.vertices, problem.values
+    incoming, out = table_of(problem, "out"), table_of(problem, "in")
+    hub, authority, found = np.ones(n), np.zeros(n), np.zeros(4)
+    cuts = blocks_of(incoming.indptr), blocks_of(out.indptr)
+    sums = np.zeros((2, max(map(len, cuts)), 2))
+    came = np.empty((problem.threads, max(int(np.diff(one).max(initial=0)) for one in cuts)))
+    sides = cuts[0], incoming.indptr, incoming.neighbours, cuts[1], out.indptr, out.neighbours
+    team(
+        _hits, problem.threads, np.zeros(2 * LINE, np.int64), *sides, sums, came, hub, authority,
+        values["tol"], values["max_iter"], found,
+    )  # fmt: skip
+    rounds, totals = 2 * int(found[0]), dict(zip(("change", "hubs", "authorities"), found[1:].tolist(), strict=True))
+    return Solved({"hub": hub, "authority": authority}, rounds, rounds * len(out.neighbours), totals)
+
+
+def table_of(problem: Problem, along: str) -> Adjacency:
+    """Rows of those who are sent to; of an undirected graph all rows are alike, and found under "out"."""
+    edges = problem.edges
+    return (edges.receivers(along, at_once=True) if edges.directed else edges.senders("out"))[0]
+
+
+def layout_of(problem: Problem) -> Layout:
+    """The layout of a graph's edges, and of their weights if these are read; kept as long as the edges are."""
+    edges, table = problem.edges, table_of(problem, "out")
+    return kept(
+        table,
+        ("layout", edges.columns.get("weight")),
+        lambda: lay_out(table, edges.arguments(table).get("weight"), problem.threads),
+    )
+
+
+def fixed_point(
+    problem: Problem,
+    layout: Layout,
+    strength: np.ndarray,
+    start: np.ndarray,
+    factors: tuple[float, float, float],
+    restart: np.ndarray | None = None,
+    spread: np.ndarray | None = None,
+) -> tuple[np.ndarray, Solved]:
+    """Scores by vertex: factors[0] * what comes in + factors[1] * restart + factors[2] * dangling * spread, over and
+    over; `restart` and `spread` are 1 everywhere where they are None. `start` and these are in the order of rows."""
+    values = problem.values
+    shares, sent = np.empty_like(start), np.empty_like(start)
+    widest = int(np.diff(layout.cuts).max(initial=0))
+    came = np.empty((problem.threads, widest), start.dtype)
+    found, sums = np.zeros(3), np.zeros((len(layout.cuts) - 1, 2))
+    team(
+        _fixed_point, problem.threads, np.zeros(2 * LINE, np.int64), layout.cuts, sums, came, layout.rows, layout.seats,
+        layout.indptr, layout.senders, layout.weights, strength, restart, spread, shares, start, sent,
+        *map(float, factors), float(values["tol"] * len(start)), values["max_iter"], found,
+    )  # fmt: skip
+    rounds, change, dangling = int(found[0]), float(found[1]), float(found[2])
+    edges = rounds * len(layout.senders)
+    return shares, Solved({}, rounds, edges, {"change": change, "dangling": dangling})
+
+
+@kernel
+def _fixed_point(
+    rank, size, signals, turns, cuts, sums, came, rows, seats, indptr, senders, weights, strength, restart, spread,
+    shares, scores, sent, alpha, jumps, again, tolerance, max_iter, found,
+):  # fmt: skip
+    """A round is two passes: each row's score is sent from its seat; then each row gathers. `sums` are of blocks: the
+    change, and the scores of those who send to nobody. A block is written by the thread that takes it. In the end
+    `shares` are the scores by vertex."""
+    kind, blocks = scores.dtype.type, cuts.size - 1
+    low, high = share(rank, size, rows.size)
+    for i in range(uint64(low), uint64(high)):
+        w = strength[rows[i]]
+        shares[i] = 1 / w if w > 0 else 0
+    barrier(rank, size, signals)
+    first, last = share(rank, size, blocks)
+    rounds, change = 0, np.inf
+    while True:
+        for b in range(first, last):
+            _send(cuts[b], cuts[b + 1], scores, shares, seats, sent)
+            sums[b, 1] = _stuck(cuts[b], cuts[b + 1], scores, shares)
+        if rank == 0:
+            turns[(rounds + 1) % 2 * LINE] = 0
+        barrier(rank, size, signals)
+        dangling = _total(sums, 1)
+        if rounds >= max_iter or change < tolerance or not change <= np.inf:
+            break
+        while True:
+            b = atomic_add(turns, rounds % 2 * LINE, 1)
+            if b >= blocks:
+                break
+            lo, hi = cuts[b], cuts[b + 1]
+            gather(indptr, senders, weights, sent, lo, hi, came[rank])
+            sums[b, 0] = _score(
+                lo, hi, came[rank], restart, spread, kind(alpha), kind(jumps), kind(again * dangling), scores
+            )
+        barrier(rank, size, signals)
+        rounds, change = rounds + 1, _total(sums, 0)
+    for i in range(uint64(low), uint64(high)):
+        shares[rows[i]] = scores[i]  # nobody sends any more
+    if rank == 0:
+        found[0], found[1], found[2] = rounds, change, dangling
+
+
+@njit(nogil=True)
+def _send(lo, hi, scores, shares, seats, sent):
+    """Rows lo:hi send."""
+    for i in range(uint64(lo), uint64(hi)):
+        sent[seats[i]] = scores[i] * shares[i]
+
+
+@summed
+def _stuck(lo, hi, scores, shares):
+    """The scores of those among rows lo:hi who have nobody to send to."""
+    stuck = 0.0
+    for i in range(uint64(lo), uint64(hi)):
+        stuck += scores[i] if shares[i] == 0 else 0
+    return stuck
+
+
+@summed
+def _score(lo, hi, came, restart, spread, alpha, jumps, again, scores):
+    """The new scores of rows lo:hi, and how much they change."""
+    change = 0.0
+    for i in range(uint64(lo), uint64(hi)):
+        score = alpha * came[i - uint64(lo)]
+        if restart is None:
+            score += jumps + again
+        else:
+            score += jumps * restart[i] + again * spread[i]
+        change += abs(score - scores[i])
+        scores[i] = score
+    return change
+
+
+@kernel
+def _hits(
+    rank, size, signals, turns, in_cuts, in_indptr, senders, out_cuts, out_indptr, receivers, sums, came,
+    hub, authority, tolerance, max_iter, found,
+):  # fmt: skip
+    """A round is two passes: authorities gather from hubs, then hubs from authorities. A sum of zero ends it: then
+    there are no edges."""
+    hubs, authorities, rounds, change = float(hub.size), 0.0, 0, np.inf
+    while rounds < max_iter and hubs > 0 and not change < tolerance * hubs:
+        _pass(rank, size, signals, turns, 0, in_cuts, in_indptr, senders, sums[0], came[rank], hub, hubs, authority)
+        authorities = _total(sums[0], 1)
+        _pass(
+            rank, size, signals, turns, LINE, out_cuts, out_indptr, receivers, sums[1], came[rank],
+            authority, authorities, hub,
+        )  # fmt: skip
+        rounds, change, hubs = rounds + 1, _total(sums[1], 0), _total(sums[1], 1)
+    low, high = share(rank, size, hub.size)
+    for i in range(uint64(low), uint64(high)):
+        hub[i] = hub[i] / hubs if hubs > 0 else 0.0
+        authority[i] = authority[i] / authorities if authorities > 0 else 0.0
+    if rank == 0:
+        found[0], found[1], found[2], found[3] = rounds, change, hubs, authorities
+
+
+@njit(nogil=True)
+def _pass(rank, size, signals, turns, turn, cuts, indptr, neighbours, sums, came, sent, total, scores):
+    """scores = what `sent` brings, divided by its total; sums of each block: the change, and the scores."""
+    while True:
+        b = atomic_add(turns, turn, 1)
+        if b >= cuts.size - 1:
+            break
+        lo, hi = cuts[b], cuts[b + 1]
+        gather(indptr, neighbours, None, sent, lo, hi, came)
+        sums[b, 0], sums[b, 1] = _rescale(lo, hi, came, 1 / total if total > 0 else 0.0, scores)
+    barrier(rank, size, signals)
+    if rank == 0:
+        turns[turn] = 0  # all have left this pass, and none comes back before rank 0 is through the other one
+
+
+@summed
+def _rescale(lo, hi, came, scale, scores):
+    """The new scores of rows lo:hi: how much they change, and what they sum to."""
+    change, scored = 0.0, 0.0
+    for i in range(uint64(lo), uint64(hi)):
+        score = scale * came[i - uint64(lo)]
+        change += abs(score - scores[i])
+        scored += score
+        scores[i] = score
+    return change, scored
+
+
+@njit(nogil=True)
+def _total(sums, column):
+    total = 0.0
+    for b in range(len(sums)):
+        total += sums[b, column]
+    return total

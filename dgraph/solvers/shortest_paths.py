@@ -1,0 +1,86 @@
+"""Local solvers of shortest paths: distances, predecessors or both, on a graph that is one partition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dgraph.monoid import NONE, UNREACHED
+from dgraph.solvers.bellman_ford import bellman_ford, by_steps
+from dgraph.solvers.breadth_first import Goal, search
+from dgraph.solvers.delta_stepping import relax, rows_of
+from dgraph.solvers.solver import Problem, Solved
+
+SERIAL = 1 << 15  # edges below which a second thread costs more than it saves
+AS_THEY_ARE = ("int64", "int32", "float64", "float32")  # weights that are not cast: each compiles once
+
+
+def shortest_paths(problem: Problem) -> Solved:
+    """Distances from the nearest of the vertices of which the column `source` is true."""
+    dist, looked = _distances(problem, _sources(problem))
+    return Solved({"distance": dist}, edges=looked)
+
+
+def shortest_path_tree(problem: Problem) -> Solved:
+    """Predecessors, too."""
+    sources, target = _sources(problem), problem.values.get("target", NONE)
+    rows = rows_of(*_weighted(problem), _start(problem, sources), tree=True)
+    looked, flat = relax(rows, sources, target=target, threads=_threads(problem))
+    if target != NONE:
+        rows.parent[rows.dist > rows.dist[target]] = UNREACHED
+        rows.dist[rows.dist > rows.dist[target]] = np.inf
+    if flat:
+        by_steps(*rows[:5], sources)
+    return Solved({"distance": rows.dist, "predecessor": rows.parent}, edges=looked)
+
+
+def bellman_ford_tree(problem: Problem) -> Solved:
+    """Both where weights are negative; or the vertices of a negative cycle, as the total `cycle`."""
+    sources, edges = _sources(problem), _weighted(problem)
+    dist, parent = _start(problem, sources), np.full(problem.vertices, UNREACHED)
+    looked, cycle = bellman_ford(*edges, dist, sources)
+    if not len(cycle):
+        by_steps(*edges, dist, parent, sources[dist[sources] == 0])
+    return Solved({"distance": dist, "predecessor": parent}, edges=looked, totals={"cycle": cycle})
+
+
+def from_each(problem: Problem) -> Solved:
+    """Distances from each of several sources, a column each."""
+    found = [_distances(problem, np.array([source], np.uint32)) for source in problem.values["sources"]]
+    return Solved({"distance": np.stack([dist for dist, _ in found], axis=1)}, edges=sum(looked for _, looked in found))
+
+
+def _sources(problem: Problem) -> np.ndarray:
+    return np.flatnonzero(problem.columns["source"]).astype(np.uint32)
+
+
+def _start(problem: Problem, sources: np.ndarray) -> np.ndarray:
+    dist = np.full(problem.vertices, np.inf)
+    dist[sources] = 0
+    return dist
+
+
+def _threads(problem: Problem) -> int:
+    return problem.threads if problem.edges.partition.num_edges >= SERIAL else 1
+
+
+def _weighted(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows with weights of the user's type, which are not copied if kernels admit it."""
+    (out,) = problem.edges.senders("out")
+    weights = out.columns[problem.edges.columns["weight"][0]]
+    if weights.dtype.name not in AS_THEY_ARE:
+        weights = problem.edges.arguments(out)["weight"]
+    return out.indptr, out.neighbours, weights
+
+
+def _distances(problem: Problem, sources: np.ndarray) -> tuple[np.ndarray, int]:
+    """From the nearest of `sources`, as far as the target, if there is one; and how many edges were looked at."""
+    target = problem.values.get("target", NONE)
+    if "weight" not in problem.edges.columns:  # every edge is of length 1
+        solved = search(problem, sources.astype(np.int64), Goal(UNREACHED, target))
+        dist, looked = solved.values["distance"], solved.edges
+    else:
+        dist = _start(problem, sources)
+        looked, _ = relax(rows_of(*_weighted(problem), dist), sources, target=target, threads=_threads(problem))
+    if target != NONE:
+        dist[dist > dist[target]] = np.inf
+    return dist, looked

@@ -1,0 +1,187 @@
+"""Breadth-first search: the local solver, the engines and a few lines of plain Python agree to the last predecessor."""
+
+from collections import deque
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import breadth_first_order
+
+import dgraph as dg
+from dgraph import errors, laws
+from dgraph.agents.edge_tables import EdgeTables
+from dgraph.monoid import NONE, UNREACHED
+from dgraph.ops import bfs
+from dgraph.solvers import ascending, breadth_first
+from dgraph.solvers.breadth_first import Sizes
+from dgraph.solvers.solver import Problem
+from dgraph.testing.strategies import small_graphs
+
+OFTEN, NEVER = 10**6, 0
+SIZES = {  # so that small graphs meet every turn that large ones take
+    "pushed by all": Sizes(alpha=NEVER, alone=0, taken=1, serial=0),
+    "pushed by one and by all": Sizes(alpha=NEVER, alone=2, taken=1, serial=0),
+    "pulled": Sizes(alpha=OFTEN, beta=OFTEN, alone=0, taken=1, serial=0),
+    "pulled and pushed": Sizes(alpha=OFTEN, beta=NEVER, alone=0, taken=1, serial=0),
+    "pulled and pushed by one": Sizes(alpha=3, beta=2, alone=10, taken=2, serial=0),
+}
+
+
+def tables(graph, threads):
+    """The edges of a graph of one partition."""
+    orders = ("out", "incoming") if graph.directed else ("out",)
+    (partition,) = graph.partitioned(orders).held
+    return EdgeTables(partition, graph.directed, {}, threads)
+
+
+def solve(graph, sources, threads, *, target=NONE, depth_limit=UNREACHED):
+    """The solver's columns, by number."""
+    others = np.zeros(graph.num_vertices, bool)
+    others[sources] = True
+    values = {"source": sources[0], "depth_limit": depth_limit, "target": target}
+    return bfs._solve(Problem(tables(graph, threads), values, {"others": others}, threads)).values
+
+
+def plain(pairs, n, sources):
+    """Levels and smallest predecessors in plain Python; -1 for none."""
+    level, queue = [-1] * n, deque(dict.fromkeys(sources))
+    for u in queue:
+        level[u] = 0
+    after = [[] for _ in range(n)]
+    for u, v in pairs:
+        after[u].append(v)
+    while queue:
+        u = queue.popleft()
+        for v in after[u]:
+            if level[v] < 0:
+                level[v] = level[u] + 1
+                queue.append(v)
+    before = [
+        min((u for u, w in pairs if w == v and level[u] >= 0 and level[u] == level[v] - 1), default=-1)
+        for v in range(n)
+    ]
+    return level, before
+
+
+@st.composite
+def searches(draw):
+    """A graph, arcs by number, sources, and where to end."""
+    frame, options = draw(small_graphs(weights=None, max_vertices=10).filter(lambda drawn: len(drawn[0])))
+    graph = dg.Graph.from_edges(frame, **options)
+    number = {vertex: i for i, vertex in enumerate(graph.vertices.compute()["id"].sort_values())}
+    pairs = [(number[u], number[v]) for u, v in zip(frame["src"], frame["dst"], strict=True)]
+    pairs += [] if graph.directed else [(v, u) for u, v in pairs]
+    vertex = st.integers(0, len(number) - 1)
+    sources = draw(st.lists(vertex, min_size=1, max_size=3, unique=True))
+    return frame, options, list(number), pairs, sources, draw(vertex | st.none()), draw(st.integers(0, 3) | st.none())
+
+
+def expected(drawn):
+    """What is to be found, with limits."""
+    _, _, ids, pairs, sources, target, depth_limit = drawn
+    level, before = plain(pairs, len(ids), sources)
+    limit = UNREACHED if depth_limit is None else depth_limit
+    if target is not None and 0 <= level[target] <= limit:
+        limit = level[target]
+    reached = [0 <= one <= limit for one in level]
+    distance = [one if ok else np.inf for one, ok in zip(level, reached, strict=True)]
+    return distance, [one if ok else -1 for one, ok in zip(before, reached, strict=True)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+@settings(max_examples=25)
+@given(drawn=searches(), patience=st.sampled_from([-1, 10]))
+def test_whatever_turns_are_taken(sizes, threads, drawn, patience):
+    frame, options, _, _, sources, target, depth_limit = drawn
+    graph = dg.Graph.from_edges(frame, **options)
+    limits = {"target": NONE if target is None else target}
+    limits["depth_limit"] = UNREACHED if depth_limit is None else depth_limit
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(breadth_first, "SIZES", sizes)
+        patch.setattr(ascending, "PATIENCE", patience)
+        found = solve(graph, sources, threads, **limits)
+    distance, before = expected(drawn)
+    assert found["distance"].tolist() == distance
+    assert found["predecessor"].tolist() == before
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@settings(max_examples=15)
+@given(drawn=searches())
+def test_engines_agree(parts, drawn):
+    frame, options, ids, _, sources, target, depth_limit = drawn
+    graph = dg.Graph.from_edges(frame, parts=parts, **options)
+    limits = {"target": None if target is None else ids[target], "depth_limit": depth_limit}
+    distance, before = expected(drawn)
+    for engine in ("bsp", "gas", "local")[: 3 if parts == 1 else 2]:
+        result = dg.bfs(graph, [ids[one] for one in sources], engine=engine, **limits)
+        found = result.compute()
+        assert found["distance"].tolist() == distance, engine
+        assert [-1 if pd.isna(one) else ids.index(one) for one in found["predecessor"]] == before, engine
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_a_large_graph(directed):
+    """Races and wrong turns hide in small ones."""
+    graph = dg.rmat(scale=18 if directed else 17, directed=directed)
+    out = tables(graph, 2).partition.out
+    n, rows = graph.num_vertices, out.rows()
+    arcs = csr_matrix((np.ones(out.num_edges, np.int8), (rows, out.neighbours)), (n, n))
+    source = int(np.argmax(np.diff(out.indptr) == 3))
+    order, tree = breadth_first_order(arcs, source)
+    level = np.full(n, np.inf)
+    level[source] = 0
+    for v in order[1:]:
+        level[v] = level[tree[v]] + 1
+    leads = np.isfinite(level[rows]) & (level[rows] + 1 == level[out.neighbours])
+    before = np.full(n, n)
+    np.minimum.at(before, out.neighbours[leads], rows[leads])
+    before[before == n] = -1
+    for threads in (2, 2, 3, 2, 1):  # rows are sorted on the way
+        found = solve(graph, [source], threads)
+        assert np.array_equal(found["distance"], level)
+        assert np.array_equal(found["predecessor"], before)
+
+
+def test_rows_out_of_order_are_noticed():
+    """Whose partitions began with the edges by destination has those in the order of the list."""
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 0, 2, 1], "dst": [2, 1, 3, 3]}))
+    graph.partitioned(("incoming",))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(breadth_first, "SIZES", SIZES["pulled"])
+        assert dg.bfs(graph, 0).compute()["predecessor"].fillna(-1).tolist() == [-1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        bfs.BreadthFirst(source=0),
+        bfs.BreadthFirst(source=0, depth_limit=2),
+        bfs.FromSeveral(source=1),
+        bfs.UpTo(source=0, target=2),
+        bfs.FromSeveralUpTo(source=0, target=2),
+    ],
+    ids=lambda program: type(program).__name__,
+)
+def test_programs_keep_the_laws(program):
+    laws.check_program(program)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda g: dg.bfs(g, []), "source=.. is empty"),
+        (lambda g: dg.bfs(g, 0, target=9), "no vertex 9"),
+        (lambda g: dg.bfs(g, [0, 9]), "no vertex 9"),
+        (lambda g: dg.bfs(g, 0, depth_limit=-1), "depth_limit=-1"),
+        (lambda g: dg.bfs(g, 0, depth_limit=1.5), "depth_limit=1.5"),
+        (lambda g: dg.bfs(g, 0, depth_limit=True), "depth_limit=True"),
+    ],
+)
+def test_options_are_checked(call, words):
+    with pytest.raises(errors.InputError, match=words):
+        call(dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1]})))

@@ -1,0 +1,100 @@
+"""Core numbers and k-cores against NetworkX and the references; by solver and in rounds."""
+
+import gc
+import weakref
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from real_graphs import FILES, real_graph
+
+import dgraph as dg
+from dgraph.ops.core_number import core_number, simple
+from dgraph.ops.k_core import k_core
+from dgraph.testing.strategies import small_graphs
+from dgraph.testing.verify import verify
+
+WAYS = [
+    ({}, {}),
+    ({}, {"engine": "bsp"}),
+    ({"parts": 2, "policy": "outgoing"}, {}),
+    ({"parts": 3, "policy": "hybrid"}, {"engine": "bsp"}),
+    ({"parts": 8, "policy": "cartesian"}, {}),
+]
+SMALL = [name for name in FILES if name not in ("twitter", "usroads-48", "wave")]
+
+
+def peer_of(frame: pd.DataFrame, vertices) -> nx.Graph:
+    peer = nx.Graph([(u, v) for u, v in zip(frame["src"], frame["dst"], strict=True) if u != v])
+    peer.add_nodes_from(vertices)
+    return peer
+
+
+@settings(max_examples=40)
+@given(small_graphs(weights=None), st.sampled_from(WAYS))
+def test_core_numbers_are_networkx_s(drawn, way):
+    frame, kwargs = drawn
+    place, options = way
+    table = core_number(dg.Graph.from_edges(frame, **kwargs, **place), **options).compute()
+    expected = nx.core_number(peer_of(frame, table["vertex"])) if len(table) else {}
+    assert dict(zip(table["vertex"], table["core"], strict=True)) == expected
+
+
+@settings(max_examples=40)
+@given(small_graphs(weights=None), st.sampled_from(WAYS), st.sampled_from([None, 0, 1, 2, 3, 50]))
+def test_k_cores_are_networkx_s(drawn, way, k):
+    frame, kwargs = drawn
+    place, options = way
+    graph = dg.Graph.from_edges(frame, **kwargs, **place)
+    whole, left = k_core(graph, k, **options).compute(), k_core(graph, k, remove=True, **options)
+    peer = peer_of(frame, whole["vertex"])
+    expected = set(nx.k_core(peer, k)) if len(peer) else set()
+    assert set(whole["vertex"][whole["in_core"]]) == expected
+    assert left.compute()["vertex"].tolist() == [v for v in whole["vertex"] if v in expected]
+    assert left.compute()["in_core"].all()
+    assert set(left.frame.compute()["vertex"]) == expected
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_two_threads_peel_all(directed):
+    graph = dg.rmat(scale=16, directed=directed)
+    verify("core_number", graph, core_number(graph, engine="local"))
+    verify("k_core", graph, k_core(graph, 20, engine="local"), k=20)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_references(name):
+    real = real_graph(name)
+    place, options = WAYS[SMALL.index(name) % len(WAYS)]
+    found = core_number(real.graph(**place), **options).compute()["core"]
+    assert found.tolist() == real.expected["core"].tolist()
+
+
+def test_on_a_cluster(client):
+    frame = pd.DataFrame(np.random.default_rng(1).integers(0, 40, (300, 2)), columns=["src", "dst"])
+    expected = [op(dg.Graph.from_edges(frame)).compute() for op in (core_number, k_core)]
+    for parts in (1, 3):
+        graph = dg.Graph.from_edges(frame, parts=parts, client=client)
+        for op, table in zip((core_number, k_core), expected, strict=True):
+            pd.testing.assert_frame_equal(op(graph).compute(), table)
+        assert len(k_core(graph, remove=True).frame.compute(scheduler=client)) == expected[1]["in_core"].sum()
+
+
+def test_a_simple_graph_goes_with_the_graph_it_was_made_for():
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 2]}), parts=2)
+    made = weakref.ref(simple(graph))
+    core_number(graph)
+    gc.collect()
+    assert made() is simple(graph)
+    del graph
+    gc.collect()
+    assert made() is None
+
+
+def test_solvers_need_no_simple_graph():
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 2]}))
+    assert core_number(graph).report.options["engine"] == "local"
+    assert core_number(graph).compute()["core"].tolist() == [2, 2, 2]

@@ -1,0 +1,111 @@
+"""Katz centrality: solver, engines and partitions against the linear system that it solves, NetworkX and cuGraph."""
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from real_graphs import DATA, real_graph
+
+import dgraph as dg
+from dgraph import errors
+from dgraph.ops.katz import katz
+from dgraph.solvers import gather
+from dgraph.testing.strategies import small_graphs
+from dgraph.testing.verify import verify
+
+WAYS = [
+    ({}, {"engine": "local"}),
+    ({}, {"engine": "bsp"}),
+    ({"parts": 2, "policy": "incoming"}, {"engine": "gas"}),
+    ({"parts": 3, "policy": "hybrid"}, {"engine": "bsp"}),
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    small_graphs(kinds=("dense",), weights=None, max_edges=16),
+    st.sampled_from(WAYS),
+    st.booleans(),
+    st.sampled_from([0, 0.5, 2]),
+)
+def test_scores_solve_the_linear_system(drawn, way, normalized, beta):
+    frame, kwargs = drawn
+    place, options = way
+    graph = dg.Graph.from_edges(frame, **kwargs, **place)
+    found = katz(graph, alpha=0.02, beta=beta, normalized=normalized, tol=1e-14, **options).compute()
+    n = len(found)
+    number = {vertex: i for i, vertex in enumerate(found["vertex"])}
+    matrix = np.zeros((n, n))
+    np.add.at(matrix, tuple(frame[end].map(number).to_numpy(dtype=np.int64) for end in ("dst", "src")), 1)
+    if not kwargs["directed"]:
+        matrix += matrix.T - np.diag(np.diag(matrix))
+    expected = np.linalg.solve(np.eye(n) - 0.02 * matrix, np.full(n, beta))
+    if normalized and beta and n:
+        expected /= np.linalg.norm(expected)
+    np.testing.assert_allclose(found["katz"], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0].get('parts', 1)}-{way[1]['engine']}")
+@pytest.mark.parametrize("name", ["email-Eu-core", "jazz"])
+def test_scores_are_networkx_s(name, way):
+    real = real_graph(name)
+    graph = real.graph(**way[0])
+    result = katz(graph, alpha=0.002, tol=1e-13, **way[1])
+    kind = nx.DiGraph if real.directed else nx.Graph
+    peer = nx.from_pandas_edgelist(real.frame, "src", "dst", create_using=kind)
+    peer.add_nodes_from(real.ids)
+    expected = nx.katz_centrality(peer, alpha=0.002, tol=1e-13)
+    found = result.compute()
+    np.testing.assert_allclose(found["katz"], [expected[v] for v in found["vertex"]], rtol=1e-9)
+    verify("katz", graph, result, alpha=0.002, tol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["karate.csv", "dolphins.csv", "polbooks.csv", "netscience.csv.xz"])
+def test_the_first_ten_are_cugraph_s(name):
+    folder = DATA / "cugraph_small"
+    if not folder.is_dir():
+        pytest.skip(f"shared/data is not here: looked in {DATA}")
+    frame = pd.read_csv(folder / name, sep=r"\s+", names=["src", "dst", "weight"])
+    expected = [int(line) for line in (folder / f"ref-katz-{name.split('.')[0]}.csv").read_text().split()]
+    alpha = 1 / (frame["src"].value_counts().max() + 1)
+    found = katz(dg.Graph.from_edges(frame), alpha=alpha, tol=1e-12, max_iter=2000).compute()
+    found["katz"] = found["katz"].round(12)  # of equals the smallest comes first
+    assert found.sort_values("katz", ascending=False, kind="stable")["vertex"].head(10).tolist() == expected
+
+
+def test_threads_change_no_bit(monkeypatch):
+    monkeypatch.setattr(gather, "GRAIN", 500)
+    found = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr("dgraph.partition.threads.cores", lambda threads=threads: threads)
+        found.append(katz(dg.rmat(scale=11, edge_factor=8, seed=2), alpha=1e-4, engine="local"))
+    for one in found[1:]:
+        pd.testing.assert_frame_equal(one.compute(), found[0].compute(), check_exact=True)
+        assert (one.rounds, one.totals) == (found[0].rounds, found[0].totals)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0].get('parts', 1)}-{way[1]['engine']}")
+def test_an_alpha_that_is_too_large_is_named(way):
+    """In a complete graph of 5 the largest eigenvalue is 4, and so is every degree."""
+    frame = nx.to_pandas_edgelist(nx.complete_graph(5), "src", "dst")
+    graph = dg.Graph.from_edges(frame, directed=False, **way[0])
+    assert katz(graph, alpha=0.24, **way[1]).compute()["katz"].tolist() == pytest.approx([5**-0.5] * 5)
+    for alpha, rounds in ((0.25, 1000), (0.26, 1000), (3.0, "[0-9]+")):
+        with pytest.raises(errors.OptionError, match=rf"alpha={alpha}: .* after {rounds} rounds.* degree, 0.25 here"):
+            katz(graph, alpha=alpha, **way[1])
+    with pytest.raises(errors.OptionError, match="larger max_iter"):
+        katz(graph, alpha=0.24, max_iter=3, **way[1])
+    three = katz(graph, alpha=0.26, max_iter=3, tol=0, normalized=False, **way[1])
+    assert three.compute()["katz"].tolist() == pytest.approx([1 + 1.04 + 1.04**2] * 5)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"alpha": -0.1}, "alpha=-0.1"), ({"beta": float("inf")}, "beta=inf"), ({"max_iter": 0}, "max_iter=0")],
+)
+def test_what_cannot_be_asked_for(options, words):
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1]}))
+    with pytest.raises(errors.OptionError, match=words):
+        katz(graph, **options)

@@ -1,0 +1,72 @@
+"""Components: the local solver, the engines and SciPy agree; and what one partition of several can tell by itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+import dgraph as dg
+from dgraph.agents.edge_tables import EdgeTables
+from dgraph.solvers import components
+from dgraph.solvers.components import local_components
+from dgraph.testing.strategies import small_graphs
+
+
+def smallest(rows, others, n):
+    """The smallest of each one's component, by SciPy."""
+    arcs = csr_matrix((np.ones(len(rows), np.int8), (rows, others)), (n, n))
+    count, label = connected_components(arcs, connection="weak")
+    first = np.full(count, n)
+    np.minimum.at(first, label, np.arange(n))
+    return first[label]
+
+
+def expected(partition):
+    table = partition.out if partition.out is not None else partition.incoming
+    return smallest(table.rows(), table.neighbours, partition.num_local)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@settings(max_examples=60)
+@given(drawn=small_graphs(weights=None, max_vertices=12), grain=st.integers(1, 3))
+def test_components_of_partitions(threads, drawn, grain):
+    frame, options = drawn
+    for parts, policy in ((1, "outgoing"), (2, "outgoing"), (3, "cartesian"), (2, "hybrid")):
+        graph = dg.Graph.from_edges(frame, parts=parts, policy=policy, **options)
+        for orders in (("out",), ("incoming",), ("out", "incoming")):
+            for partition in graph.partitioned(orders).held:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(components, "GRAIN", grain)
+                    patch.setattr(components, "SERIAL", 0)
+                    found, _ = local_components(EdgeTables(partition, graph.directed, {}, threads))
+                assert found.tolist() == expected(partition).tolist()
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@settings(max_examples=20)
+@given(drawn=small_graphs(weights=None, max_vertices=12))
+def test_engines_agree(parts, drawn):
+    frame, options = drawn
+    graph = dg.Graph.from_edges(frame, parts=parts, **options)
+    ids = graph.vertices.compute()["id"].sort_values().tolist()
+    number = {vertex: i for i, vertex in enumerate(ids)}
+    rows, others = ([number[one] for one in frame[end]] for end in ("src", "dst"))
+    component = [ids[one] for one in smallest(rows, others, len(ids))]
+    for engine in ("bsp", "gas", "local")[: 3 if parts == 1 else 2]:
+        assert dg.wcc(graph, engine=engine).compute()["component"].tolist() == component, engine
+
+
+@pytest.mark.parametrize("edge_factor", [1, 16])
+@pytest.mark.parametrize("directed", [True, False])
+def test_a_large_graph(directed, edge_factor):
+    """Races hide in small ones; and with few edges there are many components."""
+    graph = dg.rmat(scale=18 if directed else 17, edge_factor=edge_factor, directed=directed)
+    (partition,) = graph.partitioned(("out", "incoming") if directed else ("out",)).held
+    component = expected(partition)
+    for threads in (2, 3, 2, 1):
+        found, edges = local_components(EdgeTables(partition, directed, {}, threads))
+        assert np.array_equal(found, component)
+        assert edges < partition.out.num_edges or edge_factor == 1
+    assert np.array_equal(dg.wcc(graph).compute()["component"], component)
