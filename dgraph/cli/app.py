@@ -11,7 +11,10 @@ import click
 
 from dgraph import __version__
 
-COMMANDS = ("convert", "estimate", "explain", "generate", "info", "partition", "run", "validate", "warmup")
+COMMANDS = [
+    *("run", "generate", "convert", "partition"),
+    *("estimate", "validate", "explain", "graphalytics", "warmup", "info"),
+]
 
 
 class Commands(click.Group):

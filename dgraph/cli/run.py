@@ -20,7 +20,7 @@ RUNNING = (
     click.option("--max-rounds", type=int, help="Stop after so many rounds."),
 )
 RENAMED = {"source": "source_vertex"}  # --source is the column, everywhere
-FIRST = {"bfs": " --source-vertex 0", "sssp": " --source-vertex 0", "k_core": " --k 3"}
+FIRST = {"bfs": " --source-vertex 0", "sssp": " --source-vertex 0"}
 
 
 class Operations(click.Group):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ import click
 from dgraph.cli.command import Command
 from dgraph.errors import OptionError
 
-NEEDS: dict[str, dict[str, Any]] = {"bfs": {"source": 0}, "sssp": {"source": 0}, "k_core": {"k": 2}}
+NEEDS: dict[str, dict[str, Any]] = {"bfs": {"source": 0}, "sssp": {"source": 0}}
 
 
 @click.command("warmup", cls=Command)
@@ -22,6 +23,12 @@ def command(operations: tuple[str, ...]) -> None:
     Example:
       $ dgraph warmup wcc bfs
     """
+    for name, seconds in warm_up(operations):
+        click.echo(f"{name:>20}  {seconds:.2f} s")
+
+
+def warm_up(operations: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
+    """Run operations on tiny graphs; each with the seconds that it took."""
     import dgraph as dg
 
     names = [name.replace("-", "_") for name in operations] or list(dg.OPERATIONS)
@@ -33,10 +40,7 @@ def command(operations: tuple[str, ...]) -> None:
         for weights in (None, (1, 9)):
             for parts in (1, 2):  # of one partition the local solver, of two the rounds
                 small: dict[str, Any] = {"weights": weights, "parts": parts}
-                graph = (
-                    dg.bipartite(left=8, right=8, edges=30, **small)
-                    if name == "matching"
-                    else dg.rmat(scale=5, **small)
-                )
+                bipartite = name == "matching"
+                graph = dg.bipartite(left=8, right=8, edges=30, **small) if bipartite else dg.rmat(scale=5, **small)
                 getattr(dg, name)(graph, **NEEDS.get(name, {}))
-        click.echo(f"{name:>20}  {time.perf_counter() - begun:.2f} s")
+        yield name, time.perf_counter() - begun

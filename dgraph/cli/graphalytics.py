@@ -1,0 +1,55 @@
+"""`dgraph graphalytics DIR`: LDBC Graphalytics on the data sets of a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dgraph.cli.command import Command
+from dgraph.cli.graphs import Place, runs_somewhere
+
+
+@click.command("graphalytics", cls=Command)
+@click.argument("directory", metavar="DIR")
+@click.option("--algorithm", "only", multiple=True, help="bfs, cdlp, lcc, pr, sssp or wcc; may be repeated.")
+@click.option("--repetitions", type=click.IntRange(1), default=1, show_default=True)
+@click.option("-o", "--output", metavar="FOLDER", help="Write the values of every job there.")
+@click.option("--rules", type=click.Choice(["ldbc", "strict"]), default="ldbc", show_default=True)
+@click.option("--engine", default="auto", show_default=True, help="auto, local, bsp or gas.")
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every job.")
+@runs_somewhere
+def command(directory: str, place: Place, output: str | None, rules: str, as_json: bool, **given: Any) -> None:
+    """Run LDBC Graphalytics on the data sets of a folder (or one .properties file) and validate every output.
+
+    T_l is the time to load, T_p of processing, T_m of the whole job; EVPS is vertices and edges per second of T_p. Exit
+    code 1 if an output is not valid.
+
+    \b
+    Example:
+      $ dgraph generate uniform --vertices 40 --edges 99 --weights 1 9 -o tiny.properties
+      $ dgraph graphalytics tiny.properties
+    """
+    import json
+
+    from dgraph.graphalytics.benchmark import run_dataset
+    from dgraph.graphalytics.dataset import Dataset
+
+    rows: list[dict[str, Any]] = []
+    with place.client() as client:
+        for dataset in Dataset.all_in(directory):
+            options = {"only": given["only"], "repetitions": given["repetitions"], "engine": given["engine"]}
+            folder = None if output is None else Path(output)
+            for row in run_dataset(dataset, output=folder, how=rules, client=client, **options):
+                rows.append(row)
+                click.echo(json.dumps(row) if as_json else _line(row))
+    wrong = [row for row in rows if row["valid"] is False]
+    if wrong:
+        raise click.ClickException(f"{len(wrong)} of {len(rows)} outputs are not valid")
+
+
+def _line(row: dict[str, Any]) -> str:
+    verdict = {True: "valid", False: f"NOT VALID: {row['problem']}", None: row["problem"]}[row["valid"]]
+    times = "  ".join(f"{name} {row[name]:8.4f} s" for name in ("T_l", "T_m", "T_p"))
+    return f"{row['dataset']:>24}  {row['algorithm']:5} {times}  {row['EVPS']:12,.0f} EVPS  {verdict}"
