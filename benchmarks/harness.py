@@ -8,8 +8,8 @@ import gc
 import json
 import platform
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -32,6 +32,13 @@ class Claim:
     target: float | None
     unit: str = "s"
     floor: float = 0.0
+    facts: Mapping[str, Any] = field(default_factory=dict)  # more to keep in the record
+
+    def absent(self, reason: str) -> dict[str, Any]:
+        """Keep that there is nothing to compare with, and why, unless an earlier run had it."""
+        print(f"{self.what}\n  against {self.peer}: not run, {reason}", flush=True)
+        nothing = dict.fromkeys(("ours", "theirs", "ratio", "met"))
+        return self._keep({**self._heading(), **nothing, "absent": reason, "trials": 0})
 
     def record(self, ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any]:
         """Print the claim with its numbers, and keep it in the benchmark's file in place of its last record."""
@@ -39,22 +46,14 @@ class Claim:
         ratio = middle[0] / middle[1]
         met = None if self.target is None else self.floor <= ratio <= self.target
         row = {
-            "name": self.name,
-            "what": self.what,
+            **self._heading(),
             "ours": middle[0],
             "theirs": middle[1],
             "ratio": ratio,
-            "target": self.target,
-            "floor": self.floor,
             "met": met,
-            "peer": self.peer,
-            "unit": self.unit,
             "trials": len(ours),
             "minimum": {"ours": least[0], "theirs": least[1], "ratio": least[0] / least[1]},
             "each": {"ours": list(ours), "theirs": list(theirs)},
-            "machine": machine(),
-            "versions": {name: version(name) for name in PACKAGES},
-            "date": date.today().isoformat(),
         }
         verdict = {None: "", True: "met", False: "NOT MET"}[met]
         limit = "none" if self.target is None else f"{self.target:g}"
@@ -64,15 +63,32 @@ class Claim:
         for label, (a, b) in (("median", middle), ("minimum", least)):
             print(f"  {label:8} ours {a:10.4g}   theirs {b:10.4g} {self.unit:4} ratio {a / b:6.3f}")
         print(f"  target   {limit}   {verdict}", flush=True)
-        self._keep(row)
-        return row
+        return self._keep(row)
 
-    def _keep(self, row: dict[str, Any]) -> None:
+    def _heading(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "what": self.what,
+            "peer": self.peer,
+            "unit": self.unit,
+            "target": self.target,
+            "floor": self.floor,
+            **self.facts,
+            "machine": machine(),
+            "versions": {name: version(name) for name in PACKAGES},
+            "date": date.today().isoformat(),
+        }
+
+    def _keep(self, row: dict[str, Any]) -> dict[str, Any]:
         RESULTS.mkdir(exist_ok=True)
         path = RESULTS / f"{self.name}.jsonl"
         rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        rows = [old for old in rows if (old["what"], old["peer"]) != (self.what, self.peer)] + [row]
+        same = [old for old in rows if (old["what"], old["peer"]) == (self.what, self.peer)]
+        if "absent" in row and any(old["ratio"] is not None for old in same):
+            return row
+        rows = [old for old in rows if old not in same] + [row]
         path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+        return row
 
 
 Run = Callable[[], Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +19,73 @@ def read(results: Path) -> list[dict[str, Any]]:
 
 
 def table(rows: Iterable[dict[str, Any]]) -> str:
-    """Markdown: a row a claim, and under it the machine and the versions of each run."""
+    """Markdown: operations by peer and graph, a row a claim, and under it the machine and the versions of each run."""
     rows = list(rows)
     if not rows:
         return "Nothing is measured yet."
-    lines = [HEAD, ("---", "---", "---:", "---:", "---:", "---"), *map(_cells, rows)]
-    runs = dict.fromkeys(map(_run, rows))
-    return "\n".join(["| " + " | ".join(line) + " |" for line in lines] + [""] + [f"Measured {run}." for run in runs])
+    claims = [row for row in rows if not row.get("detail")]
+    lines = [HEAD, ("---", "---", "---:", "---:", "---:", "---"), *map(_cells, claims)]
+    runs = dict.fromkeys(_run(row) for row in rows if row["ratio"] is not None)
+    return "\n".join([*_operations(rows), *_lines(lines), "", *(f"Measured {run}." for run in runs)])
+
+
+def _lines(cells: Iterable[Sequence[str]]) -> list[str]:
+    return ["| " + " | ".join(line) + " |" for line in cells]
+
+
+def _operations(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """A table a graph, a row a peer, a column an operation; then what each of them computes."""
+    details = [row for row in rows if row.get("detail") and row["ratio"] is not None]
+    if not details:
+        return []
+    lines = ["Seconds of the operation alone on two threads; in brackets end to end, from edge arrays in memory.", ""]
+    for graph in dict.fromkeys(row["graph"] for row in details):
+        here = [row for row in details if row["graph"] == graph]
+        titles = dict.fromkeys(row["title"] for row in here)
+        lines += _lines([(graph, *titles), ("---", *(["---:"] * len(titles)))])
+        mine = [row for row in here if row["column"] != "with a frame"]
+        for name, column in (("**dgraph**", "alone"), ("two Dask workers", "workers"), ("float32", "float32")):
+            cells = [_cell(mine, title, column, "ours") for title in titles]
+            lines += _lines([(name, *cells)] if any(cells) else [])
+        for peer in dict.fromkeys(row["peer"] for row in mine):
+            theirs = [row for row in mine if row["peer"] == peer]
+            lines += _lines([(_plain(peer), *(_cell(theirs, title, "alone", "theirs") for title in titles))])
+        lines.append("")
+    notes: dict[str, dict[str, str]] = {}
+    for row in details:
+        for who, note in zip(("dgraph", row["peer"]), row["notes"], strict=True):
+            notes.setdefault(who, {})[row["title"]] = note
+    said = {who: "; ".join(f"{title}: {note}" for title, note in each.items() if note) for who, each in notes.items()}
+    return [*lines, *(f"* {_plain(who)}. {_plain(what)}." for who, what in said.items()), ""]
+
+
+def _cell(rows: Sequence[dict[str, Any]], title: str, column: str, side: str) -> str:
+    """Ours stand in the row of every peer, and are the same in all that one contest wrote: the last is taken."""
+    found = {row["column"]: row for row in rows if row["title"] == title}
+    if column not in found:
+        return ""
+    whole = found.get("end to end") if column == "alone" else None
+    return _seconds(found[column], side) + (f" ({_seconds(whole, side)})" if whole else "")
+
+
+def _seconds(row: dict[str, Any], side: str) -> str:
+    return ("> " if row.get("over") and side == "theirs" else "") + f"{row[side]:.3g}"
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    unit = row.get("unit", "s")
+    unit, what = row.get("unit", "s"), _plain(row["what"] + (f": {row['where']}" if "where" in row else ""))
+    if row["ratio"] is None:
+        return what, _plain(row["peer"]), "", "not run: " + _plain(row.get("absent", "")), "", _target(row)
     ours, theirs = (_amount(row[side], unit) for side in ("ours", "theirs"))
-    return _plain(row["what"]), _plain(row["peer"]), ours, theirs, f"{row['ratio']:.2f}", _target(row)
+    return what, _plain(row["peer"]), ours, theirs, _ratio(row["ratio"]), _target(row)
 
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.2g}"
 
 
 def _amount(value: float, unit: str) -> str:
@@ -47,8 +97,10 @@ def _amount(value: float, unit: str) -> str:
 def _target(row: dict[str, Any]) -> str:
     if row["target"] is None:
         return ""
+    if row["met"] is None:
+        return f"≤ {row['target']:.3g}"
     low = f"{row['floor']:g} to " if row.get("floor") else "≤ "
-    return f"{low}{row['target']:g}, " + ("met" if row["met"] else "**not met**")
+    return f"{low}{row['target']:.3g}, " + ("met" if row["met"] else "**not met**")
 
 
 def _run(row: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ DgraphError
 │   └── OptionError            an argument has a value that is not allowed
 ├── ProgramError               a vertex program cannot be compiled, or breaks a law
 ├── StorageError               a saved graph is torn, changed, or of another version
+├── AnswerError                an answer is not what its operation means
 └── RunError                   a run could not be finished: a lost message, a stop
     └── LostError              what a worker held went away with it, and cannot be computed again
 
@@ -64,6 +65,10 @@ class ProgramError(DgraphError):
 
 class StorageError(DgraphError):
     """A saved graph is torn, was changed, or has a version that this release cannot read."""
+
+
+class AnswerError(DgraphError):
+    """An answer is not what its operation means."""
 
 
 class RunError(DgraphError):

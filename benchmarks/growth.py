@@ -1,0 +1,93 @@
+"""How time and memory grow with the graph, from R-MAT scale 14 to 22: by how much for each doubling of the edges.
+
+Each scale has a process of its own. A claim is the factor for one doubling, fitted over all scales (least squares of
+the logarithms), against the factor 2 of what is linear: from 0.8 to 1.2 of it. Memory is that of the graph and the
+rounds, beyond a process that holds the caller's edges. Small graphs fit into caches, and large ones do not: so times
+for each edge are printed, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+from build_memory import resident, restart_peak
+from harness import Claim
+from peers.contest import TITLES
+from peers.ours import COLUMNS, Ours
+from peers.peer import NotRun
+from peers.workloads import rmat
+
+OPERATIONS = ("pagerank", "bfs", "sssp", "wcc", "label_propagation", "core_number")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--scales", type=int, nargs="+", default=list(range(14, 23, 2)))
+    options.add_argument("--operations", nargs="+", choices=list(COLUMNS), default=list(OPERATIONS))
+    options.add_argument("--trials", type=int, default=3)
+    options.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.child:
+        print(json.dumps(measure(given.child, given.operations, given.trials)))
+        return
+    found: dict[int, dict[str, Any]] = {}
+    for scale in given.scales:
+        command = [sys.executable, __file__, "--child", str(scale), "--trials", str(given.trials)]
+        command += ["--operations", *given.operations]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        found[scale] = json.loads(done.stdout.splitlines()[-1])
+        print(f"scale {scale}, {found[scale]['edges'] / 1e6:.2f} M edges", flush=True)
+        for operation, (seconds, size) in found[scale]["operations"].items():
+            edges = found[scale]["edges"]
+            print(f"  {operation:18} {seconds / edges * 1e9:8.2f} ns an edge   {size / edges:8.1f} bytes an edge")
+    name = f"R-MAT scale {given.scales[0]} to {given.scales[-1]}"
+    for operation in given.operations:
+        if any(operation not in one["operations"] for one in found.values()) or len(found) < 2:
+            continue
+        for column, kind in ((0, "time"), (1, "memory")):
+            factor = doubling(
+                [one["edges"] for one in found.values()],
+                [one["operations"][operation][column] for one in found.values()],
+            )
+            what = f"{TITLES[operation]}: {kind} for twice the edges, {name}"
+            Claim("growth", what, "linear", 1.2, unit="times", floor=0.8).record([factor], [2.0])
+
+
+def doubling(edges: list[int], values: list[float]) -> float:
+    """The factor by which values grow with each doubling of the edges."""
+    return float(2 ** np.polyfit(np.log(edges), np.log(values), 1)[0])
+
+
+def measure(scale: int, operations: list[str], trials: int) -> dict[str, Any]:
+    """Seconds and bytes of each operation on one graph, each verified, in this process."""
+    from dgraph.testing.verify import verify
+
+    small, workload = rmat(8), rmat(scale)
+    edges, found = workload.edges, {}
+    for operation in operations:
+        options: dict[str, Any] = {"source": workload.start} if operation in ("bfs", "sssp") else {}
+        if operation == "pagerank":
+            options["rounds"] = 20
+        mine = Ours()
+        try:
+            mine.note(operation)
+            mine.load(operation, small)
+        except NotRun:
+            continue
+        before = restart_peak()
+        mine.load(operation, workload)
+        restart_peak()
+        runs = [mine.trial(operation, workload) for _ in range(trials)]
+        peak = resident("VmHWM") - before
+        verify(operation, edges, runs[-1].answer, **options)
+        found[operation] = min(run.seconds for run in runs), peak
+    return {"edges": len(edges.source), "operations": found}
+
+
+if __name__ == "__main__":
+    main()

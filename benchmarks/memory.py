@@ -1,0 +1,65 @@
+"""Memory while PageRank runs, graph included, against 9 bytes an edge and 64 a vertex; in a process of its own.
+
+Counted from a process that holds the caller's edge arrays and has run PageRank on a few edges: what any run needs,
+whatever its graph, is not counted. The peak is that of the rounds; `build_memory.py` has that of the build. Linux only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+
+import numpy as np
+from build_memory import resident, restart_peak
+from harness import Claim
+from peers.workloads import GRAPHS
+
+EDGE, VERTEX = 9, 64  # bytes
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--scale", type=int, default=20, help="2**scale vertices (20: 16 M edges)")
+    options.add_argument("--graphs", nargs="+", choices=list(GRAPHS), default=list(GRAPHS))
+    options.add_argument("--trials", type=int, default=3)
+    options.add_argument("--child", help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.child:
+        print(json.dumps(measure(given.child, given.scale)))
+        return
+    for graph in given.graphs:
+        command = [sys.executable, __file__, "--scale", str(given.scale), "--child", graph]
+        trials = [subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True) for _ in range(given.trials)]
+        found = [json.loads(done.stdout.splitlines()[-1]) for done in trials]
+        limit = (EDGE * found[0]["edges"] + VERTEX * found[0]["vertices"]) / 1e6
+        what = f"memory while PageRank runs, graph included: {found[0]['title']}"
+        claim = Claim("memory", what, f"{EDGE} bytes an edge, {VERTEX} a vertex", 1.0, unit="MB")
+        claim.record([one["bytes"] / 1e6 for one in found], [limit] * given.trials)
+
+
+def measure(name: str, scale: int) -> dict:
+    """Bytes at the peak, verified, in this process."""
+    import dgraph as dg
+    from dgraph.testing.verify import verify
+
+    few = np.arange(100)
+    dg.pagerank(dg.Graph.from_edges({"src": few, "dst": few[::-1]}), max_iter=20, tol=0)
+    workload = GRAPHS[name](scale)
+    edges = workload.edges
+    count = len(edges.arcs[0])
+    edges.__dict__.pop("arcs", None)
+    before = restart_peak()
+    frame = {"src": edges.source, "dst": edges.destination}
+    graph = dg.Graph.from_edges(frame, directed=edges.directed, vertices=edges.vertices)
+    dg.pagerank(graph, max_iter=1, tol=0)
+    restart_peak()
+    result = dg.pagerank(graph, max_iter=20, tol=0)
+    peak = resident("VmHWM") - before
+    verify("pagerank", edges, result, rounds=20)
+    return {"bytes": peak, "edges": count, "vertices": edges.vertices, "title": workload.title}
+
+
+if __name__ == "__main__":
+    main()

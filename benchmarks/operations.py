@@ -1,0 +1,201 @@
+"""Each operation against every peer that can be found, on graphs of 16 M edges: trials in turn, every one verified.
+
+    .venv/bin/python benchmarks/operations.py --gapbs ~/gapbs --gemini ~/GeminiGraph --peers-python ~/peers/bin/python
+
+The operation alone begins with a partitioned graph and ends with values in arrays; end to end begins with edge arrays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from harness import RESULTS, Claim
+from peers.contest import TITLES, Contest
+from peers.gap import Gap
+from peers.gemini import Gemini
+from peers.graphx import GraphX
+from peers.ours import Ours
+from peers.peer import NotRun, Peer
+from peers.process import Process
+from peers.workloads import GRAPHS
+
+LIBRARIES = {
+    "scipy": "SciPy",
+    "networkit": "NetworKit",
+    "igraph": "igraph",
+    "graphblas": "SuiteSparse GraphBLAS",
+    "scikit_network": "scikit-network",
+    "rustworkx": "rustworkx",
+}
+OTHERS = ("gap", "gemini", *LIBRARIES)  # GraphX takes as long as all of these: it is named when it is wanted
+SIMPLE = ("triangles", "core_number")  # about the graph without directions, loops and repeats
+MEANS = {"pagerank": 1.1, "bfs": 1.1, "sssp": 1.1, "triangles": 1.1, "wcc": 1.0}  # over graphs, against GAP
+WORST = "operations {}, the worst of all on graphs of scale {}"
+GAP = "GAP Benchmark Suite"
+
+
+def peers_of(given: argparse.Namespace, folder: Path) -> list[Peer]:
+    patience = given.patience
+    made: dict[str, Callable[[], list[Peer]]] = {
+        "gap": lambda: [Gap(given.gapbs, folder, given.threads, patience)],
+        "gemini": lambda: [
+            Gemini(given.gemini, folder, processes, given.threads // processes, patience) for processes in (1, 2)
+        ],
+        "graphx": lambda: [GraphX(given.peers_python, folder, given.threads, max(patience, 600))],
+        **{
+            name: lambda name=name: [Process(LIBRARIES[name], name, given.peers_python, folder, patience)]
+            for name in LIBRARIES
+        },
+    }
+    return [peer for name in given.peers for peer in made[name]()]
+
+
+@contextmanager
+def two_workers(wanted: bool) -> Iterator[Any]:
+    """Two processes of one thread, as Gemini's two of MPI."""
+    if not wanted:
+        yield None
+        return
+    from distributed import Client, LocalCluster
+
+    place = {"processes": True, "dashboard_address": ":0", "host": "127.0.0.1"}
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, **place) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def options() -> argparse.Namespace:
+    def names(known: Any) -> Callable[[str], list[str]]:
+        def chosen(text: str) -> list[str]:
+            found = [one for one in text.split(",") if one]
+            if set(found) - set(known):
+                raise argparse.ArgumentTypeError(f"{text}: choose from {','.join(known)}")
+            return found
+
+        return chosen
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", type=int, default=20, help="2**scale vertices, 16 edges each (20: 16 M edges)")
+    parser.add_argument("--graphs", type=names(GRAPHS), default=list(GRAPHS))
+    parser.add_argument("--operations", type=names(TITLES), default=[name for name in TITLES if name != "cdlp"])
+    parser.add_argument("--peers", type=names((*OTHERS, "graphx")), default=list(OTHERS))
+    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2, help="of native peers")
+    parser.add_argument(
+        "--triangles-scale", type=int, help="of the R-MAT graph that triangles are counted on (scale-2)"
+    )
+    parser.add_argument("--gapbs", type=Path, help="folder with the built GAP Benchmark Suite")
+    parser.add_argument("--gemini", type=Path, help="folder with the built Gemini")
+    parser.add_argument(
+        "--peers-python", default=sys.executable, help="a Python that has the peers (by default this one)"
+    )
+    parser.add_argument("--patience", type=float, default=45, help="seconds after which a peer is given up")
+    parser.add_argument("--slow", type=float, default=4, help="seconds from which an operation is timed once")
+    parser.add_argument("--no-workers", action="store_true", help="leave out the two worker processes")
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = options()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=_in_memory())))
+        client = stack.enter_context(two_workers(not given.no_workers))
+        mine, single = Ours(), Ours("dgraph float32", dtype="float32")
+        spread = None if client is None else Ours("dgraph, two workers", client=client)
+        peers: list[Peer] = []
+        failed: list[str] = []
+        for peer in peers_of(given, folder):
+            stack.callback(peer.close)
+            try:
+                print(f"{peer.name}: {peer.version()}", flush=True)
+                peers.append(peer)
+            except NotRun as why:
+                Claim("summary", WORST.format("alone", given.scale), peer.name, None).absent(str(why))
+        for name in given.graphs:
+            whole = GRAPHS[name](given.scale)
+            for operation in given.operations:
+                workload = whole.simple if operation in SIMPLE else whole
+                if name == "rmat" and operation == "triangles":
+                    scale = given.triangles_scale or given.scale - 2
+                    workload = workload if scale == given.scale else GRAPHS[name](scale).simple
+                contest = Contest(operation, workload, given.scale, given.trials, given.slow)
+                try:
+                    hold(contest, name, mine, single, spread, peers)
+                except Exception:  # ours is wrong, or broken: the other operations are measured all the same
+                    traceback.print_exc()
+                    failed.append(f"{TITLES[operation]}, {workload.title}")
+            for peer in (mine, single, *([spread] if spread else []), *peers):
+                with suppress(NotRun):
+                    peer.release()
+    summarise(given.scale)
+    if failed:
+        raise SystemExit(f"not right: {'; '.join(failed)}")
+
+
+def hold(contest: Contest, graph: str, mine: Ours, single: Ours, spread: Ours | None, peers: list[Peer]) -> None:
+    """Ours in all its ways, and all peers."""
+    contest.enter("dgraph", mine)
+    contest.enter("dgraph with compute()", mine, mine.with_frame)
+    contest.enter("dgraph end to end", mine, mine.whole)
+    if contest.operation == "pagerank":
+        contest.enter("dgraph float32", single)
+    if spread is not None and contest.operation not in SIMPLE:
+        contest.enter(spread.name, spread)
+    for peer in peers:
+        if graph == "rmat" or not isinstance(peer, Gemini):  # whose targets are on that graph
+            contest.enter(peer.name, peer)
+    print(f"\n{TITLES[contest.operation]}, {contest.workload.title}: {', '.join(contest.runs)}", flush=True)
+    contest.hold()
+    contest.claims(peers)
+
+
+def summarise(scale: int) -> None:
+    """From the records of all graphs of one scale, whichever run they are from."""
+    path = RESULTS / "operations.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    rows = [row for row in rows if row["scale"] == scale and row["ratio"] is not None]
+    if not rows:
+        return
+    for operation, target in MEANS.items():
+        found = [row for row in rows if _is(row, GAP, "alone") and row["operation"] == operation]
+        if found:
+            sides = [prod(row[side] for row in found) ** (1 / len(found)) for side in ("ours", "theirs")]
+            graphs = ", ".join(row["graph"].split(",")[0] for row in found)
+            claim = f"{TITLES[operation]}, geometric mean over {graphs}"
+            Claim("summary", claim, GAP, target).record(*([side] for side in sides))
+    for peer in dict.fromkeys(row["peer"] for row in rows):
+        for column in ("alone", "end to end"):
+            found = [row for row in rows if _is(row, peer, column) and row["target"] is not None]
+            if found:
+                worst = max(found, key=lambda row: row["ratio"] / row["target"])
+                facts = {"where": f"{TITLES[worst['operation']]}, {worst['graph']}"}
+                what = WORST.format(column, scale)
+                Claim("summary", what, peer, worst["target"], facts=facts).record([worst["ours"]], [worst["theirs"]])
+    for row in rows:  # single cases that have targets of their own
+        if row["column"] in ("workers", "float32") and row["target"] is not None:
+            mine = {"workers": "two worker processes", "float32": "float32 values"}[row["column"]]
+            what = f"{TITLES[row['operation']]}, {mine}, {row['graph']}"
+            Claim("summary", what, row["peer"], row["target"]).record(row["each"]["ours"], row["each"]["theirs"])
+
+
+def _is(row: dict[str, Any], peer: str, column: str) -> bool:
+    return row["peer"] == peer and row["column"] == column
+
+
+def _in_memory() -> str | None:
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""All who do one operation on one graph, in turn: trials, their verification, and the claims that come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from harness import Claim
+
+from dgraph.testing.verify import OPERATIONS, AnswerError
+from peers.peer import Lacks, NotRun, Peer, TooLong, Trial
+from peers.workloads import Workload
+
+TITLES = {
+    "pagerank": "PageRank, 20 rounds",
+    "bfs": "BFS",
+    "sssp": "SSSP",
+    "wcc": "WCC",
+    "triangles": "triangles",
+    "label_propagation": "label propagation",
+    "cdlp": "CDLP, 10 rounds",
+    "core_number": "core numbers",
+}
+SAMPLE = 4_000_000  # edges beyond which triangles are verified at a sample of vertices
+ROW = 1.5  # no operation on any graph may take longer than so many times what GAP takes
+GRAPHX = {"alone": 1 / 50, "workers": 1 / 10, "end to end": 1 / 60}
+WORKERS = {"pagerank": 5.6, "bfs": 4.7, "wcc": 14.3, "sssp": 3.9}  # Gemini's two processes, over GAP, on R-MAT
+
+
+class Contest:
+    """All who do one operation on one graph, in turn."""
+
+    def __init__(self, operation: str, workload: Workload, scale: int, trials: int, slow: float):
+        self.operation, self.workload, self.scale = operation, workload, scale  # the scale of the whole run
+        self.trials, self.slow = trials, slow
+        self.runs: dict[str, Callable[[], Trial]] = {}
+        self.seconds: dict[str, list[float]] = {}
+        self.left: dict[str, int] = {}  # trials that are still to come
+        self.warming: set[str] = set()
+        self.over: set[str] = set()  # who was given up: it takes longer than its seconds say
+        self.absent: dict[str, str] = {}
+        self.lacking: set[str] = set()
+        self.loading: dict[str, float | None] = {}
+        self.notes: dict[str, str] = {}
+
+    def enter(self, label: str, peer: Peer, run: Callable[[str, Workload], Trial] | None = None) -> None:
+        try:
+            self.notes[label] = ""
+            self.notes[label] = peer.note(self.operation)
+            self.loading[label] = peer.load(self.operation, self.workload)
+            self.runs[label] = lambda: (run or peer.trial)(self.operation, self.workload)
+            self.left[label] = self.trials + 1
+            if peer.warms_up:
+                self.warming.add(label)
+        except Lacks:
+            self.lacking.add(label)
+        except NotRun as why:
+            self.absent[label] = str(why)
+
+    def hold(self) -> None:
+        """The first trial of each is not counted, unless it is so slow that nothing is gained by a second."""
+        while any(self.left.values()):
+            for label in [label for label, trials in self.left.items() if trials]:
+                first = self.left[label] == self.trials + 1
+                self.left[label] -= 1
+                try:
+                    done = self.runs[label]()
+                    counts = not first or (done.seconds > self.slow and label not in self.warming)
+                    if counts:
+                        self.verify(done)
+                except TooLong as limit:
+                    self.left[label], self.seconds[label] = 0, [limit.seconds]
+                    self.over.add(label)
+                except NotRun as why:
+                    self._drop(label, str(why))
+                except AnswerError as wrong:
+                    if label.startswith("dgraph"):
+                        raise
+                    self._drop(label, f"its answer is wrong: {wrong}")
+                else:
+                    if first and done.seconds > self.slow:
+                        self.left[label] = 0 if counts else 1
+                    if counts:
+                        self.seconds.setdefault(label, []).append(done.seconds)
+
+    def verify(self, done: Trial) -> None:
+        if not done.answer:
+            return
+        options: dict[str, Any] = {"source": self.workload.start} if self.operation in ("bfs", "sssp") else {}
+        if self.operation == "pagerank" and not {"tol", "within"} & done.options.keys():
+            options["rounds"] = 20
+        edges = self.workload.edges
+        if self.operation == "triangles" and len(edges.source) > SAMPLE and "triangles" in done.answer:
+            options["sample"] = 1000  # and all others must then agree on the total
+            edges.known["triangles in all"] = int(done.answer["triangles"].sum()) // 3
+        OPERATIONS[self.operation][0](edges, **done.answer, **{**options, **done.options})
+
+    def _drop(self, label: str, why: str) -> None:
+        self.left[label] = 0
+        self.seconds.pop(label, None)
+        self.absent[label] = why
+
+    def claims(self, peers: list[Peer]) -> None:
+        """Ours against each of theirs."""
+        skewed = self.workload.title.startswith("R-MAT")
+        for peer in peers:
+            graphx, gap = peer.name == "GraphX" and self.operation != "bfs", peer.name.startswith("GAP")
+            gemini = peer.name.startswith("Gemini")
+            target = GRAPHX["alone"] if graphx else ROW if gap else None if gemini else 1.0
+            self._claim("alone", "dgraph", peer, target)
+            if gap:
+                self._claim("workers", "dgraph, two workers", peer, WORKERS.get(self.operation) if skewed else None)
+                if self.operation == "pagerank":
+                    self._claim("float32", "dgraph float32", peer, 1.0)
+            elif graphx or gemini:
+                limit = GRAPHX["workers"] if graphx else 1.0 if "2 processes" in peer.name and skewed else None
+                self._claim("workers", "dgraph, two workers", peer, limit)
+            if self.loading.get(peer.name) is not None:
+                self._claim("end to end", "dgraph end to end", peer, GRAPHX["end to end"] if graphx else 1.0)
+        self._claim("with a frame", "dgraph with compute()", None, None)
+
+    def _claim(self, column: str, mine: str, peer: Peer | None, target: float | None) -> None:
+        theirs = "dgraph" if peer is None else peer.name
+        if {mine, theirs} & self.lacking or not {mine, theirs} <= self.notes.keys():
+            return
+        facts = {
+            "detail": True,
+            "scale": self.scale,
+            "graph": self.workload.title,
+            "operation": self.operation,
+            "title": TITLES[self.operation],
+            "column": column,
+            "over": theirs in self.over,
+            "notes": [self.notes.get("dgraph", ""), self.notes.get(theirs, "")],
+        }
+        where = "" if column == "alone" else f", {column}"
+        what = f"{TITLES[self.operation]}{where}, {self.workload.title}"
+        claim = Claim("operations", what, theirs, target, facts=facts)
+        missing = self.absent.get(theirs) or self.absent.get(mine)
+        if missing or not (self.seconds.get(mine) and self.seconds.get(theirs)):
+            claim.absent(missing or "no trial")
+            return
+        extra = (self.loading[theirs] or 0.0) if column == "end to end" else 0.0
+        claim.record(self.seconds[mine], [extra + one for one in self.seconds[theirs]])

@@ -1,0 +1,126 @@
+"""Gemini (Zhu, Chen, Zheng, Ma, 2016): C++, OpenMP and MPI; the reference for two worker processes.
+
+`--gemini DIR` names a folder where `make` has built it, with MPI and libnuma. What its programs print is compared with
+what SciPy finds: they keep their arrays to themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from scipy.sparse.csgraph import breadth_first_order, dijkstra
+
+from dgraph.testing.verify.components import number_of_components
+from dgraph.testing.verify.ranks import after
+from peers.peer import Lacks, NotRun, TooLong, Trial
+
+PROGRAMS = {"pagerank": "pagerank", "bfs": "bfs", "sssp": "sssp", "wcc": "cc"}
+KINDS = {"sssp": "weighted arcs", "wcc": "edges"}  # its components turn every edge around by themselves
+NOTES = {
+    "pagerank": "float64; ranks of vertices without out-edges are lost",
+    "bfs": "predecessors only",
+    "sssp": "float32, distances only",
+    "wcc": "label propagation",
+}
+
+
+class Gemini:
+    warms_up = False
+
+    def __init__(self, programs: Path | None, folder: Path, processes: int, threads: int, patience: float):
+        self.name = f"Gemini, {processes} process{'es' * (processes > 1)} of {threads} thread{'s' * (threads > 1)}"
+        self.programs, self.processes, self.threads, self.patience = programs, processes, threads, patience
+        self.folder = folder / f"gemini{processes}"
+        self.files: dict[tuple[Any, str], Path] = {}
+        self.done: dict[tuple[Any, str], Trial] = {}
+
+    def version(self) -> str:
+        if self.programs is None:
+            raise NotRun("no --gemini")
+        if not (self.programs / "toolkits/pagerank").exists():
+            raise NotRun(f"{self.programs} has no program toolkits/pagerank: run make there")
+        if shutil.which("mpirun") is None:
+            raise NotRun("no mpirun")
+        return "GeminiGraph"
+
+    def note(self, operation: str) -> str:
+        self.version()
+        if operation not in NOTES:
+            raise Lacks("has no such operation")
+        return NOTES[operation]
+
+    def load(self, operation: str, workload: Any) -> None:
+        kind = KINDS.get(operation, "arcs")
+        if (workload, kind) not in self.files:
+            self.folder.mkdir(exist_ok=True)
+            path = self.folder / f"{len(self.files)}.edges"
+            edges = workload.edges
+            starts, ends, weight = (edges.source, edges.destination, None) if kind == "edges" else edges.arcs
+            columns = [starts.astype(np.uint32), ends.astype(np.uint32)]
+            if kind == "weighted arcs":
+                columns.append(weight.astype(np.float32).view(np.uint32))
+            np.stack(columns, axis=1).tofile(path)
+            self.files[workload, kind] = path
+
+    def trial(self, operation: str, workload: Any) -> Trial:
+        """Six runs of one process, as its programs do, of which the first warms up; they are all trials at once."""
+        if (workload, operation) not in self.done:
+            self.done[workload, operation] = Trial(self._median(operation, workload))
+        return self.done[workload, operation]
+
+    def _median(self, operation: str, workload: Any) -> float:
+        assert self.programs is not None
+        last = {"pagerank": ["20"], "wcc": []}.get(operation, [str(workload.start)])
+        file = self.files[workload, KINDS.get(operation, "arcs")]
+        program = self.programs / "toolkits" / PROGRAMS[operation]
+        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", str(self.processes)]
+        command += [str(program), str(file), str(workload.edges.vertices), *last]
+        threads = {**os.environ, "OMP_NUM_THREADS": str(self.threads)}
+        try:
+            done = subprocess.run(
+                command, env=threads, timeout=self.patience, capture_output=True, text=True, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise TooLong(self.patience) from None
+        seconds = [float(one) for one in re.findall(r"exec_time=([\d.]+)", done.stdout)]
+        if done.returncode or not seconds:
+            raise NotRun(f"ended with {done.returncode}: {done.stderr.strip()[-200:]}")
+        for said, expected in facts(operation, workload).items():
+            for found in re.findall(said, done.stdout):
+                if not np.isclose(float(found), expected, rtol=1e-4):
+                    raise NotRun(f"it says {found} where SciPy finds {expected}")
+        return median(seconds[1:])
+
+    def release(self) -> None:
+        for path in self.files.values():
+            path.unlink()
+        self.files.clear()
+        self.done.clear()
+
+    def close(self) -> None:
+        self.release()
+
+
+def facts(operation: str, workload: Any) -> dict[str, float]:
+    """What its programs print, and what that should be."""
+    edges = workload.edges
+    if operation == "bfs":
+        rows = edges.remembered("rows", edges.matrix)
+        return {r"found_vertices = (\d+)": len(breadth_first_order(rows, workload.start, return_predecessors=False))}
+    if operation == "wcc":
+        return {r"components = (\d+)": edges.remembered("components", lambda: number_of_components(edges))}
+    if operation == "sssp":
+
+        def furthest() -> float:
+            distance = dijkstra(edges.matrix(edges.arcs[2]), indices=workload.start)
+            return float(distance[np.isfinite(distance)].max())
+
+        return {r"distance\[\d+\]=([\d.]+)": edges.remembered("furthest", furthest)}
+    return {r"pr_sum=([\d.]+)": edges.vertices * float(after(edges, 20, dangling="none").sum())}

@@ -1,0 +1,154 @@
+"""GraphX (Gonzalez et al., 2014): Spark on local cores in one process, from PyPI's pyspark and a JDK of the system.
+
+`graphx.scala` is compiled by the compiler among Spark's jars, and runs as one process that stays warm over all trials.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peers.peer import Lacks, NotRun, TooLong, Trial
+
+NOTES = {
+    "pagerank": "float64; ranks of vertices without out-edges are lost, and all ranks scaled in the end",
+    "bfs": "float64, distances only, by Pregel",
+    "sssp": "float64, distances only, by Pregel",
+    "wcc": "smallest members",
+    "label_propagation": "10 rounds, all vertices at once",
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "pagerank": {"dangling": "scaled", "rtol": 1e-6},
+    "label_propagation": {"restless": 1.0},  # labels may swing for ever where all vertices move at once
+}
+COLUMN = {"pagerank": "pagerank", "wcc": "component", "label_propagation": "label"}
+
+
+class GraphX:
+    name = "GraphX"
+    warms_up = True
+
+    def __init__(self, python: str, folder: Path, threads: int, patience: float, memory: str = "12g"):
+        self.python, self.threads, self.patience, self.memory = python, threads, patience, memory
+        self.folder = folder / "graphx"
+        self.process: subprocess.Popen | None = None
+        self.loaded: tuple[Any, float] | None = None
+
+    def version(self) -> str:
+        home = self._home()
+        if subprocess.run(["which", "javac"], capture_output=True, check=False).returncode:
+            raise NotRun("no JDK")
+        jars = sorted(path.name for path in (home / "jars").glob("spark-graphx_*.jar"))
+        if not jars:
+            raise NotRun(f"no GraphX among the jars of {home}")
+        return jars[0].removesuffix(".jar")
+
+    def note(self, operation: str) -> str:
+        self.version()
+        if operation not in NOTES:
+            raise Lacks("has no such operation")
+        return NOTES[operation]
+
+    def load(self, operation: str, workload: Any) -> float:
+        """Seconds from arrays in memory, warm; an undirected edge is two, as GraphX has only directed ones."""
+        if self.loaded is None or self.loaded[0] is not workload:
+            self.folder.mkdir(exist_ok=True)
+            starts, ends, weight = workload.edges.arcs
+            columns = {"u": starts.astype(np.int64), "v": ends.astype(np.int64), "w": weight.astype(np.float64)}
+            for name, values in columns.items():
+                values.tofile(self.folder / name)
+            size = f"{workload.edges.vertices} {len(starts)} {4 * self.threads}"
+            self.loaded = workload, self._ask(f"load {self.folder} {size}")
+        return self.loaded[1]
+
+    def trial(self, operation: str, workload: Any) -> Trial:
+        answer, n = self.folder / "answer", workload.edges.vertices
+        seconds = self._ask(f"trial {operation} {workload.start} {n} {answer}")
+        values = np.fromfile(answer)
+        if operation == "pagerank":
+            values /= values.sum()
+        if operation in ("wcc", "label_propagation"):
+            values = values.astype(np.int64)
+        return Trial(seconds, {COLUMN.get(operation, "distance"): values}, OPTIONS.get(operation, {}))
+
+    def release(self) -> None:
+        self.loaded = None
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = self.loaded = None
+
+    def _home(self) -> Path:
+        code = "import importlib.util as u; print(u.find_spec('pyspark').submodule_search_locations[0])"
+        found = subprocess.run([self.python, "-c", code], capture_output=True, text=True, check=False)
+        if found.returncode:
+            raise NotRun(f"{self.python} has no pyspark")
+        return Path(found.stdout.strip())
+
+    def _start(self) -> None:
+        home, classes = self._home(), self.folder / "classes"
+        classes.mkdir(parents=True, exist_ok=True)
+        source = Path(__file__).with_suffix(".scala")
+        compiler = [
+            "java",
+            "-cp",
+            f"{home}/jars/*",
+            "scala.tools.nsc.Main",
+            "-usejavacp",
+            "-nowarn",
+            "-d",
+            str(classes),
+        ]
+        done = subprocess.run([*compiler, str(source)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NotRun(f"does not compile: {done.stdout.strip()[:200]}")
+        jar = shutil.make_archive(str(self.folder / "bench"), "zip", classes)
+        submit = [home / "bin/spark-submit", "--class", "Bench", "--master", f"local[{self.threads}]"]
+        submit += [
+            "--driver-memory",
+            self.memory,
+            "--conf",
+            "spark.ui.enabled=false",
+            "--conf",
+            "spark.log.level=ERROR",
+        ]
+        submit += ["--conf", "spark.serializer=org.apache.spark.serializer.KryoSerializer"]
+        environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+        archive = Path(jar).rename(self.folder / "bench.jar")
+        self.errors = (self.folder / "errors").open("w+")
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            [*submit, archive], stdin=pipe, stdout=pipe, stderr=self.errors, env=environment, text=True
+        )
+        self._answer()
+
+    def _ask(self, line: str) -> float:
+        if self.process is None:
+            self._start()
+        assert self.process is not None and self.process.stdin is not None
+        with suppress(BrokenPipeError):  # then it has ended, and its last words are in its errors
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> float:
+        assert self.process is not None and self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], self.patience)
+        line = self.process.stdout.readline() if ready else ""
+        if line.startswith("@@ "):
+            return float(line.split()[1])
+        self.close()
+        if not ready:
+            raise TooLong(self.patience)
+        self.errors.seek(0)
+        said = [one for one in self.errors.read().splitlines() if "Exception" in one or "Error" in one]
+        raise NotRun(f"ended: {' '.join(said[:1])}{line}")

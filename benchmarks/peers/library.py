@@ -1,0 +1,55 @@
+"""A Python library as a peer: the graph as arrays, and what its file tells about each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Edges in memory, as users hold them; an undirected edge is listed once."""
+
+    source: np.ndarray
+    destination: np.ndarray
+    weight: np.ndarray
+    vertices: int
+    directed: bool
+    start: int  # where paths begin
+
+    @classmethod
+    def read(cls, folder: Path) -> Arrays:
+        source, destination = np.load(folder / "source.npy"), np.load(folder / "destination.npy")
+        weights = folder / "weight.npy"
+        weight = np.load(weights) if weights.exists() else np.ones(len(source))
+        facts = np.load(folder / "facts.npz")
+        return cls(source, destination, weight, int(facts["vertices"]), bool(facts["directed"]), int(facts["start"]))
+
+    def matrix(self, values: np.ndarray) -> Any:
+        """SciPy's rows of all arcs, for the libraries that begin there."""
+        from scipy.sparse import coo_matrix
+
+        ends = (self.source, self.destination)
+        if not self.directed:
+            ends = np.concatenate(ends), np.concatenate(ends[::-1])
+            values = np.concatenate([values, values])
+        return coo_matrix((values, ends), (self.vertices, self.vertices)).tocsr()
+
+
+@dataclass(frozen=True)
+class Operation:
+    load: Callable[[Arrays], Any]  # arrays to the library's graph; operations may share one
+    run: Callable[[Any, Arrays], Any]  # what the clock is on
+    answer: Callable[[Any, Arrays], dict[str, np.ndarray]]  # columns by number, as verifiers want them
+    note: str  # what it computes, and in which precision
+    options: dict[str, Any] = field(default_factory=dict)  # for the verifier
+
+
+@dataclass(frozen=True)
+class Library:
+    packages: tuple[str, ...]  # whose versions tell what was measured
+    operations: dict[str, Operation]

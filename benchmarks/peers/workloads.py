@@ -1,0 +1,102 @@
+"""The graphs that operations are measured on: as skewed, as long and as shapeless as graphs get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from uuid import uuid4
+
+import numpy as np
+from scipy.sparse.csgraph import breadth_first_order
+
+from dgraph.testing.verify import Edges
+
+SMALL = 2  # triangles are also counted on an R-MAT graph smaller by so many scales
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Edges in memory, with weights from 1 to 255, and the vertex where paths begin."""
+
+    title: str
+    edges: Edges
+    start: int
+    key: str = field(default_factory=lambda: uuid4().hex)  # names the files of its arrays
+
+    @cached_property
+    def simple(self) -> Workload:
+        """Without directions, loops and repeats: what triangles and cores are about."""
+        rows = self.edges.simple
+        low = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        once = low < rows.indices
+        edges = Edges(low[once], rows.indices[once].astype(np.int64), self.edges.vertices, directed=False)
+        edges.known["simple"] = rows
+        return Workload(self.title, edges, self.start)
+
+    def write(self, folder: Path) -> Path:
+        """The arrays as files, for peers that run in processes of their own."""
+        folder.mkdir(parents=True, exist_ok=True)
+        np.save(folder / "source.npy", self.edges.source)
+        np.save(folder / "destination.npy", self.edges.destination)
+        if self.edges.weight is not None:
+            np.save(folder / "weight.npy", self.edges.weight)
+        facts = {"vertices": self.edges.vertices, "directed": self.edges.directed, "start": self.start}
+        np.savez(folder / "facts.npz", **facts)  # type: ignore[arg-type]
+        return folder
+
+
+def rmat(scale: int) -> Workload:
+    """Directed, skewed, shallow. Scale 20: 16.1 M edges."""
+    from dgraph.io.generate import Rmat
+
+    drawn = Rmat(scale, 16, seed=1, weights=(1, 255)).build()
+    return _titled(f"R-MAT scale {scale}", _once(drawn, 1 << scale))
+
+
+def grid(scale: int) -> Workload:
+    """Undirected and long, like a map of roads: scale 20 is 2000 x 2000, with a tenth of the roads missing."""
+    from dgraph.io.generate import Grid
+
+    side = round(2000 * 2 ** ((scale - 20) / 2))
+    drawn = Grid(side, side, seed=1).build()
+    ends = drawn["source"].astype(np.int64), drawn["destination"].astype(np.int64)
+    edges = Edges(*ends, side * side, directed=False, weight=drawn["weight"].astype(np.float64))
+    return _titled(f"grid {side} x {side}", edges)
+
+
+def uniform(scale: int) -> Workload:
+    """Directed, without any shape, hard on caches."""
+    from dgraph.io.generate import Uniform
+
+    drawn = Uniform(1 << scale, 16 << scale, seed=1, weights=(1, 255)).build()
+    return _titled(f"uniform scale {scale}", _once(drawn, 1 << scale))
+
+
+GRAPHS = {"rmat": rmat, "grid": grid, "uniform": uniform}
+
+
+def _once(drawn: dict[str, np.ndarray], vertices: int) -> Edges:
+    """Without loops and repeats, in the order in which they were drawn: libraries differ in what these mean."""
+    source, destination = drawn["source"].astype(np.int64), drawn["destination"].astype(np.int64)
+    key = source * vertices + destination
+    order = np.argsort(key, kind="stable")
+    first = np.append(True, key[order][1:] != key[order][:-1])
+    kept = np.sort(order[first & (source != destination)[order]])
+    return Edges(source[kept], destination[kept], vertices, weight=drawn["weight"][kept].astype(np.float64))
+
+
+def _titled(title: str, edges: Edges) -> Workload:
+    arcs = len(edges.arcs[0])
+    size = f"{arcs / 1e6:.1f} M" if arcs >= 1e6 else f"{arcs:,}"
+    return Workload(f"{title}, {size} {'edges' if edges.directed else 'arcs'}", edges, _start(edges))
+
+
+def _start(edges: Edges) -> int:
+    """The first vertex from which a quarter of the graph can be reached, or the one of most edges."""
+    rows = edges.matrix(np.ones(len(edges.arcs[0]), np.float32))
+    leading = np.flatnonzero(np.diff(rows.indptr))
+    for start in leading[:20]:
+        if len(breadth_first_order(rows, start, return_predecessors=False)) * 4 > edges.vertices:
+            return int(start)
+    return int(np.argmax(np.diff(rows.indptr)))

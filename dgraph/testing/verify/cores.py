@@ -1,0 +1,77 @@
+"""Degrees, by counting; and cores, both ways: a vertex of core k has k neighbours in cores as high, and whoever is
+outside can be peeled away."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dgraph.errors import AnswerError
+from dgraph.testing.verify.edges import Edges, expect, sized
+
+
+def degrees(
+    edges: Edges,
+    *,
+    degree: np.ndarray | None = None,
+    in_degree: np.ndarray | None = None,
+    out_degree: np.ndarray | None = None,
+) -> None:
+    """`degree` is both together in a directed graph, and either in an undirected one."""
+    sized(edges, {"degree": degree, "in_degree": in_degree, "out_degree": out_degree})
+    starts, ends, _ = edges.arcs
+    out = np.bincount(starts, minlength=edges.vertices)
+    into = np.bincount(ends, minlength=edges.vertices)
+    both = out + into if edges.directed else out
+    given = {"degree": (degree, both), "in_degree": (in_degree, into), "out_degree": (out_degree, out)}
+    for name, (found, expected) in given.items():
+        if found is not None and (found != expected).any():
+            v = np.argmax(found != expected)
+            raise AnswerError(f"vertex {v}: {name} {found[v]}, not {expected[v]}")
+
+
+def core_number(edges: Edges, *, core: np.ndarray) -> None:
+    sized(edges, {"core": core})
+    level = np.asarray(core, np.int64)
+    beside = _beside(edges, level)
+    expect(
+        beside >= level, lambda v: f"vertex {v}: core {level[v]}, with {beside[v]} neighbours in cores as high as that"
+    )
+    left = _peeled(edges, level, beside, np.ones(edges.vertices, bool))
+    expect(~left, lambda v: f"vertex {v}: core {level[v]}, but it is in a higher one")
+
+
+def k_core(edges: Edges, *, in_core: np.ndarray, k: int) -> None:
+    sized(edges, {"in_core": in_core})
+    inside = np.asarray(in_core, bool)
+    level = np.where(inside, k, k - 1)
+    beside = _beside(edges, level)
+    expect(~inside | (beside >= k), lambda v: f"vertex {v}: in the {k}-core, with {beside[v]} neighbours there")
+    left = _peeled(edges, level, beside, ~inside)
+    expect(~left, lambda v: f"vertex {v}: not in the {k}-core, but nothing takes it away")
+
+
+def _beside(edges: Edges, level: np.ndarray) -> np.ndarray:
+    """How many neighbours of each vertex are of its level or higher."""
+    simple = edges.simple
+    rows = np.repeat(np.arange(edges.vertices), np.diff(simple.indptr))
+    return np.bincount(rows[level[simple.indices] >= level[rows]], minlength=edges.vertices)
+
+
+def _peeled(edges: Edges, level: np.ndarray, beside: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    """Who is left of those outside once all are gone that have no more neighbours than their level, again and again.
+
+    All levels are peeled at once: a vertex of a lower level is no neighbour any more, one of a higher level stays.
+    """
+    indptr, neighbours = edges.simple.indptr.astype(np.int64), edges.simple.indices
+    left, beside = outside.copy(), beside.copy()
+    going = np.flatnonzero(left & (beside <= level))
+    while len(going):
+        left[going] = False
+        lengths = indptr[going + 1] - indptr[going]
+        rows = np.repeat(np.arange(len(going)), lengths)
+        places = np.arange(len(rows)) + np.repeat(indptr[going] - np.cumsum(lengths) + lengths, lengths)
+        near = neighbours[places]
+        near = near[left[near] & (level[near] == level[going[rows]])]
+        np.subtract.at(beside, near, 1)
+        going = np.unique(near[beside[near] <= level[near]])
+    return left

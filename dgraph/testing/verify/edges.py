@@ -1,0 +1,113 @@
+"""What verifiers read: edges as plain arrays between the numbers 0 .. vertices - 1, and the columns of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import coo_array, csr_array
+
+from dgraph.errors import AnswerError
+from dgraph.frames import computed
+from dgraph.graph import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Edge i leads from source[i] to destination[i]; without direction, both ways, but a self loop once."""
+
+    source: np.ndarray
+    destination: np.ndarray
+    vertices: int
+    directed: bool = True
+    weight: np.ndarray | None = None
+    ids: pd.Index | None = None  # what the vertices are called in frames, by number; None if they are numbers there
+    known: dict[Any, Any] = field(default_factory=dict)  # what an earlier verification found, for the next one
+
+    @classmethod
+    def of(cls, graph: Graph) -> Edges:
+        """Those of a graph, which are brought here."""
+        frame, ids = computed(graph)[0], pd.Index(graph.numbering.ids())
+        ends = graph.listed.edges.source, graph.listed.edges.destination
+        source, destination = (ids.get_indexer(frame[end]) for end in ends)
+        weight = None if graph.weight is None else frame[graph.weight].to_numpy(np.float64)
+        return cls(source, destination, graph.num_vertices, graph.directed, weight, ids)
+
+    @cached_property
+    def arcs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Start, end and weight of every arc: an undirected edge has two, an undirected self loop one."""
+        if self.directed:
+            return self.source, self.destination, self.weight
+        turned = self.source != self.destination
+        starts = np.concatenate([self.source, self.destination[turned]])
+        ends = np.concatenate([self.destination, self.source[turned]])
+        weight = None if self.weight is None else np.concatenate([self.weight, self.weight[turned]])
+        return starts, ends, weight
+
+    def matrix(self, values: np.ndarray | None = None, *, incoming: bool = False) -> csr_array:
+        """The arcs by row: of their start, or of their end. Values of repeated arcs are added up."""
+        starts, ends, _ = self.arcs
+        rows, columns = (ends, starts) if incoming else (starts, ends)
+        values = np.ones(len(rows)) if values is None else values
+        return coo_array((values, (rows, columns)), (self.vertices, self.vertices)).tocsr()
+
+    @cached_property
+    def simple(self) -> csr_array:
+        """The graph without directions, self loops and repeats; a value is in how many directions an edge leads."""
+        n = max(self.vertices, 1)
+        low, high = np.minimum(self.source, self.destination), np.maximum(self.source, self.destination)
+        key = (low.astype(np.int64) * n + high) * 2 + (self.directed & (self.source == low))
+        key = _distinct(key[low != high])
+        pair = _distinct(key >> 1)
+        directions = np.diff(np.searchsorted(key >> 1, np.append(pair, n * n))) if self.directed else np.ones(len(pair))
+        low, high = np.divmod(pair, n)
+        ends = np.concatenate([low, high]), np.concatenate([high, low])
+        return coo_array((np.tile(directions, 2), ends), (self.vertices, self.vertices)).tocsr()
+
+    def remembered(self, key: Any, find: Callable[[], Any]) -> Any:
+        """What `find` finds, found once: a benchmark verifies many answers on the same edges."""
+        if key not in self.known:
+            self.known[key] = find()
+        return self.known[key]
+
+
+def _distinct(values: np.ndarray) -> np.ndarray:
+    """Each value once, ascending; `np.unique` hashes, which is several times slower on so many."""
+    values = np.sort(values)
+    return values[np.append(True, values[1:] != values[:-1])] if len(values) else values
+
+
+def column(answer: Any, name: str, edges: Edges, *, of_vertices: bool = False) -> np.ndarray | None:
+    """One column by number, None if the answer lacks it. Vertices are numbers, and -1 where there is none."""
+    if hasattr(answer, "by_number"):
+        return answer.by_number(name)
+    if name not in answer:
+        return None
+    values = answer[name]
+    if isinstance(answer, pd.DataFrame) and "vertex" in answer and edges.ids is not None:
+        values = values.iloc[np.argsort(edges.ids.get_indexer(answer["vertex"]))]
+        if of_vertices:
+            return np.where(values.isna(), -1, edges.ids.get_indexer(values))
+    if isinstance(values, pd.Series):
+        return values.fillna(-1).to_numpy(np.int64) if of_vertices else values.to_numpy()
+    return np.asarray(values)
+
+
+def expect(right: np.ndarray | bool, tell: Callable[[int], str]) -> None:
+    """Refuse the answer unless all is right; `tell` says what is wrong at a position."""
+    right = np.atleast_1d(right)
+    if not right.all():
+        wrong = len(right) - np.count_nonzero(right)
+        others = f", and {wrong - 1:,} more like it" if wrong > 1 else ""
+        raise AnswerError(tell(int(np.argmin(right))) + others)
+
+
+def sized(edges: Edges, columns: Mapping[str, np.ndarray | None]) -> None:
+    """Refuse columns that do not hold one value for each vertex."""
+    for name, values in columns.items():
+        if values is not None and len(values) != edges.vertices:
+            raise AnswerError(f"{name}: {len(values):,} values for {edges.vertices:,} vertices")

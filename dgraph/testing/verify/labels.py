@@ -1,0 +1,66 @@
+"""Communities: CDLP by doing it again in the plainest way, label propagation by its fixed point."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from dgraph.testing.verify.edges import Edges, expect, sized
+
+
+def cdlp(edges: Edges, *, label: np.ndarray, max_iter: int = 10) -> None:
+    """The labels of `max_iter` rounds in which every vertex takes the most frequent label, of several the smallest."""
+    sized(edges, {"label": label})
+
+    def repeated() -> np.ndarray:
+        now = np.arange(edges.vertices)
+        for _ in range(max_iter):
+            now = most_frequent(edges, now)[0]
+        return now
+
+    expected = edges.remembered(("cdlp", max_iter), repeated)
+    expect(label == expected, lambda v: f"vertex {v}: label {label[v]} after {max_iter} rounds, not {expected[v]}")
+
+
+def label_propagation(edges: Edges, *, label: np.ndarray, restless: float = 0.0) -> None:
+    """No vertex has neighbours of whom more have another label than have its own.
+
+    restless: the share of vertices that may, for libraries that stop when few labels still change.
+    """
+    sized(edges, {"label": label})
+    best, most, own = most_frequent(edges, label)
+    if np.count_nonzero(own < most) <= restless * edges.vertices:
+        return
+    expect(
+        own == most,
+        lambda v: f"vertex {v}: {own[v]} neighbours have its label {label[v]}, and {most[v]} have {best[v]}",
+    )
+
+
+def most_frequent(edges: Edges, label: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each vertex's neighbours, both ways: the most frequent label, how many have it, how many have its own label.
+
+    A vertex without neighbours keeps its label. Each arc is one vote, so one that leads both ways is two.
+    """
+    n = edges.vertices
+    votes = edges.remembered("votes", lambda: _votes(edges))
+    names, name = np.unique(label, return_inverse=True)
+    ones, ends = np.ones(n, np.int32), np.arange(n + 1, dtype=votes.indptr.dtype)
+    cast = votes @ csr_array((ones, name.astype(ends.dtype), ends), (n, len(names)))
+    begins = cast.indptr[:-1].astype(np.int64)
+    some = np.flatnonzero(np.diff(cast.indptr))
+    rows = np.repeat(np.arange(n), np.diff(cast.indptr))
+    best, most, own = label.copy(), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    if len(some):
+        most[some] = np.maximum.reduceat(cast.data, begins[some])
+        winning = np.where(cast.data == most[rows], cast.indices, len(names))
+        best[some] = names[np.minimum.reduceat(winning, begins[some])]
+        mine = cast.indices == name[rows]
+        own[rows[mine]] = cast.data[mine]
+    return best, most, own
+
+
+def _votes(edges: Edges) -> csr_array:
+    """How many votes the vertex of a row takes from that of a column."""
+    ones = np.ones(len(edges.arcs[0]), np.int32)
+    return edges.matrix(ones) + edges.matrix(ones, incoming=True) if edges.directed else edges.matrix(ones)
