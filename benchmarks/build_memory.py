@@ -81,9 +81,9 @@ def build(scale: int, ids: str, parts: int, orders: list[str]) -> dict[str, int]
     return {"peak": peak, "partitions": sum(one.nbytes for one in held)}
 
 
-def resident(field: str) -> int:
-    """Bytes of this process in memory: VmRSS now, VmHWM at the most since the last restart."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+def resident(field: str, process: int | str = "self") -> int:
+    """Bytes of a process in memory: VmRSS now, VmHWM at the most since the last restart."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
 
 

@@ -1,19 +1,19 @@
 """Generated kernels against the same algorithm written by hand in Numba: one thread, R-MAT, PageRank pull, SSSP push.
 
-python benchmarks/generated_kernels.py [scale]
+python benchmarks/generated_kernels.py [--scale 20] [--trials 5]
 """
 
-import statistics
-import sys
-import time
+import argparse
 
 import numpy as np
+from harness import Claim, contest, rmat_edges
 from numba import njit
 from numpy import float64, inf, int64, uint64
 
 from dgraph.codegen.compile import compile_program
 from dgraph.monoid import MIN, SUM
 from dgraph.program import Global, Parameter, State, VertexProgram, vertex
+from dgraph.testing.verify import Edges, verify
 
 ROUNDS = 7
 
@@ -112,19 +112,6 @@ def shortest_paths_by_hand(indptr, neighbours, weight, dist, best, frontier, fol
     return edges
 
 
-def rmat(scale, edge_factor=16, seed=1):
-    """Kronecker edges with the probabilities of Graph 500, shuffled."""
-    rng = np.random.default_rng(seed)
-    n, m = 1 << scale, edge_factor << scale
-    u, v = np.zeros(m, np.int64), np.zeros(m, np.int64)
-    for _ in range(scale):
-        r = rng.random(m)
-        right = ((r >= 0.57) & (r < 0.76)) | (r >= 0.95)
-        u, v = 2 * u + (r >= 0.76), 2 * v + right
-    shuffle = rng.permutation(n)
-    return shuffle[u], shuffle[v], n
-
-
 def rows(u, v, n):
     """CSR rows and the order of their edges."""
     order = np.lexsort((v, u))
@@ -133,23 +120,11 @@ def rows(u, v, n):
     return indptr, v[order].astype(np.uint32), order
 
 
-def alternately(first, second, times=5):
-    """Medians of seconds of two functions, measured in turn."""
-    seconds = ([], [])
-    for function in (first, second):
-        function()
-    for _ in range(times):
-        for kept, function in zip(seconds, (first, second), strict=True):
-            start = time.perf_counter()
-            function()
-            kept.append(time.perf_counter() - start)
-    return [statistics.median(kept) for kept in seconds]
-
-
-def pagerank(u, v, n):
-    """Seconds of some rounds: by hand, generated."""
-    indptr, neighbours, _ = rows(v, u, n)
-    degree = np.bincount(u, minlength=n)
+def pagerank(edges, trials):
+    """Some rounds."""
+    n = edges.vertices
+    indptr, neighbours, _ = rows(edges.destination, edges.source, n)
+    degree = np.bincount(edges.source, minlength=n)
     kernels = compile_program(PageRank())
     arrays = {name: np.zeros(n) for name in ("rank", "message", "sent_message")}
     arrays |= {"indptr": indptr, "neighbours": neighbours, "degree": degree, "alpha": 0.85, "vertices": n}
@@ -160,6 +135,7 @@ def pagerank(u, v, n):
         dangling = (degree == 0).sum() / n
         for _ in range(ROUNDS):
             dangling = pagerank_by_hand(indptr, neighbours, degree, rank, word, 0.85, dangling)
+        return rank
 
     def generated():
         kernels["begin"].on(0, n, arrays)
@@ -168,16 +144,19 @@ def pagerank(u, v, n):
             kernels["emit"].on(0, n, arrays)
             kernels["pull"].on(0, n, arrays)
             kernels["fire"].on(0, n, arrays)
+        return arrays["rank"]
 
-    seconds = alternately(by_hand, generated)
-    assert np.allclose(rank, arrays["rank"], rtol=1e-12)
-    return seconds
+    def check(found):
+        verify("pagerank", edges, {"pagerank": found}, rounds=ROUNDS)
+
+    return contest(claim(f"PageRank by pull, {ROUNDS} rounds", edges), generated, by_hand, check, check, trials)
 
 
-def shortest_paths(u, v, n):
-    """Seconds of a whole run from the vertex of largest degree: by hand, generated."""
-    indptr, neighbours, _ = rows(u, v, n)
-    weight = np.random.default_rng(2).integers(1, 256, len(u)).astype(float)
+def shortest_paths(edges, trials):
+    """A whole run from the vertex of largest degree."""
+    n = edges.vertices
+    indptr, neighbours, order = rows(edges.source, edges.destination, n)
+    weight = edges.weight[order]
     source = int(np.diff(indptr).argmax())
     kernels = compile_program(ShortestPaths(source=source))
     dist, best, queued = np.zeros(n), np.zeros(n), np.zeros(n, bool)
@@ -187,7 +166,8 @@ def shortest_paths(u, v, n):
     frontier, senders = np.zeros(n, np.uint32), np.zeros(n, np.uint32)
 
     def by_hand():
-        return shortest_paths_by_hand(indptr, neighbours, weight, dist, best, *lists, queued, source)
+        shortest_paths_by_hand(indptr, neighbours, weight, dist, best, *lists, queued, source)
+        return dist
 
     def generated():
         arrays["dist"][:] = inf
@@ -195,15 +175,30 @@ def shortest_paths(u, v, n):
         while size:
             count = int(kernels["fire"].on(0, size, arrays | {"frontier": frontier, "queue": senders}))
             size = int(kernels["push"].on(0, count, arrays | {"senders": senders, "queue": frontier, "queued": 0}))
+        return arrays["dist"]
 
-    seconds = alternately(by_hand, generated)
-    assert np.array_equal(dist, arrays["dist"])
-    return seconds
+    def check(found):
+        verify("sssp", edges, {"distance": found}, source=source)
+
+    return contest(claim("SSSP by push", edges), generated, by_hand, check, check, trials)
+
+
+def claim(what, edges):
+    size = f"R-MAT of {len(edges.source) / 2**20:g} M edges, one thread"
+    return Claim("generated_kernels", f"generated kernels, {what}, {size}", "the same by hand in Numba", 1.1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", type=int, default=20, help="2**scale vertices, 16 edges each (20: 16 M edges)")
+    parser.add_argument("--trials", type=int, default=5)
+    given = parser.parse_args()
+    u, v = rmat_edges(given.scale)
+    weight = np.random.default_rng(2).integers(1, 256, len(u)).astype(float)
+    edges = Edges(u, v, 1 << given.scale, weight=weight)
+    for measure in (pagerank, shortest_paths):
+        measure(edges, given.trials)
 
 
 if __name__ == "__main__":
-    scale = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    graph = rmat(scale)
-    for name, measure in (("PageRank pull", pagerank), ("SSSP push", shortest_paths)):
-        hand, ours = measure(*graph)
-        print(f"{name}: by hand {hand:.3f} s, generated {ours:.3f} s, ratio {ours / hand:.2f}")
+    main()

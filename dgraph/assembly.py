@@ -169,10 +169,10 @@ def partition(
         return workers.hold([workers.call(whole, list(chunks), ids, on=workers.host(0, 1), **options)])
     shared, known = workers.share(where), workers.share(ids)
     moved = chunks if where.positions is None else [workers.call(Placement.move, shared, chunk) for chunk in chunks]
+    listings = [(placement.places, False), (placement.places, True)][: 1 + mirror]
+    listings += [(placement.second_places, False)] if where.twice else []
     placed = [
-        (chunk, workers.call(placement.places, chunk, shared, known, flip), flip)
-        for chunk in moved
-        for flip in ([False, True] if mirror else [False])
+        (chunk, workers.call(find, chunk, shared, known, flip), flip) for chunk in moved for find, flip in listings
     ]
     halves = []
     for part in range(parts):

@@ -44,11 +44,14 @@ def run(
     active_only: bool = True,
     drop_weights: bool = True,
     changed_only: bool = True,
+    exchange: str = "auto",
+    local_rounds: int | None = None,
+    deterministic: bool = False,
 ) -> RunResult:
     """Run a vertex program on a graph, on the cluster that holds the graph or in this process.
 
-    engine:       "bsp" (send, merge, apply), "gas" (merge, apply, send), "local" (the program's own solver, for a graph
-                  of one partition), or "auto": whichever is quickest.
+    engine:       "bsp" (send, merge, apply), "gas" (merge, apply, send), "bulk_async" (each partition at its own pace),
+                  "local" (the program's own solver, for a graph of one partition), or "auto": whichever is quickest.
     device:       "cpu" or "auto".
     max_rounds:   stop after so many rounds; by default the program says when.
     random_seed:  random choices depend on it, the round and the vertex alone.
@@ -59,6 +62,12 @@ def run(
     direction:    "push" messages along the edges of those who send, "pull" them from all edges, or "auto": whichever is
                   quicker in each round.
     active_only, drop_weights, changed_only: optimisations, on by default; the answer is the same without them.
+    exchange:     how values travel on a cluster: from worker to worker ("workers"), which takes plugins of Dask; as
+                  edges of the task graph ("graph"), slower; or "auto": as the cluster allows.
+    local_rounds: "bulk_async" only: how many steps a partition takes by itself before others hear of it; by default
+                  one, or where messages merge like minima, as many as it takes to have nothing left to do.
+    deterministic: sums of floats are the same to the last bit for any number of partitions, workers and threads. It
+                  takes partitions of its own, in which every vertex has all its edges, in one order.
     """
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
@@ -75,11 +84,14 @@ def run(
         active_only=active_only,
         drop_weights=drop_weights,
         changed_only=changed_only,
-        solvable=solvable and not progress,
+        local_rounds=local_rounds,
+        deterministic=deterministic,
+        solvable=solvable and not progress and exchange == "auto",
     )
     if plan.engine == plans.LOCAL:
         return _solve(graph, program, plan, columns or {})
     recipe = recipe_of(program)
+    plans.admit(plan, recipe.analysis)
     recipe = replace(recipe, values=_by_number(graph, program))
     partitions, edge_columns, plan = _partitions(graph, recipe.analysis, plan)
     job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, _threads(graph, len(partitions)))
@@ -92,8 +104,11 @@ def run(
             threads=threads.cores(),
             chunk=1 if shown.active and graph.client is None else CHUNK,
             after_chunk=shown.after_chunk,
+            exchange=exchange,
+            fuse=True if plan.free else None,
         )
-    return RunResult(graph, outcome.results, _vertex_columns(recipe.analysis), plan.options())
+    options = {**plan.options(), "exchange": outcome.exchange}
+    return RunResult(graph, outcome.results, _vertex_columns(recipe.analysis), options)
 
 
 @dataclass(frozen=True)
@@ -118,6 +133,7 @@ class Job:
         alone = len(exchange.route.workers) == 1
         limit = self.plan.max_rounds
         rounds = Rounds(states, self.recipe, directed=self.directed, alone=alone, limit=limit)
+        rounds.local_rounds = self.plan.local_rounds
         return Running(rounds, plans.ENGINES[self.plan.engine](rounds))
 
     def step(self, running: Running, epoch: int, told: list[Told]) -> Told:
@@ -156,7 +172,7 @@ def _solve(graph: Graph, program: VertexProgram, plan: Plan, given: Given) -> Ru
     orders = program.solver.orders if graph.directed else ("out",)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
     (partition,) = with_columns(graph, analysis, held, given)
-    values, workers = _by_number(graph, program), graph.workers
+    values, workers = {**_by_number(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
     job = LocalJob(program.solver, values, graph.directed, edge_columns, workers.threads, _vertex_columns(analysis))
     found = [job(partition)] if workers.client is None else workers.wait(workers.hold([workers.call(job, partition)]))
     return RunResult(graph, found, job.vertex_columns, plan.options())
@@ -203,15 +219,12 @@ def _partitions(graph: Graph, analysis: Analysis, plan: Plan) -> tuple[Sequence[
         kept = tuple(dict.fromkeys([*kept, graph.weight]))
     orders = plans.orders_for(analysis, graph.directed, plan.switches.direction)
     anew, twice = needs_neighbourhoods(graph, analysis)
-    if anew:
-        how = "to an incoming cut" + (" with every edge at both of its ends" if twice else "")
-        found = neighbourhoods(graph, kept, orders, twice)
-        return (
-            found,
-            columns,
-            replace(plan, switches=replace(plan.switches, whole=True, twice=twice), repartitioned=how),
-        )
-    return graph.partitioned(orders, kept).held, columns, plan
+    in_order = plan.switches.deterministic
+    if not anew and not in_order:
+        return graph.partitioned(orders, kept).held, columns, plan
+    how = "to an incoming cut" + (" with every edge at both of its ends" if twice else "")
+    found = neighbourhoods(graph, kept, orders, twice=twice, in_order=in_order)
+    return found, columns, replace(plan, switches=replace(plan.switches, whole=True, twice=twice), repartitioned=how)
 
 
 def _by_number(graph: Graph, program: VertexProgram) -> dict[str, Any]:

@@ -7,12 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dgraph.analysis import Analysis
+from dgraph.codegen.explain import engines_for
 from dgraph.engines.bsp import bsp
+from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.gas import gas
+from dgraph.engines.rounds import exact_sums
 from dgraph.errors import OptionError
 from dgraph.state import Switches
 
-ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas}
+ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async}
+WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other
 LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
 DEVICES = ("cpu",)
 
@@ -27,6 +31,7 @@ class Plan:
     drop_weights: bool  # edge columns that the program never reads are neither stored nor sent (Falcon)
     switches: Switches
     repartitioned: str = ""
+    local_rounds: int | None = None  # steps of a partition before others hear of it; None: as suits the program
 
     def options(self) -> dict[str, Any]:
         """What the report says of the plan."""
@@ -39,8 +44,15 @@ class Plan:
             "weights dropped": self.drop_weights,
             "changed copies only": self.switches.changed_only,
             "direction": self.switches.direction,
+            "deterministic": self.switches.deterministic,
             "repartitioned": self.repartitioned or "no",
+            **({"local rounds": self.local_rounds or "by the program"} if self.free else {}),
         }
+
+    @property
+    def free(self) -> bool:
+        """Whether all workers must run at once, because they never wait for each other's rounds."""
+        return self.engine in WITHOUT_ROUNDS
 
 
 def choose(
@@ -53,6 +65,8 @@ def choose(
     drop_weights: bool,
     changed_only: bool,
     random_seed: int,
+    local_rounds: int | None = None,
+    deterministic: bool = False,
     solvable: bool = False,
 ) -> Plan:
     """Check what a user asked for. Rounds in GAS order wait once for the others, in BSP order at times twice; a local
@@ -61,18 +75,50 @@ def choose(
         raise OptionError(f"engine={engine!r} is not known; choose one of auto, {LOCAL}, {', '.join(ENGINES)}")
     if device not in ("auto", *DEVICES):
         raise OptionError(f"device={device!r} is not known; choose one of auto, {', '.join(DEVICES)}")
-    if max_rounds is not None and (not isinstance(max_rounds, int) or isinstance(max_rounds, bool) or max_rounds < 1):
-        raise OptionError(f"max_rounds={max_rounds!r} must be a whole number above zero, or None")
+    for name, count in (("max_rounds", max_rounds), ("local_rounds", local_rounds)):
+        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+            raise OptionError(f"{name}={count!r} must be a whole number above zero, or None")
     if direction not in ("auto", "push", "pull"):
         raise OptionError(f"direction={direction!r} is not known; choose one of auto, push, pull")
     if not isinstance(random_seed, int) or not -(2**63) <= random_seed < 2**63:
         raise OptionError(f"random_seed={random_seed!r} must be a whole number of 64 bits")
-    switches = Switches(bool(active_only), bool(changed_only), direction, random_seed=random_seed)
+    if deterministic and direction == "push":
+        raise OptionError(
+            'deterministic=True gathers the messages of a vertex in one order: direction="push" cannot be had'
+        )
+    switches = Switches(bool(active_only), bool(changed_only), "pull" if deterministic else direction)
+    switches = replace(switches, random_seed=random_seed, deterministic=bool(deterministic))
     plan = Plan(engine, "cpu" if device == "auto" else device, max_rounds, bool(drop_weights), switches)
+    plan = replace(plan, local_rounds=local_rounds)
+    if plan.free:
+        refused = {"max_rounds": max_rounds, "deterministic": deterministic or None}
+        refused |= {"active_only": active_only and None, "changed_only": changed_only and None}
+        for name, value in refused.items():
+            if value is not None:
+                raise OptionError(f"engine={engine!r} has no common rounds: {name}={value} cannot be had; choose gas")
+    elif local_rounds is not None:
+        raise OptionError(f"local_rounds={local_rounds} is for {', '.join(WITHOUT_ROUNDS)}, not for engine={engine!r}")
     if engine == "auto":
         in_rounds = replace(switches, random_seed=0) != Switches() or max_rounds is not None or not drop_weights
         return replace(plan, engine=LOCAL if solvable and not in_rounds else "gas")
     return plan
+
+
+def admit(plan: Plan, analysis: Analysis) -> None:
+    """Refuse an engine that cannot run a program, and what cannot be made deterministic."""
+    fitting = [name for name in engines_for(analysis) if name in ENGINES]
+    if plan.engine not in fitting:
+        why = "is synchronous" if analysis.synchronous else "reads what only common rounds can tell"
+        raise OptionError(
+            f"engine={plan.engine!r} cannot run {analysis.name}, which {why}; choose one of {', '.join(fitting)}"
+        )
+
+    if plan.switches.deterministic:
+        for name, (field, _) in analysis.globals.items():
+            if field.dtype.kind == "f" and not field.merge.idempotent and name not in exact_sums(analysis):
+                raise OptionError(
+                    f"deterministic=True cannot fold {name!r}, a {field.merge} of floats; only sums of them"
+                )
 
 
 def orders_for(analysis: Analysis, directed: bool, direction: str) -> tuple[str, ...]:

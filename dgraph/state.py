@@ -11,35 +11,24 @@ to carry values; it knows neither device nor transport, and an engine decides wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dgraph.agents.daemon import Daemon
 from dgraph.agents.edge_tables import EdgeTables
-from dgraph.agents.vertex_tables import rows_that_differ, vertex_table
+from dgraph.agents.switches import Switches
+from dgraph.agents.vertex_lists import NOBODY, below, count_edges, put
+from dgraph.agents.vertex_tables import room_for_results, states_as_columns, vertex_table
 from dgraph.analysis import PhaseAnalysis
+from dgraph.codegen.bounds import bounded, bounds
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import inbox, name_in, sent
+from dgraph.exchange.encoding import rows_that_differ
 from dgraph.exchange.post import BROADCAST, TARGET, Post
-from dgraph.program import Delta
 
-PULL = 0.2  # the share of the edges from which on it is quicker to gather over all of them than to push along some
+BLOCK = 1024  # vertices whose part of a global value is folded in one piece, where that must not change
 COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and partition
-NOBODY = np.empty(0, np.uint32)
-
-
-@dataclass(frozen=True)
-class Switches:
-    """How rounds are run; the answer is the same for all of these."""
-
-    active_only: bool = True  # only vertices that have a message fire (Falcon)
-    changed_only: bool = True  # only changed copies travel (Falcon)
-    direction: str = "auto"  # "push", "pull", or by the frontier's size
-    whole: bool = False  # every vertex has all its edges where it is owned: nothing is gathered by proxies
-    twice: bool = False  # so that every edge is here twice, where it starts and where it ends
-    random_seed: int = 0
 
 
 class State:
@@ -67,7 +56,7 @@ class State:
         self.changed, self.pulled = 0, False
         self.total = dict.fromkeys(COUNTED, 0)
         self.reported = dict(self.total)
-        self.values |= vertex_table(recipe, self.partition, columns)
+        self.values |= vertex_table(recipe, edges, columns)
         self.queue, self.other_queue = (np.empty(max(self.size, 1), np.uint32) for _ in range(2))
 
     # -- before the first round ----------------------------------------------------------------------------------------
@@ -124,18 +113,18 @@ class State:
         names, changed = self._broadcast_arrays(phase), None
         arrays = [self.values[name] for name in names]
         if not self.analysis.synchronous:
-            self.values["sending"][self.senders] = True
+            put(self.values["sending"], self.senders, True)
             if self.switches.changed_only:
                 changed = self.values["sending"]
             else:
                 arrays.append(self.values["sending"])
             self.post.broadcast(BROADCAST, side, arrays, changed)
-            self.values["sending"][self.senders] = False
+            put(self.values["sending"], self.senders, False)
             return
-        self.post.broadcast(BROADCAST, side, arrays, self._news(BROADCAST, names))
+        self.post.broadcast(BROADCAST, side, arrays, self._news(BROADCAST, names), exact=False)
         if phase.target_broadcast:
             arrays = [self.values[name] for name in phase.target_broadcast]
-            self.post.broadcast(TARGET, target_side, arrays, self._news(TARGET, phase.target_broadcast))
+            self.post.broadcast(TARGET, target_side, arrays, self._news(TARGET, phase.target_broadcast), exact=False)
 
     def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Proxies get their masters' values; those of senders send too."""
@@ -150,28 +139,36 @@ class State:
 
     def cross(self, phase: PhaseAnalysis) -> None:
         """Messages along the edges here."""
+        self.cross_to_proxies(phase)
+        self.cross_to_owned(phase)
+
+    def cross_to_proxies(self, phase: PhaseAnalysis) -> None:
+        """Messages along the edges here, but for those that owned vertices pull: theirs need not leave."""
         if self.analysis.synchronous:
-            rows = self.n if self.switches.whole or not phase.combines else self.size
-            for side in self.edges.receivers(phase.along, at_once=True):
-                self.total["edges"] += int(side.indptr[rows])
-                self._pull(phase, side, rows)
+            self._pull(phase, self.n, self.n if self.switches.whole or not phase.combines else self.size)
             return
         sides = self.edges.senders(phase.along)
-        work = sum(int((side.indptr[self.senders + 1] - side.indptr[self.senders]).sum()) for side in sides)
-        self.scan = self.pulled = self._pulls(work, phase)
+        work = count_edges(sides, self.senders)
+        self.pulled = self._pulls(work, phase)
+        self.scan |= self.pulled  # until the next firing: what is pulled is in no queue
         if self.pulled:
-            self.values["sending"][self.senders] = True
-            for side in self.edges.receivers(phase.along, at_once=False):
-                self.total["edges"] += side.num_edges
-                self._pull(phase, side, self.size)
-            self.values["sending"][self.senders] = False
-        else:
-            self.total["edges"] += work
-            for side in sides:
-                more = {"senders": self.senders, "queue": self.queue, "queued": self.queued}
-                values = {**self.values, **self.edges.arguments(side), **more}
-                self.queued = int(self.daemon.once(name_in(phase, "push"), len(self.senders), values))
-        if phase.hoisted and not phase.idempotent:
+            put(self.values["sending"], self.senders, True)
+            if bounded(phase):
+                self.values |= bounds(phase, self.values, self.senders)
+            self._pull(phase, self.n, self.size)
+            return
+        self.total["edges"] += work
+        for side in sides:
+            more = {"senders": self.senders, "queue": self.queue, "queued": self.queued}
+            values = {**self.values, **self.edges.arguments(side), **more}
+            self.queued = int(self.daemon.once(name_in(phase, "push"), len(self.senders), values))
+
+    def cross_to_owned(self, phase: PhaseAnalysis) -> None:
+        """The others."""
+        if self.pulled or self.analysis.synchronous:
+            self._pull(phase, 0, self.n)
+            put(self.values["sending"], self.senders, False)
+        if phase.hoisted and not phase.idempotent and not self.analysis.synchronous:
             for message in phase.messages:
                 self.values[sent(phase, message)][self.senders] = message.identity
 
@@ -179,8 +176,8 @@ class State:
         """What proxies have gathered, to their masters; then their inboxes are empty again."""
         messages = {inbox(phase, message): message for message in phase.messages}
         arrays, changed = [self.values[name] for name in messages], self.values["arrived"]
-        if self.analysis.synchronous and self.switches.changed_only:
-            changed = rows_that_differ(arrays, [message.identity for message in phase.messages])
+        if self.analysis.synchronous:
+            changed = [message.identity for message in phase.messages]
         self.post.reduce(side, arrays, changed if self.switches.changed_only else None)
         if not self.analysis.synchronous:
             self.values["arrived"][self.n :] = False
@@ -199,13 +196,13 @@ class State:
 
     def fire(self, phase: PhaseAnalysis) -> None:
         """A round's inboxes into the states."""
-        for name in self.analysis.before:
-            self.values[f"{name}_before"][:] = self.values[name]
         if self.analysis.synchronous:
             counts = self.daemon.rows(name_in(phase, "fire"), self.n, self.values)
             self.changed += sum(int(count) for _, count in counts)
             self.total["fired"] += self.n
             return
+        for name in self.analysis.before:
+            self.values[f"{name}_before"][:] = self.values[name]
         frontier = self.frontier()
         self.total["fired"] += len(frontier)
         self.senders = self._listed(name_in(phase, "fire"), len(frontier), self.other_queue, frontier=frontier)
@@ -218,7 +215,18 @@ class State:
         if self.scan:
             return np.flatnonzero(self.values["arrived"][: self.n]).astype(np.uint32)
         queue = self.queue[: self.queued]
-        return queue if self.n == self.size else queue[queue < self.n]
+        return queue if self.n == self.size else below(queue, self.n)
+
+    def drop_proxies(self) -> None:
+        """Their mail is posted, so they may be queued anew: let the queue hold owned vertices alone."""
+        owned = self.frontier() if not self.scan else NOBODY  # which a scan finds anyway
+        self.queue[: len(owned)] = owned
+        self.queued = len(owned)
+
+    @property
+    def waiting_proxies(self) -> int:
+        """How many proxies here have a message that their masters do not know yet."""
+        return int(np.count_nonzero(self.values["arrived"][self.n :]))
 
     @property
     def waiting(self) -> int:
@@ -240,27 +248,16 @@ class State:
         """The global values of the owned vertices, a tuple a range of rows."""
         if kernel not in self.recipe.source.kernels:
             return []
-        return [values for _, values in self.daemon.rows(kernel, self.n, self.values)]
+        block = BLOCK if self.switches.deterministic else None
+        return [values for _, values in self.daemon.rows(kernel, self.n, self.values, block=block)]
 
     def results(self) -> dict[str, np.ndarray]:
         """The columns of the answer, for the owned vertices."""
         if not self.analysis.results:
-            plain = [state for state in self.analysis.states if not isinstance(state, Delta)]
-            return {state.name: self._column(state.name) for state in plain}
-        shapes = {name: reads.vector for name, (_, reads) in self.analysis.results.items()}
-        for name, (field, _) in self.analysis.results.items():
-            shape = (self.n, self.analysis.width) if shapes[name] else (self.n,)
-            self.values[f"result_{name}"] = np.empty(shape, field.dtype)
+            return states_as_columns(self.analysis, self.values, self.n)
+        self.values |= room_for_results(self.analysis, self.n)
         self.daemon.rows("finish", self.n, self.values)
-        return {name: self.values[f"result_{name}"] for name in shapes}
-
-    def _column(self, name: str) -> np.ndarray:
-        """A field that no function reads or writes has no array."""
-        if name in self.values:
-            return self.values[name][: self.n]
-        state = next(state for state in self.analysis.states if state.name == name)
-        shape = (self.n,) if state.shape is None else (self.n, self.analysis.width)
-        return np.full(shape, state.start, state.dtype)
+        return {name: self.values[f"result_{name}"] for name in self.analysis.results}
 
     # -- pieces of the above -------------------------------------------------------------------------------------------
 
@@ -274,8 +271,13 @@ class State:
         now = [self.values[name][: self.n] for name in names]
         if not self.switches.changed_only:
             return None
-        self.sent_before[tag, *names] = [array.copy() for array in now]
-        return None if before is None else rows_that_differ(now, before)
+        if before is None:
+            self.sent_before[tag, *names] = [array.copy() for array in now]
+            return None
+        changed = rows_that_differ(now, before)
+        for old, new in zip(before, now, strict=True):
+            old[...] = new
+        return changed
 
     def _listed(self, kernel: str, count: int, queue: np.ndarray, **more: np.ndarray) -> np.ndarray:
         """Run a kernel that lists vertices at the head of each range of the queue."""
@@ -286,10 +288,11 @@ class State:
 
     def _pulls(self, work: int, phase: PhaseAnalysis) -> bool:
         sides = self.edges.receivers(phase.along, at_once=False)
-        if not sides or self.switches.direction == "push":
-            return False
-        total = sum(side.num_edges for side in sides)
-        return self.switches.direction == "pull" or not self.switches.active_only or work > PULL * total
+        return bool(sides) and self.switches.pulls(work, sum(side.num_edges for side in sides))
 
-    def _pull(self, phase: PhaseAnalysis, side: Any, rows: int) -> None:
-        self.daemon.rows(name_in(phase, "pull"), rows, {**self.values, **self.edges.arguments(side)})
+    def _pull(self, phase: PhaseAnalysis, first: int, last: int) -> None:
+        if first < last:
+            for side in self.edges.receivers(phase.along, at_once=self.analysis.synchronous):
+                self.total["edges"] += int(side.indptr[last] - side.indptr[first])
+                values = {**self.values, **self.edges.arguments(side)}
+                self.daemon.rows(name_in(phase, "pull"), last, values, first)

@@ -7,11 +7,12 @@ an idle worker, which lacks the partitions.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from distributed import Client, Future
+from distributed.protocol.pickle import dumps, loads
 
 from dgraph.errors import OptionError, RunError
 from dgraph.exchange import dask as exchange
@@ -30,9 +31,9 @@ LOOK_UP = 1.0  # seconds between looks at whether the client is still open
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
 
-def start_task(run: str, address: str, steps: Steps, partitions: list[Any]) -> Token:
+def start_task(run: str, address: str, steps: bytes, partitions: list[Any]) -> Token:
     end = exchange.find_end(run, address)
-    return begin_steps(end, steps, dict(zip(end.partitions, partitions, strict=True)))
+    return begin_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True)))
 
 
 def step_task(run: str, address: str, round: int, tokens: list[Token]) -> Token:
@@ -113,6 +114,8 @@ if Expr is not None:
 class DaskChain:
     """Workers of a cluster. State stays there, tokens come back at each chunk's end, so no chunk depends on another."""
 
+    exchange = "workers"
+
     def __init__(
         self, steps: Steps, partitions: Sequence[Any], client: Client, homes: Sequence[str] | None, patience: float
     ):
@@ -122,7 +125,7 @@ class DaskChain:
         self.futures: list[Future] = []  # of the last chunk
         homes = list(homes or _where(client, partitions))
         workers = list(dict.fromkeys(homes))
-        self.route = new_route(workers, [workers.index(home) for home in homes])
+        self.route, self.workers = new_route(workers, [workers.index(home) for home in homes]), range(len(workers))
 
     def __enter__(self) -> DaskChain:
         try:
@@ -133,39 +136,50 @@ class DaskChain:
         return self
 
     def start(self) -> list[Token]:
-        shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in range(len(self.route.workers))]
-        self.futures = [self._submit("start", w, start_task, self.steps, s) for w, s in enumerate(shares)]
+        shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
+        steps = dumps(self.steps)  # bytes: the scheduler need not look into them, nor keep objects in its logs
+        self.futures = [self._submit("start", w, start_task, *self._end(w), steps, shares[w]) for w in self.workers]
         return self._tokens()
 
     def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
         chunk = Chunk(self.route.run, self.route.workers, first, rounds, tokens, fuse)
         if fuse:
             exchange.lend(self.client, self.route)
-        graph = chunk.graph() if Expr is None else chunk.expression()
-        # The futures before are released only now: the client sends every 10 ms, and this must not wait for that.
-        before, self.futures = self.futures, self.client.get(graph, chunk.last_keys(), sync=False)
-        _release(before)
-        return self._tokens()
+        return self._run(chunk, chunk.graph() if Expr is None else chunk.expression())
 
     def finish(self) -> list[Future]:
-        futures = [self._submit("finish", worker, finish_task) for worker in range(len(self.route.workers))]
-        _settle(self.client, futures)
+        return self._ended([self._submit("finish", w, finish_task, *self._end(w)) for w in self.workers])
+
+    def _ended(self, futures: list[Future]) -> list[Future]:
+        self._settle(futures)
         for future in futures:
             if future.status != "finished":
                 future.result()  # raises
         return futures
 
+    def _end(self, worker: int) -> tuple[str, str]:
+        return self.route.run, self.route.workers[worker]
+
+    def _run(self, chunk: Chunk, graph: Any) -> list[Token]:
+        # The futures before are released only now: the client sends every 10 ms, and this must not wait for that.
+        before, self.futures = self.futures, self.client.get(graph, chunk.last_keys(), sync=False)
+        release(before)
+        return self._tokens()
+
     def _tokens(self) -> list[Token]:
-        _settle(self.client, self.futures)
+        self._settle(self.futures)
         return self.client.gather(self.futures)
 
+    def _settle(self, futures: Sequence[Future]) -> None:
+        settle(self.client, futures)
+
     def _submit(self, kind: str, worker: int, task: Any, *arguments: Any) -> Future:
-        run, on = self.route.run, self.route.workers[worker]
-        return self.client.submit(task, run, on, *arguments, key=key_of(kind, run, worker), workers=[on], pure=False)
+        key, on = key_of(kind, self.route.run, worker), [self.route.workers[worker]]
+        return self.client.submit(task, *arguments, key=key, workers=on, pure=False)
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if error is None:
-            _release(self.futures)
+            release(self.futures)
             exchange.end(self.client, self.route)
             return
         try:
@@ -183,7 +197,7 @@ class DaskChain:
 def _where(client: Client, partitions: Sequence[Any]) -> list[str]:
     """The worker of each partition: where its future lies, else evenly over all workers."""
     if all(isinstance(partition, Future) for partition in partitions):
-        _settle(client, partitions)
+        settle(client, partitions)
         held = client.who_has(partitions)
         places = [sorted(held.get(partition.key, ())) for partition in partitions]
         if all(places):
@@ -194,22 +208,25 @@ def _where(client: Client, partitions: Sequence[Any]) -> list[str]:
     return [workers[partition * len(workers) // len(partitions)] for partition in range(len(partitions))]
 
 
-def _settle(client: Client, futures: Sequence[Future]) -> None:
+def settle(client: Client, futures: Sequence[Future], look: Callable[[], None] = lambda: None) -> None:
     """Wait until all have ended, well or not. `distributed.wait` would need a current client, and making one current
     changes Dask's setting of the scheduler for the whole process; and what is submitted while another thread closes the
-    client never ends, so look up now and then.
+    client never ends, so look up now and then, and have the caller `look` too.
     """
     for future in futures:
         while True:
             try:
                 future.exception(timeout=LOOK_UP)
                 break
-            except TimeoutError:
+            except Exception as error:
                 if client.status in ("closing", "closed"):
                     raise RunError(f"{client!r} was closed during the run; run again with another") from None
+                if not isinstance(error, TimeoutError):
+                    raise
+                look()
 
 
-def _release(futures: Sequence[Future]) -> None:
+def release(futures: Sequence[Future]) -> None:
     """Let go of futures here and now. Left to their finalizers, a Ctrl-C that arrives meanwhile is lost: Python drops
     exceptions there, and the run would go on.
     """

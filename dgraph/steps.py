@@ -24,6 +24,7 @@ from dgraph.exchange.mail import Route, Token
 CHUNK = 10  # supersteps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
 LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker
 START = -1  # the epoch of `setup`
+EXCHANGES = ("auto", "workers", "graph")
 
 Values = dict[str, Any]
 
@@ -46,12 +47,14 @@ class Outcome:
     values: list[Values]  # what each worker told last
     results: list[Any]  # of each worker; futures on a cluster
     route: Route
+    exchange: str  # how mail went: "threads", "workers", "graph"
 
 
 class Chain(AbstractContextManager["Chain"], Protocol):
     """The steps of one run, somewhere."""
 
     route: Route
+    exchange: str
 
     def start(self) -> list[Token]: ...
 
@@ -72,17 +75,24 @@ def run_steps(
     limit: int | None = None,
     after_chunk: Callable[[int, list[Token]], None] | None = None,
     patience: float = PATIENCE,
+    exchange: str = "auto",
 ) -> Outcome:
     """Run steps over partitions (objects; futures with a client) until they are done, or for `limit` rounds.
 
     `client=None` means this process, on `threads` threads. `homes` are the addresses of the partitions' workers;
     without them a future is used where it lies. `fuse=None` fuses a chunk's steps into one task a worker while light.
+    `exchange` is how mail travels on a cluster: from worker to worker ("workers"), which takes plugins, or as edges of
+    the task graph ("graph"), which takes nothing and never fuses; "auto" is the first where plugins can be installed.
     """
     if not partitions:
         raise OptionError("there are no partitions to run on")
     if chunk < 1:
         raise OptionError(f"chunk={chunk}: a submission has at least one superstep")
-    with _chain(steps, partitions, client, homes, threads, patience) as chain:
+    if exchange not in EXCHANGES:
+        raise OptionError(f"exchange={exchange!r} is not known; choose one of {', '.join(EXCHANGES)}")
+    if client is None and exchange != "auto":
+        raise OptionError(f"exchange={exchange!r} is for a cluster; pass a client, or leave it out")
+    with _chain(steps, partitions, client, homes, threads, patience, exchange) as chain:
         tokens, rounds = chain.start(), 0
         while not is_done(tokens) and (limit is None or rounds < limit):
             light = max(token.seconds for token in tokens) < LIGHT
@@ -91,16 +101,18 @@ def run_steps(
             rounds = tokens[0].epoch + 1
             if after_chunk is not None:
                 after_chunk(rounds, tokens)
-        return Outcome(rounds, [token.values for token in tokens], chain.finish(), chain.route)
+        return Outcome(rounds, [token.values for token in tokens], chain.finish(), chain.route, chain.exchange)
 
 
-def _chain(steps: Steps, partitions: Sequence[Any], client: Any, homes: Any, threads: Any, patience: float) -> Chain:
+def _chain(
+    steps: Steps, partitions: Sequence[Any], client: Any, homes: Any, threads: Any, patience: float, exchange: str
+) -> Chain:
     if client is None:
         workers = min(len(partitions), threads or os.cpu_count() or 1)
         return LocalChain(steps, partitions, workers, patience)
-    from dgraph.step_graph import DaskChain
+    from dgraph.mail_graph import choose_chain
 
-    return DaskChain(steps, partitions, client, homes, patience)
+    return choose_chain(client, exchange)(steps, partitions, client, homes, patience)
 
 
 def new_route(workers: Sequence[str], homes: Sequence[int]) -> Route:
@@ -157,6 +169,8 @@ def finish_steps(exchange: Exchange) -> Any:
 
 class LocalChain:
     """Threads of this process as the workers; with one worker, the calling thread itself."""
+
+    exchange = "threads"
 
     def __init__(self, steps: Steps, partitions: Sequence[Any], workers: int, patience: float):
         homes = [partition * workers // len(partitions) for partition in range(len(partitions))]

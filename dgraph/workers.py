@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import dask
+from dask import threaded
 from dask.delayed import Delayed, delayed
 
 from dgraph.errors import LostError, OptionError
@@ -76,7 +77,7 @@ class Workers:
     def hold(self, tasks: Sequence[Delayed]) -> list[Any]:
         """Start the tasks and keep their results where they are made."""
         if self.client is None:
-            return list(dask.compute(*tasks, scheduler="threads"))
+            return list(dask.compute(*tasks, scheduler=threaded.get))
         return list(self.client.compute(list(tasks)))
 
     def reduce(self, function: Any, tasks: Sequence[Any]) -> Any:
@@ -130,7 +131,7 @@ class Workers:
     def get(self, tasks: Sequence[Any]) -> list[Any]:
         """The results of tasks, here."""
         if self.client is None:
-            return list(dask.compute(*tasks, scheduler="threads"))
+            return list(dask.compute(*tasks, scheduler=threaded.get))
         with _telling_losses():
             return list(self.client.gather(self.client.compute(list(tasks))))
 

@@ -35,6 +35,7 @@ LAYERS = {
     "dgraph.engines": 5,
     # 6  the doors into execution
     "dgraph.assembly": 6,
+    "dgraph.blocks": 6,
     "dgraph.columns": 6,
     "dgraph.estimate": 6,
     "dgraph.execution": 6,
@@ -63,6 +64,7 @@ LAYERS = {
     "dgraph": 8,
     # the command line, which calls them
     "dgraph.cli": 9,
+    "dgraph.graphalytics": 9,
     "dgraph.__main__": 9,
 }
 

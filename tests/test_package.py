@@ -21,7 +21,6 @@ EVERYTHING = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglo
 HEAVY = {"cudf", "cupy", "dask", "distributed", "numba", "numpy", "pandas", "pyarrow", "scipy"}
 MOST, LEAST = 300, 30  # lines of a file
 TOO_LONG = {
-    "tests/program/programs.py": "every program that the tests run, side by side",
     "tests/program/test_analysis.py": "one list of what a program may say and what it may not",
     "tests/io/test_generate.py": "all generators under the same laws",
 }
@@ -30,7 +29,6 @@ TOO_SHORT = {
     "dgraph/__main__.py": "Python wants the name",
     "dgraph/cli/convert.py": "one command a file",
     "dgraph/cli/validate.py": "one command a file",
-    "dgraph/agents/daemon.py": "an interface of two functions",
     "dgraph/engines/bsp.py": "an engine is a loop of a few lines",
     "dgraph/engines/gas.py": "an engine is a loop of a few lines",
 }

@@ -16,8 +16,11 @@ class Daemon(Protocol):
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Over rows 0 to count at once, for kernels that want one thread a partition."""
 
-    def rows(self, name: str, count: int, values: Mapping[str, Any]) -> list[tuple[int, Any]]:
-        """Over ranges of rows, in any order; (begin, what the kernel returned) of each."""
+    def rows(
+        self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
+    ) -> list[tuple[int, Any]]:
+        """Over ranges of the rows first to count, in any order, of `block` rows each if that is given; (begin, what the
+        kernel returned) of each."""
 
 
 def start_daemon(device: str, recipe: Recipe, threads: int = 1) -> Daemon:

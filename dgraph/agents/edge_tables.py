@@ -37,7 +37,7 @@ class EdgeTables:
         found = self._found(along, 1)
         if len(found) < 2 or not at_once:
             return found
-        return [_kept(self.partition, "joined", lambda: self._joined(found))]
+        return [kept(self.partition, "joined", lambda: self._joined(found))]
 
     def _found(self, along: str, end: int) -> list[Adjacency]:
         ways = self.ways(along)
@@ -60,9 +60,13 @@ class EdgeTables:
         for name, (column, dtype) in self.columns.items():
             values = side.columns[column]
             if values.dtype != dtype:
-                values = _kept(side, (column, dtype), partial(values.astype, dtype))
+                values = kept(side, (column, dtype), partial(values.astype, dtype))
             found[name] = values
         return found
+
+    def numbers(self) -> np.ndarray:
+        """The number of each local vertex, in the dtype that kernels want."""
+        return kept(self.partition, "numbers", lambda: self.partition.numbers.astype(np.int64))
 
     def degrees(self, along: str) -> np.ndarray:
         """For each local vertex, the edges here along which it sends."""
@@ -73,10 +77,10 @@ class EdgeTables:
         if rows is not None:
             return np.diff(rows.indptr)
         size = self.partition.num_local
-        return _kept(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size).astype(np.int64))
+        return kept(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size).astype(np.int64))
 
 
-def _kept(owner: Any, what: Any, make: Callable[[], Any]) -> Any:
+def kept(owner: Any, what: Any, make: Callable[[], Any]) -> Any:
     with _lock:
         found = _made.setdefault(owner, {})
     if what not in found:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from dgraph.agents.edge_tables import EdgeTables
+from dgraph.analysis import Analysis
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import inbox, sent
-from dgraph.partition.partition import Partition
+from dgraph.program import State
 
 
-def vertex_table(recipe: Recipe, partition: Partition, columns: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """The arrays that some kernel asks for, as they are before the first round; `columns` are of owned vertices."""
-    analysis, size = recipe.analysis, partition.num_local
+    analysis, size = recipe.analysis, edges.partition.num_local
     asked = {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
     starts: dict[str, Any] = {f"{state.name}{end}": state.start for state in analysis.states for end in ("", "_before")}
     for phase in analysis.phases:
@@ -26,18 +28,28 @@ def vertex_table(recipe: Recipe, partition: Partition, columns: Mapping[str, np.
             shape = (size,) if argument.dims == 1 else (size, analysis.width)
             table[name] = np.full(shape, starts[name], argument.dtype)
     if "number" in asked:
-        table["number"] = partition.numbers.astype(np.int64)
+        table["number"] = edges.numbers()
     for column in analysis.vertex_columns:
         table[column.name] = np.full(size, column.missing, column.dtype)
         if column.name in columns:
-            table[column.name][: partition.num_owned] = columns[column.name]
+            table[column.name][: edges.partition.num_owned] = columns[column.name]
     return table
 
 
-def rows_that_differ(arrays: Sequence[np.ndarray], others: Sequence[Any]) -> np.ndarray:
-    """Rows in which an array, scalar or vector a row, is not what another holds, or not a given value."""
-    news = np.zeros(len(arrays[0]), bool)
-    for array, other in zip(arrays, others, strict=True):
-        differs = array != other
-        news |= differs if differs.ndim == 1 else differs.any(axis=1)
-    return news
+def room_for_results(analysis: Analysis, n: int) -> dict[str, np.ndarray]:
+    """The arrays that `finish` fills, for n owned vertices."""
+    return {
+        f"result_{name}": np.empty((n, analysis.width) if reads.vector else (n,), field.dtype)
+        for name, (field, reads) in analysis.results.items()
+    }
+
+
+def states_as_columns(analysis: Analysis, table: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
+    """The answer of a program without results: its states. One that no function reads or writes has no array."""
+
+    def column(state: State) -> np.ndarray:
+        if state.name in table:
+            return table[state.name][:n]
+        return np.full((n,) if state.shape is None else (n, analysis.width), state.start, state.dtype)
+
+    return {state.name: column(state) for state in analysis.plain}

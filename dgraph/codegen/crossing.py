@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dgraph.analysis import PhaseAnalysis
+from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.codegen.text import ALONG, NOTHING, Kernel, call, inbox, inner_products, item, literal, name_in, sent
 from dgraph.program import Message
@@ -58,6 +59,8 @@ class Crossing:
                 self.gather_neighbourhood(kernel, phase)
             elif self.width:
                 self.gather_vectors(kernel, phase)
+            elif bounded(phase) and not self.analysis.synchronous:
+                self.gather_bounded(kernel, phase)
             else:
                 self.gather_scalars(kernel, phase)
 
@@ -82,6 +85,25 @@ class Crossing:
             with kernel.block(f"if {' or '.join(tests)}:"):
                 kernel.add(*(f"{inbox(phase, m)}[v] = merged_{m.name}" for m in phase.messages))
                 kernel.add(f"{kernel.use('arrived')}[v] = True")
+
+    def gather_bounded(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+        """Only into inboxes that hold less than the best message of the round, and only until they hold it."""
+        tests = []
+        for m in phase.messages:
+            order = "<=" if falls(m) else ">="
+            kernel.add(f"total_{m.name} = {kernel.use(inbox(phase, m), True)}[v]")
+            kernel.use(bound(phase, m))
+            tests.append(f"total_{m.name} {order} {bound(phase, m)}")
+        kernel.add(f"if {' and '.join(tests)}: continue")
+        with kernel.block(IN_EDGES):
+            kernel.add("u = neighbours[e]")
+            self.new_message(kernel, phase, "edge", NOTHING)
+            kernel.add(*(f"total_{m.name} = {merge(m)}(total_{m.name}, new_{m.name})" for m in phase.messages))
+            kernel.add(f"if {' and '.join(tests)}: break")
+        news = " or ".join(f"total_{m.name} != {inbox(phase, m)}[v]" for m in phase.messages)
+        with kernel.block(f"if {news}:"):
+            kernel.add(*(f"{inbox(phase, m)}[v] = total_{m.name}" for m in phase.messages))
+            kernel.add(f"{kernel.use('arrived')}[v] = True")
 
     def gather_vectors(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
         """Merge into the inbox itself: a vector has no register."""

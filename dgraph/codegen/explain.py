@@ -13,7 +13,7 @@ def explain(program: VertexProgram | type[VertexProgram], target: str = "cpu") -
     source = generate(program, target)
     analysis = analyse(example_of(program))
     kind = "synchronous" if analysis.synchronous else "accumulative"
-    lines = [f"{analysis.name}: {kind}; engines: {', '.join(engines(analysis))}", ""]
+    lines = [f"{analysis.name}: {kind}; engines: {', '.join(engines_for(analysis))}", ""]
     lines += [f"  state     {_described(state)}" for state in analysis.states]
     lines += [f"  parameter {_described(parameter)}" for parameter in analysis.parameters]
     each = analysis.globals_each_round
@@ -27,15 +27,15 @@ def explain(program: VertexProgram | type[VertexProgram], target: str = "cpu") -
     return "\n".join(lines)
 
 
-def engines(analysis: Analysis) -> tuple[str, ...]:
+def engines_for(analysis: Analysis) -> tuple[str, ...]:
     """The engines that may run a program."""
+    functions = [reads for phase in analysis.phases for reads in (phase.send, phase.apply)]
+    by_round = any("round" in reads or "random" in reads for reads in functions)
     if not analysis.synchronous:
-        if analysis.stop or analysis.globals_each_round:  # these ask for rounds
+        if analysis.stop or analysis.globals_each_round or by_round:  # these ask for rounds
             return ("bsp", "gas")
         return ("bsp", "gas", "bulk_async", "block_descent")
-    rounds = [reads for phase in analysis.phases for reads in (phase.send, phase.apply)]
-    fixed_point = len(rounds) == 2 and not any("round" in reads or "random" in reads for reads in rounds)
-    return ("bsp", "gas", "block_descent") if fixed_point else ("bsp", "gas")
+    return ("bsp", "gas", "block_descent") if len(functions) == 2 and not by_round else ("bsp", "gas")
 
 
 def _described(field: Field) -> str:

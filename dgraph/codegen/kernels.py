@@ -5,7 +5,7 @@ neighbours uint32`, an edge column each. A kernel takes its arguments by name (`
 
     begin    rows lo:hi: what `start` and `seed` say; vertices with a message go to queue[lo:], it returns how many
     fire     accumulative: frontier[lo:hi] take their inboxes; who must send goes to queue[lo:], it returns how many
-             synchronous: rows lo:hi; it returns how many vertices changed
+             synchronous: rows lo:hi, after a copy of fields that `..._before` names; it returns how many have changed
     emit     synchronous: rows lo:hi of what vertices send, where that is the same along all their edges
     push     senders[lo:hi] along their out-edges (CSR); returns how long the queue is now. One thread a partition
     pull     rows lo:hi (CSC) gather from all their in-edges: from `sent_...`, or from the `sending` vertices
@@ -126,8 +126,13 @@ class Kernels:
         """Synchronous: every vertex."""
         kernel = self.kernel(name_in(phase, "fire"), "Rows lo:hi fold their inboxes in.")
         kernel.add("count = uint64(0)")
+        states = {state.name: state for state in self.analysis.states}
         with kernel.block("for v in range(lo, hi):"):
-            self.fold_inbox(kernel, phase, tuple(state.name for state in self.analysis.states))
+            for name in self.analysis.before:
+                with kernel.components(states[name].shape is not None, self.width):
+                    before = item(kernel.use(f"{name}_before", True), "v", states[name])
+                    kernel.add(f"{before} = {item(kernel.use(name), 'v', states[name])}")
+            self.fold_inbox(kernel, phase, tuple(states))
             kernel.add("count += uint64(changed)")
         kernel.add("return count")
 

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import cloudpickle
 
@@ -58,9 +59,15 @@ class Recipe:
                 cloudpickle.unregister_pickle_by_value(module)
 
 
+_known: WeakKeyDictionary[type[VertexProgram], dict[int, tuple[Analysis, Source]]] = WeakKeyDictionary()
+
+
 def recipe_of(program: VertexProgram) -> Recipe:
-    """Analyse and generate."""
-    return Recipe(_bare(analyse(program)), generate(program), dict(program.values), program.functions.get("stop"))
+    """Analyse and generate: once for each length of vectors, because other values of parameters need nothing new."""
+    known = _known.setdefault(type(program), {})
+    if program.width not in known:
+        known[program.width] = _bare(analyse(program)), generate(program)
+    return Recipe(*known[program.width], dict(program.values), program.functions.get("stop"))
 
 
 def _unpickled(pickled: bytes) -> Recipe:

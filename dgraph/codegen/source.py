@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dgraph.analysis import Analysis, Reads, analyse, example_of
+from dgraph.codegen.bounds import bound
 from dgraph.codegen.kernels import Kernels
 from dgraph.codegen.layout import Layout, layout_of
 from dgraph.codegen.neighbourhood import TEXTS
@@ -112,6 +113,7 @@ def arrays_of(analysis: Analysis) -> dict[str, Argument]:
         for message in phase.messages:
             for name in (inbox(phase, message), sent(phase, message), f"incoming_{inbox(phase, message)}"):
                 array(name, message.dtype.name, message.shape is not None)
+            arrays[bound(phase, message)] = Argument(bound(phase, message), message.dtype.name)
     for column in (*analysis.edge_columns, *analysis.vertex_columns):
         array(column.name, column.dtype.name)
     for parameter in analysis.parameters:

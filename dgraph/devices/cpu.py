@@ -26,8 +26,11 @@ class Cpu:
         """Run over all rows at once."""
         return self.kernels[name].on(0, count, values)
 
-    def rows(self, name: str, count: int, values: Mapping[str, Any]) -> list[tuple[int, Any]]:
-        """Run over ranges of rows side by side; returns where each range begins, and what the kernel returned."""
+    def rows(
+        self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
+    ) -> list[tuple[int, Any]]:
+        """Run over ranges of rows side by side, of so many rows each if `block` says so; returns where each begins, and
+        what the kernel returned."""
         kernel = self.kernels[name]
         needs_scratch = "slots" in kernel.names
 
@@ -35,21 +38,25 @@ class Cpu:
             own = {**values, **scratch(values["indptr"], *bounds)} if needs_scratch else values
             return bounds[0], kernel.on(*bounds, own)
 
-        ranges = self.ranges(kernel, count, values)
+        if block is None:
+            ranges = self.ranges(kernel, first, count, values)
+        else:
+            ranges = [(lo, min(lo + block, count)) for lo in range(first, count, block)]
         return threads.each(run, ranges) if self.num_threads > 1 else [run(bounds) for bounds in ranges]
 
-    def ranges(self, kernel: Kernel, count: int, values: Mapping[str, Any]) -> Sequence[tuple[int, int]]:
+    def ranges(self, kernel: Kernel, lo: int, hi: int, values: Mapping[str, Any]) -> Sequence[tuple[int, int]]:
         """Rows in ranges of about equal work: by edges where the kernel reads any."""
-        pieces = RANGES * self.num_threads if "indptr" in kernel.names else self.num_threads
-        work = int(values["indptr"][count]) if "indptr" in kernel.names else count
+        by_edges, count = "indptr" in kernel.names, hi - lo
+        pieces = RANGES * self.num_threads if by_edges else self.num_threads
+        work = int(values["indptr"][hi] - values["indptr"][lo]) if by_edges else count
         pieces = min(pieces, 1 + work // SMALL, max(count, 1)) if self.num_threads > 1 else 1
         if pieces == 1:
-            return [(0, count)]
-        if "indptr" not in kernel.names:
-            return list(pairwise(count * i // pieces for i in range(pieces + 1)))
-        edges = values["indptr"][: count + 1]
-        cuts = np.searchsorted(edges, np.linspace(0, work, pieces + 1)[1:-1]).tolist()
-        return [(lo, hi) for lo, hi in pairwise([0, *cuts, count]) if lo < hi]
+            return [(lo, hi)]
+        if not by_edges:
+            return list(pairwise(lo + count * i // pieces for i in range(pieces + 1)))
+        edges = values["indptr"][lo : hi + 1]
+        cuts = lo + np.searchsorted(edges, edges[0] + np.linspace(0, work, pieces + 1)[1:-1])
+        return [(a, b) for a, b in pairwise([lo, *cuts.tolist(), hi]) if a < b]
 
 
 def scratch(indptr: np.ndarray, lo: int, hi: int) -> dict[str, np.ndarray]:

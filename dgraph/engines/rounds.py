@@ -10,8 +10,10 @@ import time
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from dgraph.analysis import PhaseAnalysis
+from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.recipe import Recipe
+from dgraph.exact import ExactSum
+from dgraph.monoid import SUM
 from dgraph.state import COUNTED, State
 
 Told = dict[str, Any]
@@ -29,9 +31,11 @@ class Rounds:
         self.several = states[0].partition.parts > 1
         self.whole = states[0].switches.whole
         self.round, self.settled, self.done = 0, 0, False
+        self.local_rounds: int | None = None  # of engines without common rounds
         self.seeded = not self.analysis.synchronous  # the messages of round 1 are there before anybody sends
         self.globals = {name: field.identity for name, (field, _) in self.analysis.globals.items()}
         self.folded: list[tuple[str, Any]] = []
+        self.exactly = exact_sums(self.analysis) if states[0].switches.deterministic else []
         self.waiting = 0
         self.proxies = {"in": False, "out": False}  # whether any partition has such
         self.rows: list[dict[str, Any]] = []
@@ -77,10 +81,12 @@ class Rounds:
             if self.done:
                 return
             self._each("take", phase, senders, targets)
-        self._each("cross", phase)
-        self.waiting = self._sum("waiting")
+        self._each("cross_to_proxies", phase)
+        posted = self._sum("waiting_proxies") if reduces else 0
         if reduces:
             self._each("reduce", phase, targets)
+        self._each("cross_to_owned", phase)
+        self.waiting = posted + self._sum("waiting")
         if reduces or not broadcasts:
             yield from self.share()
 
@@ -115,7 +121,7 @@ class Rounds:
         """The global values that only results read."""
         names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
         self._fold("conclude", names)
-        if self.analysis.globals:
+        if self.folded:  # these, or those of a last round that nobody waited for
             if self.alone:
                 self.learn([self.tell()])
             else:
@@ -165,6 +171,7 @@ class Rounds:
             for name, value in one["folded"]:
                 merge = self.analysis.globals[name][0].merge.merge
                 merged[name] = merge(merged[name], value) if name in merged else value
+        merged = {name: float(value) if isinstance(value, ExactSum) else value for name, value in merged.items()}
         self.globals |= merged
         self.folded = []
         for state in self.states:
@@ -198,6 +205,10 @@ class Rounds:
     def _fold(self, kernel: str, names: Sequence[str]) -> None:
         for values in (values for found in self._each("fold", kernel) for values in found):
             self.folded += zip(names, values, strict=True)
+        if self.exactly:
+            sums = {name: ExactSum(value for one, value in self.folded if one == name) for name in self.exactly}
+            self.folded = [(name, value) for name, value in self.folded if name not in sums]
+            self.folded += [(name, sums[name]) for name in names if name in sums]
 
     def _each(self, what: str, *arguments: Any) -> list[Any]:
         """Have every partition do something, and measure how long it takes."""
@@ -218,6 +229,12 @@ class Rounds:
             )
             self._busy[i] = 0.0
         self._opened = now
+
+
+def exact_sums(analysis: Analysis) -> list[str]:
+    """The global values that are sums of floats: only exactly do they not depend on the order."""
+    fields = {name: field for name, (field, _) in analysis.globals.items() if field.dtype.kind == "f"}
+    return [name for name, field in fields.items() if field.merge.name == SUM.name]
 
 
 def _sends_copies(phase: PhaseAnalysis) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from distributed import Client, get_worker
@@ -19,6 +21,7 @@ from distributed.utils import sync
 from dgraph.errors import RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.frames import pack, unpack
+from dgraph.exchange.free import FREE
 from dgraph.exchange.mail import Message, Route
 from dgraph.exchange.registry import NAME, ExchangeOnScheduler
 
@@ -85,6 +88,8 @@ class DaskExchange(Exchange):
                 delivered = await self._deliver(peer, pack(message))
             if not delivered:
                 raise RunError(f"{self.route.workers[peer]} takes no part in run {self.route.run} any more; run again")
+            if message.epoch == FREE:
+                self.free.confirm(peer, message.number)
         except Exception as error:
             self.fail(error)
 
@@ -143,11 +148,21 @@ class ExchangeOnWorker(WorkerPlugin):
         route = Route(run, tuple(workers), tuple(homes))
         self.ends[run] = DaskExchange(route, workers.index(self.worker.address), self, patience)
 
-    def mail(self, **message: Any) -> bool:
-        end = self.ends.get(message["run"])
-        if end is not None:
-            end.mailbox.deliver(unpack(**message))
-        return end is not None
+    async def mail(self, **arguments: Any) -> bool:
+        """Take a message in. The answer to free mail waits until there is room for it, or the run is over."""
+        end = self.ends.get(arguments["run"])
+        if end is None:
+            return False
+        message = unpack(**arguments)
+        if message.epoch != FREE:
+            end.mailbox.deliver(message)
+            return True
+        there_is_room = asyncio.Event()
+        end.free.inbox.deliver(message, partial(self.worker.loop.add_callback, there_is_room.set))
+        while not there_is_room.is_set() and self.ends.get(message.run) is end:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(there_is_room.wait(), 1)
+        return True
 
     def ask(self, run: str) -> int:
         return self.ends[run].flushed if run in self.ends else -(1 << 62)
@@ -178,9 +193,18 @@ def find_end(run: str, address: str) -> DaskExchange:
 # -- on the client -----------------------------------------------------------------------------------------------------
 
 
+def install(client: Client) -> None:
+    """Have the plugins on the scheduler and on all workers, where they are missing."""
+    try:
+        client.register_plugin(ExchangeOnScheduler(ExchangeOnWorker()))
+    except Exception as cause:
+        if client.status != "running":
+            raise RunError(f"{client!r} is not connected; was it closed?") from cause
+        raise RunError(f"plugins cannot be installed on {client!r} ({cause}); try exchange='graph'") from cause
+
+
 def begin(client: Client, route: Route, patience: float = PATIENCE) -> None:
-    """Install the plugins where they are missing, and have all workers join a run."""
-    client.register_plugin(ExchangeOnScheduler(ExchangeOnWorker()))
+    """Have all workers join a run."""
     place = {"run": route.run, "workers": list(route.workers), "homes": list(route.homes)}
     _ask(client, "begin", **place, patience=patience, client=client.id)
 

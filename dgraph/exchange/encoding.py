@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,8 @@ HEADER = struct.Struct(
 )  # encoding, bytes a position, (free), fields, length of the slice, values that changed
 FIELD = struct.Struct("<4sI")  # NumPy's name of the type, length of the vector (0: scalar)
 
+NEARLY = 0.9  # the share of a slice from which on all of it travels
+
 Positions = slice | np.ndarray
 
 
@@ -28,6 +31,15 @@ class Encoding(IntEnum):
     DENSE = 0  # every position changed: values only
     BITMASK = 1  # one bit a position, then the values that changed
     INDEX = 2  # the positions that changed as integers, then their values
+
+
+def rows_that_differ(arrays: Sequence[np.ndarray], others: Sequence[Any]) -> np.ndarray:
+    """Rows in which an array, scalar or vector a row, is not what another holds, or not a given value."""
+    news = np.zeros(len(arrays[0]), bool)
+    for array, other in zip(arrays, others, strict=True):
+        differs = array != other
+        news |= differs if differs.ndim == 1 else differs.any(axis=1)
+    return news
 
 
 def choose(length: int, changed: int) -> tuple[Encoding, int]:
@@ -38,15 +50,20 @@ def choose(length: int, changed: int) -> tuple[Encoding, int]:
     return (Encoding.INDEX, integers) if integers < bits else (Encoding.BITMASK, bits)
 
 
-def encode(changed: np.ndarray | None, values: Sequence[np.ndarray]) -> np.ndarray | None:
+def encode(
+    changed: np.ndarray | None, values: Sequence[np.ndarray], rows: np.ndarray | None = None, *, exact: bool = True
+) -> np.ndarray | None:
     """The changed rows of `values` (arrays of one length, scalars or vectors) as bytes; None where nothing changed.
 
-    `changed` is a boolean mask, or None when everything did.
+    `changed` is a boolean mask, or None when everything did. With `rows` the slice is `values[rows]`. Where it does no
+    harm to send what has not changed (`exact=False`), nearly all of it travels as all: that is quicker at both ends.
     """
-    length = len(values[0])
+    length = len(values[0] if rows is None else rows)
     count = length if changed is None else int(np.count_nonzero(changed))
     if not count:
         return None
+    if not exact and count >= NEARLY * length:
+        changed, count = None, length
     encoding, position_bytes = choose(length, count)
     layout = [HEADER.size + FIELD.size * len(values), position_bytes, *(count * _row(column) for column in values)]
     buffer = np.empty(sum(map(_padded, layout)), np.uint8)
@@ -56,20 +73,22 @@ def encode(changed: np.ndarray | None, values: Sequence[np.ndarray]) -> np.ndarr
         FIELD.pack_into(buffer, HEADER.size + FIELD.size * i, column.dtype.str.encode(), width)
 
     blocks = _blocks(buffer, layout)
-    if encoding is Encoding.DENSE:
-        for block, column in zip(blocks[2:], values, strict=True):
-            block.view(column.dtype).reshape(column.shape)[...] = column
-        return buffer
-
-    assert changed is not None
-    positions = np.flatnonzero(changed)
-    if encoding is Encoding.BITMASK:
-        blocks[1][:] = np.packbits(changed, bitorder="little")
-    else:
-        blocks[1].view(_position_type(length))[:] = positions
+    taken = rows
+    if encoding is not Encoding.DENSE:
+        assert changed is not None
+        taken = np.flatnonzero(changed)
+        if encoding is Encoding.BITMASK:
+            blocks[1][:] = np.packbits(changed, bitorder="little")
+        else:
+            blocks[1].view(_position_type(length))[:] = taken
+        if rows is not None:
+            taken = rows[taken]
     for block, column in zip(blocks[2:], values, strict=True):
         out = block.view(column.dtype).reshape(count, *column.shape[1:])
-        np.take(column, positions, axis=0, out=out, mode="clip")  # "clip" writes to `out` directly; "raise" would copy
+        if taken is None:
+            out[...] = column
+        else:
+            np.take(column, taken, axis=0, out=out, mode="clip")  # "clip" writes to `out`; "raise" would copy
     return buffer
 
 

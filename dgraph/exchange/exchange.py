@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.errors import RunError
+from dgraph.exchange.free import FreeMail
 from dgraph.exchange.mail import FRAGMENT, Fragment, Mailbox, Message, Route, Token, as_bytes, cut, join
 
 PATIENCE = 30.0  # seconds without any mail, after which a message that its sender has sent counts as lost
@@ -42,6 +43,7 @@ class Exchange(ABC):
         self.route, self.worker, self.patience = route, worker, patience
         self.partitions = route.partitions_of(worker)
         self.mailbox = Mailbox(worker)
+        self.free = FreeMail(self)  # of asynchronous engines
         self.cause: BaseException | None = None  # the error that stopped the run, if it arose here
         self.held: Any = None  # what steps keep here from one to the next
         self.flushed = -(1 << 62)  # the last epoch whose mail has all been posted
@@ -52,7 +54,8 @@ class Exchange(ABC):
 
     @abstractmethod
     def post(self, peer: int, message: Message) -> None:
-        """Bring a message to a peer's mailbox; may block while too many bytes are on their way."""
+        """Bring a message to a peer's mailbox; may block while too many bytes are on their way. Free mail goes to the
+        peer's free inbox, and is confirmed here when that has taken it in."""
 
     @abstractmethod
     def ask(self, peer: int) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 from dgraph.exchange.exchange import PATIENCE, Exchange
+from dgraph.exchange.free import FREE
 from dgraph.exchange.mail import Message, Route
 
 
@@ -32,7 +34,10 @@ class LocalExchange(Exchange):
         return peers
 
     def post(self, peer: int, message: Message) -> None:
-        self.peers[peer].mailbox.deliver(message)
+        if message.epoch == FREE:
+            self.peers[peer].free.inbox.deliver(message, partial(self.free.confirm, peer, message.number))
+        else:
+            self.peers[peer].mailbox.deliver(message)
 
     def ask(self, peer: int) -> int:
         return self.peers[peer].flushed

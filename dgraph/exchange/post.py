@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dgraph.exchange.encoding import decode, encode
+from dgraph.exchange.encoding import decode, encode, rows_that_differ
 from dgraph.exchange.exchange import Exchange
 from dgraph.partition.partition import Partition
 
@@ -32,6 +32,7 @@ class Post:
         self.exchange, self.partition, self.epoch = exchange, partition, 0
         self.buffers = self.bytes = 0  # sent so far
         self.waited = 0.0  # seconds, for mail
+        self.free: list[tuple[int, np.ndarray]] | None = None
         self._peers = [q for q in range(partition.parts) if q != partition.index]
 
     def proxies(self, side: str, peer: int) -> slice:
@@ -53,29 +54,32 @@ class Post:
         ranges = (self.proxies(side, peer) for peer in self._peers)
         return any(s.stop > s.start for s in ranges)
 
-    def reduce(self, side: str, arrays: Sequence[np.ndarray], changed: np.ndarray | None) -> None:
-        """The proxies' values to their masters: those that `changed` (a mask of local ids), or all."""
+    def reduce(self, side: str, arrays: Sequence[np.ndarray], changed: np.ndarray | Sequence[Any] | None) -> None:
+        """The proxies' values to their masters: those that `changed` (a mask of local ids), those that are not some
+        given values (one an array; a few of these may travel as well), or all."""
         for peer in self._peers:
             mine = self.proxies(side, peer)
             if mine.stop > mine.start:
-                mask = None if changed is None else changed[mine]
-                self._send(peer, REDUCE, encode(mask, [array[mine] for array in arrays]))
+                values = [array[mine] for array in arrays]
+                if changed is None or isinstance(changed, np.ndarray):
+                    self._send(peer, REDUCE, encode(None if changed is None else changed[mine], values))
+                else:
+                    self._send(peer, REDUCE, encode(rows_that_differ(values, changed), values, exact=False))
 
-    def broadcast(self, tag: int, side: str, arrays: Sequence[np.ndarray], changed: np.ndarray | None) -> None:
-        """The masters' values to their proxies."""
+    def broadcast(
+        self, tag: int, side: str, arrays: Sequence[np.ndarray], changed: np.ndarray | None, *, exact: bool = True
+    ) -> None:
+        """The masters' values to their proxies; unless `exact`, a few that have not changed may travel as well."""
         for peer in self._peers:
             mine = self.masters(side, peer)
             if len(mine):
                 mask = None if changed is None else changed[mine]
-                self._send(peer, tag, encode(mask, [array[mine] for array in arrays]))
+                self._send(peer, tag, encode(mask, arrays, mine, exact=exact))
 
     def collect(self, side: str, target_side: str = "") -> Iterator[Mail]:
         """What came: by `side`, but under the tag TARGET by `target_side`."""
-        begun = time.perf_counter()
-        found = self.exchange.collect(self.epoch - 1, self.partition.index)
-        self.waited += time.perf_counter() - begun
-        for sender, buffer in found:
-            tag = int(buffer[2:4].view(np.uint16)[0])
+        for sender, buffer in self._arrived(reduced=not target_side):
+            tag = tag_of(buffer)
             positions, values = decode(buffer)
             if tag == REDUCE:
                 yield Mail(tag, self.masters(side, sender)[positions], values)
@@ -83,13 +87,32 @@ class Post:
                 mine = self.proxies(target_side if tag == TARGET else side, sender)
                 yield Mail(tag, np.arange(mine.start, mine.stop, dtype=np.uint32)[positions], values)
 
+    def bring(self, buffers: Sequence[tuple[int, np.ndarray]]) -> None:
+        """From now on mail is free: what `collect` yields next, no matter in which epoch."""
+        self.free = list(buffers)
+
+    def _arrived(self, reduced: bool) -> list[tuple[int, np.ndarray]]:
+        if self.free is not None:  # what masters take, or what their proxies take
+            return [(sender, buffer) for sender, buffer in self.free if (tag_of(buffer) == REDUCE) == reduced]
+        begun = time.perf_counter()
+        found = self.exchange.collect(self.epoch - 1, self.partition.index)
+        self.waited += time.perf_counter() - begun
+        return found
+
     def _send(self, peer: int, tag: int, buffer: np.ndarray | None) -> None:
         if buffer is None:
             return
         buffer[2:4].view(np.uint16)[0] = tag  # a free field of the header
-        self.exchange.send(self.epoch, self.partition.index, peer, buffer)
+        if self.free is None:
+            self.exchange.send(self.epoch, self.partition.index, peer, buffer)
+        else:
+            self.exchange.free.send(self.partition.index, peer, buffer)
         self.buffers += 1
         self.bytes += buffer.nbytes
+
+
+def tag_of(buffer: np.ndarray) -> int:
+    return int(buffer[2:4].view(np.uint16)[0])
 
 
 _NONE = np.empty(0, np.uint32)

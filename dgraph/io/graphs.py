@@ -13,13 +13,12 @@ import pandas as pd
 from dgraph.errors import OptionError
 from dgraph.frames import computed
 from dgraph.graph import Graph
-from dgraph.io import files, generate
+from dgraph.io import generate
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.igraph import from_igraph as _from_igraph
 from dgraph.io.igraph import to_igraph as _to_igraph
 from dgraph.io.networkx import from_networkx as _from_networkx
 from dgraph.io.networkx import to_networkx as _to_networkx
-from dgraph.io.registry import format_of, read_edge_list, write_edge_list
 from dgraph.io.sparse import from_scipy as _from_scipy
 from dgraph.io.sparse import to_scipy as _to_scipy
 from dgraph.partition.source import Pieces
@@ -61,6 +60,8 @@ def read_edges(
                 for files that are large beside the free memory.
     The rest is as in `Graph.from_edges`; further options are those of the format (delimiter, header, id_type).
     """
+    from dgraph.io.registry import format_of, read_edge_list  # readers are loaded when a file is read
+
     workers = Workers.find(client)
     name = format_of(path, format)
     choice: dict[str, Any] = {
@@ -84,6 +85,8 @@ def read_edges(
 
 
 def _is_large(path: str | os.PathLike) -> bool:
+    from dgraph.io import files
+
     sizes = [fs.size(inner) or 0 for fs, inner in map(files.filesystem, files.expand(path))]
     return sum(sizes) * MEMORY_SHARE > os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -107,6 +110,8 @@ def write_edges(graph: Graph, path: str | os.PathLike, *, format: str | None = N
 
     isolated: vertices without edges, where the format has no place for them: "refuse" to write, or "drop" them.
     """
+    from dgraph.io.registry import write_edge_list
+
     if isolated not in ("refuse", "drop"):
         raise OptionError(f'isolated={isolated!r} is not known; choose "refuse" or "drop"')
     edges, vertices = computed(graph)

@@ -7,7 +7,7 @@ order in the cache. Beside its result it needs two bytes an edge. It is stable: 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -47,6 +47,19 @@ class Adjacency:
         """The same edges by their other end; the neighbours of each row come in ascending order."""
         edges = EdgeSlice(self.neighbours, self.rows(), self.columns)
         return build([edges], len(self.indptr) - 1, workers=workers)
+
+    def in_order_of(self, numbers: np.ndarray, workers: int = 1) -> Adjacency:
+        """The same rows, each in ascending order of its neighbours' numbers; of repeated edges, of their columns."""
+        rank = np.empty(len(numbers), np.uint32)
+        rank[np.argsort(numbers)] = np.arange(len(numbers), dtype=np.uint32)
+        keys, rows, columns = rank[self.neighbours], self.rows(), self.columns
+        if columns:
+            order = np.lexsort([*reversed(columns.values())])
+            keys, rows = keys[order], rows[order]
+            columns = {name: values[order] for name, values in columns.items()}
+        by_rank = build([EdgeSlice(keys, rows, columns)], len(numbers), workers=workers)
+        found = by_rank.transposed(workers)
+        return replace(found, neighbours=np.argsort(numbers).astype(np.uint32)[found.neighbours])
 
 
 @dataclass(frozen=True, eq=False)

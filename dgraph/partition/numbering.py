@@ -8,6 +8,8 @@ distinct ids back, so no table is held twice.
 
 from __future__ import annotations
 
+import ctypes
+import os
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +28,8 @@ from dgraph.partition.ranks import Ranks, bitmap
 
 BITMAP_RANGE = 64  # a bitmap may span this many ids for each edge: then it is no larger than half the ids themselves
 IDENTITY = Ranks.dense(0, 0)
+POOL = pa.system_memory_pool()  # Arrow's own pools keep what is freed
+PIECE = 1 << 16  # ids that are looked up at once
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,19 @@ class Encoded:
 
 def encode(chunk: Chunk, id_type: IdType) -> Encoded:
     sides = threads.each(lambda side: _distinct(side, id_type), [chunk.sources, chunk.destinations])
+    _give_back()
     table, ranks = merge([distinct for _, distinct in sides])
     codes = [_looked_up(rank, positions) for rank, (positions, _) in zip(ranks, sides, strict=True)]
+    del sides, ranks
+    _give_back()
     return Encoded((codes[0], codes[1]), chunk.columns, table)
+
+
+def _give_back() -> None:
+    """Have the C library return to the system what was freed: hash tables, as large as the partitions to come."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
 
 
 def _distinct(ids: Ids, id_type: IdType) -> tuple[list[np.ndarray], pa.Array]:
@@ -121,22 +135,28 @@ def _distinct(ids: Ids, id_type: IdType) -> tuple[list[np.ndarray], pa.Array]:
         found = ids.unify_dictionaries() if isinstance(ids, pa.ChunkedArray) else ids
         occurring = pc.unique(found).dictionary_decode() if len(found) else found  # categories may have no rows
         return _distinct(found.cast(found.type.value_type), id_type) if len(occurring) else ([], pa.array([], kept))
-    found = ids.dictionary_encode()
-    pieces = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
+    encoded = pc.dictionary_encode(ids, memory_pool=POOL)
+    pieces = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
     if not pieces:
         return [], pa.array([], kept or pa.from_numpy_dtype(np.dtype(id_type.dtype)))
     distinct = pieces[-1].dictionary  # of all pieces: they share it
-    return [np.asarray(piece.indices) for piece in pieces], distinct.cast(kept) if kept else distinct
+    positions = [np.frombuffer(one.indices.buffers()[1], np.int32, len(one)) for one in pieces if len(one)]
+    return positions, distinct.cast(kept, memory_pool=POOL) if kept else distinct
 
 
 def _looked_up(rank: np.ndarray, positions: list[np.ndarray]) -> np.ndarray:
-    """The ranks at all positions; each piece is let go as soon as it has been read."""
-    out = np.empty(sum(map(len, positions)), rank.dtype)
+    """The ranks at all positions; each piece is let go as soon as it has been read. A single one is overwritten: nobody
+    else has it."""
+    alone = len(positions) == 1 and positions[0].flags.writeable
+    out = positions[0].view(rank.dtype) if alone else np.empty(sum(map(len, positions)), rank.dtype)
     end = len(out)
     while positions:
         piece = positions.pop()
-        np.take(rank, piece, out=out[end - len(piece) : end], mode="clip")  # "clip" writes to `out` without a copy
-        end -= len(piece)
+        begin = end - len(piece)
+        for start in range(0, len(piece), PIECE):  # NumPy makes 64 bits of the positions that it takes
+            part = piece[start : start + PIECE]
+            np.take(rank, part, out=out[begin + start : begin + start + len(part)], mode="clip")  # clips without a copy
+        end = begin
     return out
 
 
@@ -177,12 +197,13 @@ def merge(pieces: Sequence[pa.Array]) -> tuple[pa.Array, list[np.ndarray]]:
     """All ids of some lists in order, and for every list the ranks of its ids. A single list is in order already."""
     if len(pieces) == 1:
         return pieces[0], [np.arange(len(pieces[0]), dtype=np.uint32)]
-    joined = pa.concat_arrays(pieces).dictionary_encode()
-    order = np.asarray(pc.sort_indices(joined.dictionary))
+    joined = pc.dictionary_encode(pa.concat_arrays(pieces, POOL), memory_pool=POOL)
+    order = np.asarray(pc.sort_indices(joined.dictionary, memory_pool=POOL))
     rank = np.empty(len(order), np.uint32)
     rank[order] = np.arange(len(order), dtype=np.uint32)
     cuts = np.cumsum([len(piece) for piece in pieces])[:-1]
-    return joined.dictionary.take(pa.array(order)), np.split(rank[np.asarray(joined.indices)], cuts)
+    table = pc.take(joined.dictionary, pa.array(order), memory_pool=POOL)
+    return table, np.split(rank[np.asarray(joined.indices)], cuts)
 
 
 def by_table(encoded: Encoded, ranks: Sequence[np.ndarray], starts: Sequence[int]) -> Numbered:

@@ -58,6 +58,13 @@ class Partition:
         other = present if symmetric else present.transposed(workers)
         return replace(self, out=other) if missing[0] == "out" else replace(self, incoming=other)
 
+    def in_order(self, workers: int = 1) -> Partition:
+        """The partition with the neighbours of each row by their numbers: sums over a row, wherever it is, are the same
+        to the last bit."""
+        sides = {"out": self.out, "incoming": self.incoming}
+        ordered: Any = {name: side and side.in_order_of(self.numbers, workers) for name, side in sides.items()}
+        return replace(self, **ordered)
+
 
 @dataclass(frozen=True, eq=False)
 class Piece:

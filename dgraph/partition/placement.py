@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -16,6 +16,8 @@ from dgraph.partition.numbering import IDENTITY, Numbering
 from dgraph.partition.partition import Piece
 from dgraph.partition.policies import Policy
 
+NOWHERE = np.uint16(2**16 - 1)  # no partition has this number
+
 
 @dataclass(frozen=True, eq=False)
 class Placement:
@@ -27,6 +29,7 @@ class Placement:
     high: np.ndarray = field(default_factory=lambda: np.empty(0, bool))  # hubs, for the hybrid rule
     numbers: np.ndarray | None = None
     positions: np.ndarray | None = None
+    twice: bool = False  # under an edge cut: an edge between two partitions is on both
 
     @property
     def parts(self) -> int:
@@ -154,6 +157,14 @@ def places(chunk: Numbered, where: Placement, ids: Numbering, flip: bool) -> np.
 
     threads.each(one_slice, threads.slices(len(chunk), threads.cores()))
     return out
+
+
+def second_places(chunk: Numbered, where: Placement, ids: Numbering, flip: bool) -> np.ndarray:
+    """The owner of each edge's other end, under the incoming cut its source; nowhere if that owns both ends."""
+    other = {policies.INCOMING: policies.OUTGOING, policies.OUTGOING: policies.INCOMING}[where.policy.rule]
+    first = places(chunk, where, ids, flip)
+    second = places(chunk, replace(where, policy=replace(where.policy, rule=other)), ids, flip)
+    return np.where(first == second, NOWHERE, second)
 
 
 def select(chunk: Numbered, found: np.ndarray, part: int, flip: bool, skip_loops: bool) -> Piece:

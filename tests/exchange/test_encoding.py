@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dgraph.errors import RunError
-from dgraph.exchange.encoding import HEADER, Encoding, choose, decode, encode
+from dgraph.exchange.encoding import HEADER, Encoding, choose, decode, encode, rows_that_differ
 
 FIELDS = [("<f8", 0), ("<i4", 0), ("|b1", 0), ("<u2", 3), ("<f4", 2), ("|u1", 0)]
 
@@ -58,3 +58,28 @@ def test_values_are_views_aligned_for_kernels():
 def test_a_damaged_buffer_is_an_error(damage):
     with pytest.raises(RunError, match="bytes"):
         decode(damage(encode(None, [np.arange(7)])))
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.95, 1.0])
+def test_rows_choose_the_slice(share):
+    values = [np.arange(500.0), np.arange(1000).reshape(500, 2)]
+    rows = np.random.default_rng(1).permutation(500)[:300].astype(np.uint32)
+    changed = np.arange(300) < share * 300
+    positions, found = decode(encode(changed, values, rows))
+    assert np.arange(300)[positions].tolist() == np.flatnonzero(changed).tolist()
+    for column, all_values in zip(found, values, strict=True):
+        np.testing.assert_array_equal(column, all_values[rows[changed]])
+
+
+@pytest.mark.parametrize(("share", "all_of_it"), [(0.5, False), (0.95, True)])
+def test_nearly_all_travels_as_all_where_that_does_no_harm(share, all_of_it):
+    changed = np.arange(300) < share * 300
+    positions, (values,) = decode(encode(changed, [np.arange(300.0)], exact=False))
+    assert (positions == slice(0, 300)) if all_of_it else (positions.tolist() == list(range(150)))
+    assert values.tolist() == np.arange(300.0)[positions].tolist()
+
+
+def test_rows_that_differ():
+    arrays = [np.array([1.0, 2.0, 3.0]), np.array([[0, 0], [0, 1], [0, 0]])]
+    assert rows_that_differ(arrays, [1.0, 0]).tolist() == [False, True, True]
+    assert rows_that_differ(arrays, [np.array([1.0, 2.0, 4.0]), arrays[1]]).tolist() == [False, False, True]

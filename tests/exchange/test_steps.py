@@ -14,11 +14,12 @@ from dgraph.steps import Steps, run_steps
 PARTS = 5
 
 
-@pytest.fixture(params=["1 thread", "3 threads", "cluster", "cluster, fused"])
+@pytest.fixture(params=["1 thread", "3 threads", "cluster", "cluster, fused", "cluster, mail as edges"])
 def where(request):
     """Arguments of run_steps."""
     if request.param.startswith("cluster"):
-        return {"client": request.getfixturevalue("client"), "fuse": "fused" in request.param}
+        how = {"exchange": "graph"} if "edges" in request.param else {"fuse": "fused" in request.param}
+        return {"client": request.getfixturevalue("client"), **how}
     return {"threads": int(request.param[0])}
 
 
@@ -70,6 +71,10 @@ def test_options_are_checked(client):
         run_steps(mixing(), [])
     with pytest.raises(OptionError, match="chunk=0"):
         run_steps(mixing(), start(2), chunk=0)
+    with pytest.raises(OptionError, match=r"exchange='post'.*graph"):
+        run_steps(mixing(), start(2), client=client, exchange="post")
+    with pytest.raises(OptionError, match="for a cluster"):
+        run_steps(mixing(), start(2), exchange="graph")
 
 
 def test_ctrl_c_on_threads(monkeypatch):

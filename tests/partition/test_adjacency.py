@@ -57,6 +57,21 @@ def test_against_a_stable_sort(num_rows, sizes, skips, skewed, workers, seed):
     check(slices, num_rows, workers)
 
 
+@settings(max_examples=40)
+@given(size=st.integers(0, 60), rows=st.integers(1, 9), seed=st.integers(0, 2**32), weighted=st.booleans())
+def test_rows_in_order_of_the_neighbours_numbers(size, rows, seed, weighted):
+    """Whatever order the edges are listed in, and whatever their local ids are."""
+    draw = np.random.default_rng(seed)
+    numbers = draw.permutation(1000)[:rows]
+    ends = draw.integers(0, rows, (size, 2)).astype(np.uint32)
+    columns = {"a": draw.integers(0, 3, size) / 2, "b": draw.integers(0, 3, size)} if weighted else {}
+    expected = sorted(zip(ends[:, 0], numbers[ends[:, 1]], *columns.values(), strict=True))
+    for order in (np.arange(size), draw.permutation(size)):
+        shuffled = {name: values[order] for name, values in columns.items()}
+        found = build([EdgeSlice(ends[order, 0], ends[order, 1], shuffled)], rows).in_order_of(numbers)
+        assert sorted(expected) == [*zip(found.rows(), numbers[found.neighbours], *found.columns.values(), strict=True)]
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("skewed", [False, True])
 @pytest.mark.parametrize("num_rows", [3, 700, 100_000])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dgraph import assembly
 from dgraph.errors import IdError
 from dgraph.partition import numbering
-from dgraph.partition.chunk import take, take_vertices
+from dgraph.partition.chunk import Chunk, take, take_vertices
 from dgraph.partition.ids import IdType
 from dgraph.testing.strategies import KINDS, vertex_ids
 from dgraph.workers import Workers
@@ -165,3 +165,17 @@ def test_buckets_are_the_one_table_cut(data, kind, buckets):
         numbered = numbering.by_table(code, [ranks[c] for _, ranks in merged], starts)
         assert list(id_type.restore(known.take(numbered.sources))) == list(id_type.restore(one.sources)) or not len(one)
         np.testing.assert_array_equal(numbered.sources, numbered.destinations[::-1])
+
+
+@pytest.mark.parametrize("pieces", [[], [0], [5], [2, 0, 3], [1, 1, 1, 1, 1]])
+def test_ids_that_come_in_pieces(pieces, monkeypatch):
+    """As Arrow's readers hand them out; positions are looked up a few at a time."""
+    monkeypatch.setattr(numbering, "PIECE", 2)
+    names = [f"name {k % 4}" for k in range(sum(pieces))]
+    starts = np.cumsum([0, *pieces])
+    column = pa.chunked_array([names[a : a + size] for a, size in zip(starts, pieces, strict=False)], pa.string())
+    others = pa.array(names[::-1], pa.string())
+    encoded = numbering.encode(Chunk(IdType("string"), column, others), IdType("string"))
+    found = [encoded.distinct.take(pa.array(codes)).to_pylist() for codes in encoded.codes]
+    assert found == [names, names[::-1]]
+    assert encoded.distinct.to_pylist() == sorted(set(names))

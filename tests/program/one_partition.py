@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from dgraph.analysis import analyse
+from dgraph.codegen.bounds import bounded, bounds
 from dgraph.codegen.compile import compile_program
 from dgraph.codegen.source import arrays_of
 from dgraph.codegen.text import inbox, name_in, sent
@@ -117,7 +118,8 @@ class OnePartition:
             else:
                 self.arrays["sending"][:] = False
                 self.arrays["sending"][self.senders] = True
-                self.rows("pull", self.n, **incoming)
+                best = bounds(phase, self.arrays, self.senders) if bounded(phase) else {}
+                self.rows("pull", self.n, **incoming, **best)
                 self.frontier = np.flatnonzero(self.arrays["arrived"]).astype(np.uint32)
             self.round -= 1
             if phase.hoisted and not phase.idempotent:

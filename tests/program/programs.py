@@ -1,9 +1,13 @@
-"""The programs that prove the language; each becomes a file of `dgraph/ops/`."""
+"""The programs that prove the language: four of `dgraph/ops`, and others that are shorter than those or not there."""
 
 from numpy import float32, float64, inf, int64
 
 from dgraph.functions import dot
-from dgraph.monoid import CHOOSE, H_INDEX, MAX, MIN, MOST_FREQUENT, NONE, SUM, UNREACHED
+from dgraph.monoid import CHOOSE, MAX, MIN, NONE, SUM, UNREACHED
+from dgraph.ops.cdlp import CommunityDetection
+from dgraph.ops.core_number import CoreNumber as CoreNumber
+from dgraph.ops.k_core import KCore as KCore
+from dgraph.ops.wcc import Components as Components
 from dgraph.program import (
     Delta,
     EdgeColumn,
@@ -58,23 +62,6 @@ class BreadthFirst(VertexProgram):
 
     def apply(level, message):
         return min(level, message)
-
-
-class Components(VertexProgram):
-    """The smallest vertex of each weakly connected component."""
-
-    component = State(vertex, start=UNREACHED)
-    merge = MIN
-    along = "both"
-
-    def seed(id):
-        return id
-
-    def send(component):
-        return component
-
-    def apply(component, message):
-        return min(component, message)
 
 
 class DeltaPageRank(VertexProgram):
@@ -169,65 +156,6 @@ class Katz(VertexProgram):
 
     def apply(katz, message):
         return katz + message, message
-
-
-class KCore(VertexProgram):
-    """Whether a vertex is in the k-core: messages count removed neighbours."""
-
-    removed = State(int64)
-    in_core = State(bool, start=True)
-    message = Message(int64, SUM)
-    along = "both"
-    k = Parameter(int64)
-
-    def seed(degree, k):
-        return k if degree < k else 0
-
-    def send(in_core):
-        return 0 if in_core else 1
-
-    def apply(removed, message, degree, k):
-        return removed + message, degree - removed - message >= k
-
-
-class CoreNumber(VertexProgram):
-    """Core numbers: the h-index of the neighbours' values, over and over (Lü, Zhou, Zhang, Stanley, 2016)."""
-
-    kind = "synchronous"
-    core = State(int64)
-    merge = H_INDEX
-    along = "both"
-
-    def start(degree):
-        return degree
-
-    def send(core):
-        return core
-
-    def apply(core, message):
-        return min(core, max(message, 0))
-
-
-class CommunityDetection(VertexProgram):
-    """CDLP of LDBC Graphalytics: the most frequent label among the neighbours, ties to the smallest."""
-
-    kind = "synchronous"
-    label = State(vertex)
-    merge = MOST_FREQUENT
-    along = "both"
-    max_iter = Parameter(int64, 10)
-
-    def start(id):
-        return id
-
-    def send(label):
-        return label
-
-    def apply(label, message):
-        return label if message == NONE else message
-
-    def stop(round, max_iter):
-        return round >= max_iter
 
 
 class LabelPropagation(CommunityDetection):

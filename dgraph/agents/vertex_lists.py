@@ -1,0 +1,49 @@
+"""Lists of vertices and flags of vertices, whatever the program: kernels that let go of the interpreter's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit, uint64
+
+NOBODY = np.empty(0, np.uint32)
+
+kernel = njit(nogil=True, cache=True)
+one = uint64(1)
+
+
+def count_edges(rows: Sequence[Any], ids: np.ndarray) -> int:
+    """The edges of some vertices in all of these tables."""
+    return sum(int(_edges(side.indptr, ids)) for side in rows)
+
+
+def below(ids: np.ndarray, limit: int) -> np.ndarray:
+    """The ids below a limit, in their order."""
+    found = np.empty(len(ids), np.uint32)
+    return found[: int(_below(ids, limit, found))]
+
+
+@kernel
+def put(flags, ids, value):
+    """Give some vertices the flag, or take it from them."""
+    for i in range(uint64(len(ids))):
+        flags[ids[i]] = value
+
+
+@kernel
+def _edges(indptr, ids):
+    total = uint64(0)
+    for i in range(uint64(len(ids))):
+        total += uint64(indptr[ids[i] + one] - indptr[ids[i]])
+    return total
+
+
+@kernel
+def _below(ids, limit, found):
+    count = uint64(0)
+    for i in range(uint64(len(ids))):
+        found[count] = ids[i]
+        count += uint64(ids[i] < limit)
+    return count

@@ -1,0 +1,171 @@
+"""The chain of steps where plugins cannot be installed: mail as data edges of the task graph, by Dask's public names.
+
+A worker's end of the exchange, with its state, is the result of a task. It stays in that worker's memory as long as the
+client holds the future; every step is given it, and changes it where it stands. So a step that Dask repeats is refused.
+The last tasks of a chunk put its mail into the ends: then nothing in the cluster depends on the chunk any more. A step
+reads all that its peers have sent, to whomever: few tasks, and more bytes than travel with plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from distributed import Client, Future
+from distributed.protocol.pickle import dumps, loads
+
+from dgraph.errors import RunError
+from dgraph.exchange import dask as exchange
+from dgraph.exchange.exchange import Exchange
+from dgraph.exchange.mail import Message, Route, Token
+from dgraph.exchange.registry import key_of
+from dgraph.step_graph import Chunk, DaskChain, release, settle
+from dgraph.steps import START, begin_steps, finish_steps, take_step
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a step tells all others."""
+
+    token: Token
+    mail: tuple[tuple[int, Message], ...] = ()  # each with the worker that it is for
+
+
+# -- the tasks ---------------------------------------------------------------------------------------------------------
+
+
+class MailExchange(Exchange):
+    """Gathers the mail of a step, to be its result. Without patience: all mail is there before a step starts."""
+
+    def __init__(self, route: Route, worker: int):
+        super().__init__(route, worker, patience=0)
+        self.mail: list[tuple[int, Message]] = []
+        self.next = START  # the step that may come next
+
+    def post(self, peer: int, message: Message) -> None:
+        self.mail.append((peer, message))
+
+    def ask(self, peer: int) -> int:
+        return self.next
+
+    def report(self, reason: str, error: BaseException) -> None:
+        """The error is the task's, so Dask tells all who depend on it."""
+
+    def sum(self, values: list[float]) -> list[float]:
+        raise RunError("adding up during a step needs the plugins of exchange='workers'")
+
+    def __reduce__(self) -> Any:
+        raise RunError(f"the state of run {self.route.run} cannot leave {self.route.workers[self.worker]}")
+
+    def turn(self, epoch: int) -> None:
+        """Only the step whose turn it is may go on."""
+        if epoch != self.next:
+            lost = f"{self.route.workers[self.worker]} is to take superstep {epoch} and its state is at {self.next}"
+            raise RunError(f"{lost}: Dask has repeated a task, because a result was lost; run again")
+        self.next += 1
+
+    def take(self, told: list[Told]) -> list[Token]:
+        for one in told:
+            for peer, message in one.mail:
+                if peer == self.worker:
+                    self.mailbox.deliver(message)
+        return [one.token for one in told]
+
+    def tell(self, token: Token) -> Told:
+        mail, self.mail = self.mail, []
+        return Told(token, tuple(mail))
+
+
+def start_task(end: MailExchange, steps: bytes, partitions: list[Any]) -> Told:
+    end.turn(START)
+    return end.tell(begin_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True))))
+
+
+def step_task(end: MailExchange, round: int, told: list[Told]) -> Told:
+    end.turn(round)
+    return end.tell(take_step(end, round, end.take(told)))
+
+
+def deliver_task(end: MailExchange, told: list[Told]) -> Token:
+    return end.take(told)[end.worker]
+
+
+def finish_task(end: MailExchange, rounds: int) -> Any:
+    end.turn(rounds)
+    return finish_steps(end)
+
+
+class MailChunk(Chunk):
+    """Some supersteps: a task a worker and superstep, after all of the round before, and one that delivers the last."""
+
+    def __init__(self, route: Route, ends: Sequence[Future], first: int, rounds: int, tokens: list[Token]):
+        super().__init__(route.run, route.workers, first, rounds, tokens, fuse=False)
+        self.ends = ends
+
+    def last_keys(self) -> list[tuple]:
+        return [key_of("mail", self.run, self.first, worker) for worker in range(len(self.workers))]
+
+    def tasks(self) -> dict[tuple, tuple]:
+        tasks: dict[tuple, tuple] = {}
+        before: list[Any] = [Told(token) for token in self.tokens]
+        for round in range(self.first, self.first + self.rounds):
+            keys = self.keys(round)
+            tasks |= {key: (step_task, end, round, before) for key, end in zip(keys, self.ends, strict=True)}
+            before = keys
+        return tasks | {key: (deliver_task, end, before) for key, end in zip(self.last_keys(), self.ends, strict=True)}
+
+
+# -- the chain ---------------------------------------------------------------------------------------------------------
+
+
+class MailChain(DaskChain):
+    """The client alone watches over the run: a step pinned to a worker that left would wait for ever."""
+
+    exchange = "graph"
+
+    def __enter__(self) -> MailChain:
+        self.rounds, self.ends = 0, [self._submit("end", w, MailExchange, self.route, w) for w in self.workers]
+        return self
+
+    def start(self) -> list[Token]:
+        shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
+        steps = dumps(self.steps)
+        told = [self._submit("start", w, start_task, self.ends[w], steps, shares[w]) for w in self.workers]
+        self.futures = [self._submit("mail", w, deliver_task, self.ends[w], told) for w in self.workers]
+        try:
+            return self._tokens()
+        finally:
+            release(told)
+
+    def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
+        self.rounds = first + rounds
+        chunk = MailChunk(self.route, self.ends, first, rounds, tokens)
+        return self._run(chunk, chunk.graph())
+
+    def finish(self) -> list[Future]:
+        return self._ended([self._submit("finish", w, finish_task, self.ends[w], self.rounds) for w in self.workers])
+
+    def _settle(self, futures: Sequence[Future]) -> None:
+        settle(self.client, futures, self._look)
+
+    def _look(self) -> None:
+        if absent := set(self.route.workers) - set(exchange.workers_of(self.client)):
+            left = ", ".join(sorted(absent))
+            raise RunError(f"worker {left} left the cluster during the run; run again on the workers that are left")
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        release([*self.futures, *self.ends])
+
+
+def choose_chain(client: Client, how: str) -> type[DaskChain]:
+    """Mail goes from worker to worker where plugins can be installed, unless the caller wants it otherwise."""
+    if how == "graph":
+        return MailChain
+    try:
+        exchange.install(client)
+    except RunError:
+        if how == "workers" or client.status != "running":
+            raise
+        return MailChain
+    return DaskChain

@@ -1,0 +1,166 @@
+"""Bulk-asynchronous runs: the reference's answer under every policy, whatever the transport does to the mail."""
+
+import os
+import random
+import threading
+import time
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import PROGRAMS, expected, graph_for
+from test_agreement import POLICIES, by_ends, by_hash
+
+import dgraph as dg
+from dgraph import steps as steps_module
+from dgraph.analysis import analyse
+from dgraph.codegen.explain import engines_for
+from dgraph.errors import OptionError
+from dgraph.exchange import free as free_module
+from dgraph.exchange.free import FREE
+from dgraph.exchange.local import LocalExchange
+
+FREELY = [name for name, program in PROGRAMS.items() if "bulk_async" in engines_for(analyse(program))]
+IN_ROUNDS = [name for name in PROGRAMS if name not in FREELY]
+
+
+def check_values(name, directed, result):
+    """The reference's answer; where a program drops what is below its tolerance, to that tolerance."""
+    found = result.compute()
+    assert found["vertex"].tolist() == list(range(40))
+    for column, values in expected(name, directed).results().items():
+        values = np.array(values)
+        if values.dtype.kind == "f":
+            np.testing.assert_allclose(np.array(found[column].tolist(), float), values, rtol=1e-9, atol=1e-8)
+        else:
+            assert found[column].fillna(-1).astype("int64").tolist() == values.astype("int64").tolist(), column
+
+
+def test_which_programs_run_freely():
+    assert set(FREELY) >= {"ShortestPaths", "BreadthFirst", "Components", "KCore", "Katz", "DeltaPageRank"}
+
+
+def sampled():
+    policies = (*POLICIES, by_hash, by_ends)
+    cases = list(product(FREELY, (True, False), (1, 2, 3, 8), policies))
+    return cases if os.environ.get("DGRAPH_ALL") else cases[:: len(policies) - 2]
+
+
+@pytest.mark.parametrize(("name", "directed", "parts", "policy"), sampled())
+def test_the_answer_is_the_reference_s(name, directed, parts, policy):
+    graph = graph_for(name, directed, parts=parts, policy=policy)
+    check_values(name, directed, dg.run(graph, PROGRAMS[name], engine="bulk_async"))
+
+
+@pytest.mark.parametrize("local_rounds", [1, 2, 5])
+@pytest.mark.parametrize("name", FREELY)
+def test_however_far_a_partition_goes_by_itself(name, local_rounds):
+    graph = graph_for(name, parts=3, policy="hybrid")
+    result = dg.run(graph, PROGRAMS[name], engine="bulk_async", local_rounds=local_rounds)
+    check_values(name, True, result)
+    assert result.report["steps"].max() <= local_rounds
+
+
+@pytest.mark.parametrize("name", FREELY)
+def test_on_a_cluster(name, client):
+    for policy in ("outgoing", "cartesian"):
+        graph = graph_for(name, parts=4, policy=policy, client=client)
+        check_values(name, True, dg.run(graph, PROGRAMS[name], engine="bulk_async"))
+
+
+@pytest.mark.parametrize("name", IN_ROUNDS)
+def test_a_program_that_needs_rounds_is_refused(name):
+    with pytest.raises(OptionError, match=r"engine='bulk_async' cannot run .*; choose one of bsp, gas"):
+        dg.run(graph_for(name, parts=2), PROGRAMS[name], engine="bulk_async")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"max_rounds": 3}, "max_rounds=3 cannot be had"),
+        ({"active_only": False}, "active_only=False cannot be had"),
+        ({"local_rounds": 0}, "local_rounds=0 must be a whole number above zero"),
+        ({"engine": "gas", "local_rounds": 2}, "local_rounds=2 is for bulk_async"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(asked, message):
+    with pytest.raises(OptionError, match=message):
+        dg.run(graph_for("Components", parts=2), PROGRAMS["Components"], **{"engine": "bulk_async", **asked})
+
+
+class Unreliable(LocalExchange):
+    """Loses, repeats, holds back and reorders free mail, notes and confirmations at random."""
+
+    draw = random.Random()
+    held: list = []  # noqa: RUF012  (of one run; the test resets it)
+    lock = threading.Lock()
+
+    def post(self, peer, message):
+        if message.epoch != FREE:
+            super().post(peer, message)
+            return
+        with Unreliable.lock:
+            chance = Unreliable.draw.random()
+            if 0.2 < chance < 0.4:
+                Unreliable.held.append((super().post, peer, message))
+            released = [Unreliable.held.pop(Unreliable.draw.randrange(len(Unreliable.held)))] if Unreliable.held else []
+        if chance > 0.4:
+            super().post(peer, message)
+        if chance > 0.9:
+            super().post(peer, message)
+        for deliver, to, late in released if chance > 0.5 else ():
+            deliver(to, late)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", ["ShortestPaths", "KCore", "Katz"])
+def test_mail_that_is_lost_late_or_twice(name, seed, monkeypatch):
+    """It is sent again until it is confirmed, and counts once: the same answer, and no run goes on for ever."""
+    Unreliable.draw, Unreliable.held = random.Random(seed), []
+    monkeypatch.setattr(steps_module, "LocalExchange", Unreliable)
+    monkeypatch.setattr(steps_module, "PATIENCE", 0.02)
+    monkeypatch.setattr("dgraph.engines.bulk_async.LOOK", 0.005)
+    monkeypatch.setattr(Unreliable, "patience", property(lambda self: 0.02, lambda self, value: None), raising=False)
+    policy = POLICIES[seed % len(POLICIES)]
+    graph = graph_for(name, parts=4, policy=policy)
+    check_values(name, True, dg.run(graph, PROGRAMS[name], engine="bulk_async"))
+
+
+def test_a_slow_receiver_slows_its_senders(monkeypatch):
+    """With room for hardly anything, mail waits with its senders and is merged there."""
+    monkeypatch.setattr(free_module, "ROOM", 16)
+    monkeypatch.setattr(free_module, "CROWDED", 64)
+    for name in ("Components", "Katz"):
+        graph = graph_for(name, parts=3, policy="cartesian")
+        check_values(name, True, dg.run(graph, PROGRAMS[name], engine="bulk_async"))
+
+
+def test_an_error_stops_all_workers(monkeypatch):
+    state = pytest.importorskip("dgraph.state").State
+    fire, calls = state.fire, []
+
+    def failing(self, phase):
+        calls.append(1)
+        if len(calls) == 3:
+            raise RuntimeError("the disk is on fire")
+        fire(self, phase)
+
+    monkeypatch.setattr(state, "fire", failing)
+    before = threading.active_count()
+    with pytest.raises(RuntimeError, match="on fire"):
+        dg.run(graph_for("Components", parts=2), PROGRAMS["Components"], engine="bulk_async")
+    deadline = time.monotonic() + 5
+    while threading.active_count() > before + 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() <= before + 2  # the pool of kernels may have been made meanwhile
+
+
+def test_high_diameter_graphs_need_few_rounds():
+    """A partition goes on by itself as far as it can; so a long path takes a round a partition, not one an edge."""
+    path = pd.DataFrame({"src": np.arange(400), "dst": np.arange(1, 401)})
+    graph = dg.Graph.from_edges(path, parts=4)
+    free = dg.run(graph, PROGRAMS["BreadthFirst"], engine="bulk_async")
+    rounds = dg.run(graph, PROGRAMS["BreadthFirst"], engine="bsp")
+    assert free.rounds <= 8 < 300 < rounds.rounds
+    pd.testing.assert_frame_equal(free.compute(), rounds.compute())

@@ -1,0 +1,82 @@
+"""deterministic=True: sums of floats are the same to the last bit, wherever and by however many they are added up."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import PROGRAMS, expected, graph_for
+
+import dgraph as dg
+from dgraph.errors import OptionError
+from dgraph.partition import threads
+
+SUMS = ["PageRank", "PersonalPageRank", "Katz", "DeltaPageRank", "Factorize"]
+
+
+def values(name, directed, **options):
+    graph = graph_for(name, directed, **{k: options.pop(k) for k in ("parts", "policy", "client") if k in options})
+    found = dg.run(graph, PROGRAMS[name], random_seed=11, deterministic=True, **options).compute()
+    return table(found[column].tolist() for column in found if column != "vertex")
+
+
+def table(columns):
+    """Columns of numbers and of vectors, side by side."""
+    return np.hstack([np.array(column, float).reshape(40, -1) for column in columns])
+
+
+@cache
+def alone(name, directed):
+    return values(name, directed, parts=1, engine="bsp")
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("name", SUMS)
+def test_any_number_of_partitions(name, directed, monkeypatch, client):
+    first = alone(name, directed)
+    oracle = table(expected(name, directed).results().values())
+    np.testing.assert_allclose(first, oracle, rtol=1e-5 if name == "Factorize" else 1e-9, atol=1e-9)
+    for options in (
+        {"parts": 2, "policy": "outgoing"},
+        {"parts": 3, "policy": "cartesian", "engine": "gas"},
+        {"parts": 8, "policy": "hybrid"},
+        {"parts": 3, "policy": "metis", "active_only": False, "changed_only": False},
+        {"parts": 4, "client": client},
+    ):
+        assert np.array_equal(values(name, directed, **options), first), options
+    monkeypatch.setattr(threads, "cores", lambda: 5)
+    monkeypatch.setattr("dgraph.devices.cpu.SMALL", 4)
+    assert np.array_equal(values(name, directed, parts=1), first)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_a_graph_of_many_blocks(directed):
+    """Sums over blocks of vertices, too, and rows whose neighbours are on other partitions."""
+    ranks = []
+    for parts in (1, 2, 3, 5):
+        G = dg.rmat(scale=13, edge_factor=8, seed=3, directed=directed, parts=parts)
+        ranks.append(dg.run(G, PROGRAMS["PageRank"], deterministic=True).compute().iloc[:, 1].to_numpy())
+    assert all(np.array_equal(one, ranks[0]) for one in ranks)
+    plain = dg.run(dg.rmat(scale=13, edge_factor=8, seed=3, directed=directed, parts=3), PROGRAMS["PageRank"])
+    assert not np.array_equal(plain.compute().iloc[:, 1], ranks[0])  # so that the test can fail
+
+
+def test_the_order_of_the_list_does_not_matter():
+    frame = pd.DataFrame(np.random.default_rng(1).integers(0, 50, (700, 2)), columns=["src", "dst"])
+    one, other = (
+        dg.run(dg.Graph.from_edges(f, parts=2), PROGRAMS["PageRank"], deterministic=True).compute()
+        for f in (frame, frame.sample(frac=1, random_state=5))
+    )
+    pd.testing.assert_frame_equal(one, other, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"direction": "push"}, 'direction="push" cannot'),
+        ({"engine": "bulk_async"}, "deterministic=True cannot be had"),
+    ],
+)
+def test_what_cannot_be_had(options, message):
+    with pytest.raises(OptionError, match=message):
+        dg.run(graph_for("Katz", parts=2), PROGRAMS["Katz"], deterministic=True, **options)

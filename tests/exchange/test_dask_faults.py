@@ -1,0 +1,120 @@
+"""Workers of a cluster that lose, repeat, reorder or delay their k-th message, or cannot reach a peer, for every k: the
+right answer or an error, never a wrong answer, and never a wait without end."""
+
+import asyncio
+
+import pytest
+from mixing import check, mixing, start
+
+from dgraph.errors import RunError
+from dgraph.exchange.dask import DaskExchange
+from dgraph.steps import run_steps
+
+PARTS, LAST = 4, 3
+PATIENCE = {"lose": 0.1, "reorder": 0.1}  # seconds; elsewhere nothing is missing
+FAULTS = ("lose", "repeat", "reorder", "delay", "fail once", "fail", "lose the answer")
+# fused steps share their tokens, too
+CASES = [(fault, fuse) for fault in FAULTS for fuse in (True, False) if fuse or fault in FAULTS[:3]]
+
+
+class Fault:
+    """In the place of `DaskExchange._deliver`: counts the messages of this worker, and does something else with one."""
+
+    sound = staticmethod(DaskExchange._deliver)
+
+    def __init__(self, fault: str, k: int):
+        self.fault, self.k, self.count, self.held = fault, k, 0, []
+
+    async def deliver(self, end: DaskExchange, peer: int, message: dict) -> bool:
+        here, self.count = self.count == self.k, self.count + 1
+        if here and self.fault == "reorder":
+            self.held.append((peer, message))
+            return True
+        if here and self.fault == "delay":
+            await asyncio.sleep(0.02)
+        if not (here and self.fault == "lose"):
+            broken = here and self.fault in ("fail once", "fail", "lose the answer")
+            delivered = await Fault.sound(Broken(end, self.fault) if broken else end, peer, message)
+            if here and self.fault == "repeat":
+                assert await Fault.sound(end, peer, message)
+            while self.held:
+                assert await Fault.sound(end, *self.held.pop())
+            return delivered
+        return True
+
+
+class Broken:
+    """In the place of an end, for one message: its connection breaks, before the message is there or after, the first
+    time or always."""
+
+    def __init__(self, end: DaskExchange, fault: str):
+        self.end, self.route, self.fault, self.calls = end, end.route, fault, 0
+
+    def _peer(self, peer: int) -> "Broken":
+        self.receiver = self.end._peer(peer)
+        return self
+
+    async def dgraph_mail(self, **message) -> bool:
+        self.calls += 1
+        if self.fault == "lose the answer":
+            await self.receiver.dgraph_mail(**message)
+        if self.fault == "fail" or self.calls == 1:
+            raise OSError("the connection is gone")
+        return await self.receiver.dgraph_mail(**message)
+
+
+def put(client, worker: int, fault: str, k: int) -> None:
+    """Have a worker of the cluster, by its place in a run, mistreat its k-th message."""
+
+    def change(dask_worker):
+        found = Fault(fault, k)
+        dask_worker.dgraph_fault = found
+        DaskExchange._deliver = lambda end, peer, message: found.deliver(end, peer, message)
+
+    client.run(change, workers=[sorted(client.scheduler_info()["workers"])[worker]])
+
+
+@pytest.fixture
+def faulty(client):
+    """The client; afterwards its workers are sound."""
+
+    def restore(dask_worker):
+        DaskExchange._deliver = Fault.sound
+
+    yield client
+    client.run(restore)
+
+
+def counts(client) -> list[int]:
+    """How many messages each worker has sent since it was changed."""
+    return [count for _, count in sorted(client.run(lambda dask_worker: dask_worker.dgraph_fault.count).items())]
+
+
+@pytest.mark.parametrize(("fault", "fuse"), CASES)
+def test_every_message(faulty, fault, fuse):
+    def run():
+        return run_steps(mixing(LAST), start(PARTS), client=faulty, fuse=fuse, patience=PATIENCE.get(fault, 30.0))
+
+    for worker in (0, 1):
+        put(faulty, worker, "none", -1)
+    run()
+    messages = counts(faulty)
+    assert messages == [LAST + (2 if fuse else 1)] * 2
+    for worker in (0, 1):
+        outcomes = []
+        for k in range(messages[worker]):
+            put(faulty, worker, fault, k)
+            try:
+                outcome = run()
+            except RunError as error:
+                assert "lost" in str(error) or "cannot be reached" in str(error)
+                outcomes.append("error")
+            else:
+                check([future.result() for future in outcome.results], PARTS, LAST)
+                outcomes.append("right")
+        put(faulty, worker, "none", -1)
+        if fault in ("lose", "fail"):  # tokens of the last round may not be needed any more
+            assert outcomes.count("error") >= messages[worker] - fuse
+        elif fault != "reorder":  # the last message has no other behind it
+            assert set(outcomes) == {"right"}
+    check([future.result() for future in run().results], PARTS, LAST)

@@ -1,0 +1,85 @@
+"""Without plugins: mail as edges of the task graph. The same answers, and no step is ever taken twice."""
+
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+from distributed.protocol.pickle import dumps
+from mixing import check as check_mixing
+from mixing import mixing, start
+
+import dgraph as dg
+from dgraph.errors import RunError
+from dgraph.exchange.mail import Route
+from dgraph.mail_graph import MailExchange, Told, deliver_task, finish_task, start_task, step_task
+from dgraph.steps import run_steps
+
+sys.path.append(str(Path(__file__).parents[1] / "engines"))
+
+from cases import PROGRAMS, SEED, check, graph_for
+
+POLICIES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
+CASES = [
+    (name, ("bsp", "gas")[i % 2], (2, 3, 1, 8)[i % 4], POLICIES[i % len(POLICIES)], bool(i % 3) or name == "Matching")
+    for i, name in enumerate(PROGRAMS)
+]
+
+
+@pytest.mark.parametrize(("name", "engine", "parts", "policy", "directed"), CASES)
+def test_the_answer_is_the_reference_s(client, name, engine, parts, policy, directed):
+    graph = graph_for(name, directed, parts=parts, policy=policy, client=client)
+    result = dg.run(graph, PROGRAMS[name], engine=engine, random_seed=SEED, exchange="graph")
+    check(name, directed, result)
+    assert result.report.options["exchange"] == "graph"
+
+
+def test_it_is_chosen_where_plugins_cannot_be_installed(client, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise ValueError("plugins are not for you")
+
+    assert run_steps(mixing(1), start(2), client=client).exchange == "workers"
+    monkeypatch.setattr(client, "register_plugin", refuse)
+    outcome = run_steps(mixing(3), start(5), client=client)
+    assert outcome.exchange == "graph"
+    check_mixing([future.result() for future in outcome.results], 5)
+    with pytest.raises(RunError, match=r"not for you.*exchange='graph'"):
+        run_steps(mixing(3), start(5), client=client, exchange="workers")
+
+
+@pytest.fixture
+def ends():
+    """Both ends of a run, after superstep 0."""
+    route = Route("run", ("a", "b"), (0, 0, 1, 1))
+    ends = [MailExchange(route, worker) for worker in (0, 1)]
+    told = [start_task(end, dumps(mixing(3)), start(4)[2 * end.worker :][:2]) for end in ends]
+    return ends, [step_task(end, 0, told) for end in ends]
+
+
+def test_a_task_that_dask_repeats_is_refused(ends):
+    (a, b), told = ends
+    for repeated in (
+        lambda: step_task(a, 0, told),
+        lambda: step_task(a, 2, told),
+        lambda: start_task(a, b"", []),
+        lambda: finish_task(MailExchange(a.route, 0), 1),
+    ):
+        with pytest.raises(RunError, match=r"repeated a task.*run again"):
+            repeated()
+    for _ in range(2):  # nothing is changed by mail that comes twice
+        assert deliver_task(b, told) is told[1].token
+    literal = [Told(one.token) for one in told]
+    for round in (1, 2, 3):
+        literal = [step_task(end, round, told if end is a and round == 1 else literal) for end in (a, b)]
+    check_mixing([finish_task(end, 4) for end in (a, b)], 4)
+
+
+def test_the_state_does_not_travel(ends):
+    (a, _), _ = ends
+    with pytest.raises(RunError, match="state of run run cannot leave a"):
+        pickle.dumps(a)
+
+
+def test_a_sum_during_a_step_needs_the_plugins(ends):
+    with pytest.raises(RunError, match="exchange='workers'"):
+        ends[0][0].sum([1.0])

@@ -1,0 +1,178 @@
+"""The end is told never too early and always in time: every order of events of small runs, random ones of larger."""
+
+import os
+import random
+from collections import Counter
+from copy import deepcopy
+
+import pytest
+
+from dgraph.exchange.termination import Note, Status, Termination
+
+
+class Run:
+    """Workers that send each other messages with so many hops to live. A message is under way, then in an inbox (which
+    its sender is told by and by), then worked on. Notes are under way, in any order."""
+
+    def __init__(self, workers, hops):
+        self.machines = [Termination(worker, workers) for worker in range(workers)]
+        self.todo = [list(given) for given in hops]  # of each worker: hops of the messages it has, not yet worked on
+        self.mail = []  # (sender, receiver, hops)
+        self.receipts = []  # senders of what has been received
+        self.unknown = [0] * workers  # messages of which their sender does not know that they were received
+        self.notes = []  # (receiver, Note)
+        self.resting = [False] * workers
+
+    def choices(self):
+        """All that may happen next."""
+        for worker, todo in enumerate(self.todo):
+            for hops in set(todo):
+                if hops:
+                    yield from (("pass", worker, hops, peer) for peer in range(len(self.todo)) if peer != worker)
+                else:
+                    yield ("finish", worker)
+            if not todo and not self.unknown[worker] and not self.resting[worker]:
+                yield ("rest", worker)
+        yield from (("deliver", *mail) for mail in set(self.mail))
+        yield from (("receipt", sender) for sender in set(self.receipts))
+        yield from (("note", *note) for note in set(self.notes))
+
+    def do(self, what, *how):
+        if what == "pass":
+            worker, hops, peer = how
+            self.todo[worker].remove(hops)
+            self.unknown[worker] += 1
+            self.mail.append((worker, peer, hops - 1))
+        elif what == "finish":
+            self.todo[how[0]].remove(0)
+        elif what == "rest":
+            self.resting[how[0]] = True
+            self.notes += self.machines[how[0]].rest()
+        elif what == "deliver":
+            self.mail.remove(how)
+            sender, receiver, hops = how
+            self.machines[receiver].work()
+            self.resting[receiver] = False
+            self.todo[receiver].append(hops)
+            self.receipts.append(sender)
+        elif what == "receipt":
+            self.receipts.remove(how[0])
+            self.unknown[how[0]] -= 1
+        else:
+            self.notes.remove(how)
+            receiver, note = how
+            self.notes += self.machines[receiver].receive(note)
+
+    def check(self):
+        """Nobody is told of the end before there is nothing left to do anywhere."""
+        if any(machine.over for machine in self.machines):
+            assert not self.mail
+            assert not any(self.todo)
+
+    @property
+    def over(self):
+        return all(machine.over for machine in self.machines)
+
+    def key(self):
+        machines = tuple(
+            (m.status, m.voted, m.ended, tuple(sorted((n, tuple(sorted(v.items()))) for n, v in m.votes.items())))
+            for m in self.machines
+        )
+        piles = (*(tuple(sorted(todo)) for todo in self.todo), tuple(sorted(self.mail)), tuple(sorted(self.receipts)))
+        return machines, piles, tuple(self.unknown), tuple(sorted(self.notes)), tuple(self.resting)
+
+
+@pytest.mark.parametrize(
+    "hops",
+    [[[0]], [[], []], [[2], []], [[3], [1]], [[1, 1], []], [[1], [], []], [[2], [], []], [[], [1], [0]]],
+    ids=str,
+)
+def test_every_order_of_events(hops):
+    """That the search ends shows that no run goes on for ever; that no state is stuck, that each one ends."""
+    first = Run(len(hops), hops)
+    seen, todo, ends = {first.key()}, [first], 0
+    while todo:
+        run = todo.pop()
+        run.check()
+        choices = list(run.choices())
+        if not choices:
+            assert run.over, "stuck"
+            ends += 1
+        for choice in choices:
+            after = deepcopy(run)
+            after.do(*choice)
+            if (key := after.key()) not in seen:
+                seen.add(key)
+                todo.append(after)
+    assert ends
+
+
+def play(run, choose):
+    """One schedule to its end; how many notes it took after the last work was done."""
+    notes = Counter()
+    while not run.over:
+        run.check()
+        choices = list(run.choices())
+        choice = choose(choices)
+        quiet = not run.mail and not any(run.todo) and not run.receipts
+        notes["after" if quiet else "before"] += choice[0] == "note"
+        run.do(*choice)
+    return notes
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4, 7])
+def test_random_schedules(workers):
+    """Some deliver at once and some hold back messages, receipts or notes as long as anything else can happen."""
+    for seed in range(int(os.environ.get("DGRAPH_SCHEDULES", 200))):
+        draw = random.Random(seed)
+        held = draw.choice(["", "deliver", "receipt", "note", "rest", "pass"])
+        hops = [[draw.randrange(5) for _ in range(draw.randrange(3))] for _ in range(workers)]
+        hops = [[hop if workers > 1 else 0 for hop in given] for given in hops]
+
+        def choose(choices, draw=draw, held=held):
+            return draw.choice([one for one in choices if one[0] != held] or choices)
+
+        play(Run(workers, hops), choose)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 16, 1024])
+def test_a_snapshot_costs_two_notes_a_worker(workers):
+    run = Run(workers, [[]] * workers)
+    notes = play(run, lambda choices: choices[0])
+    snapshots = run.machines[0].ended
+    assert snapshots == 2
+    assert notes["after"] == snapshots * 2 * (workers - 1)
+
+
+def test_states_in_turn():
+    one, other = Termination(0, 2), Termination(1, 2)
+    assert one.rest() == []
+    assert one.status is Status.READY1
+    (note,) = other.rest()
+    assert note == (0, Note(1, 1, False))
+    down = one.receive(note[1])
+    assert one.status is Status.READY2
+    other.work()
+    assert other.receive(down[0][1]) == []
+    assert other.status is Status.ACTIVE
+    assert other.rest() == [(0, Note(2, 1, False))]
+    assert other.status is Status.READY1
+
+
+def test_a_note_that_comes_twice_changes_nothing():
+    one, other = Termination(0, 2), Termination(1, 2)
+    one.rest()
+    (vote,) = other.rest()
+    outcome = one.receive(vote[1])
+    assert one.receive(vote[1]) == []
+    again = other.receive(outcome[0][1])
+    assert other.receive(outcome[0][1]) == []
+    assert len(again) == 1
+
+
+def test_work_after_the_end_is_a_bug_that_shows():
+    alone = Termination(0, 1)
+    alone.rest()
+    assert alone.over
+    with pytest.raises(AssertionError, match="has work after the end"):
+        alone.work()
