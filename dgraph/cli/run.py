@@ -20,7 +20,8 @@ RUNNING = (
     click.option("--max-rounds", type=int, help="Stop after so many rounds."),
 )
 RENAMED = {"source": "source_vertex"}  # --source is the column, everywhere
-FIRST = {"bfs": " --source-vertex 0", "sssp": " --source-vertex 0"}
+NEEDS = {"bfs": " --source-vertex 0", "sssp": " --source-vertex 0", "katz": " --alpha 0.001"}  # in the example
+EDGES = {"matching": "bipartite --left 50 --right 60 --edges 300"}
 
 
 class Operations(click.Group):
@@ -61,10 +62,11 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         text = f"{name} of {told['vertices']:,} vertices and {told['edges']:,} edges: {result.rounds} rounds, "
         tell(told, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
 
-    example = f"{name.replace('_', '-')} edges.parquet{FIRST.get(name, '')} -o {name}.csv"
+    example = f"{name.replace('_', '-')} edges.parquet{NEEDS.get(name, '')} -o {name}.csv"
     lines = "\n".join(line.strip() for line in (operation.__doc__ or "").splitlines())
-    ends = "\n\n\b\nExample:\n  $ dgraph generate rmat --scale 10 --weights 1 9 -o edges.parquet\n  $ dgraph run "
-    run.__doc__ = lines + ends + example
+    edges_of = EDGES.get(name, "rmat --scale 10 --weights 1 9")
+    example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"
+    run.__doc__ = f"{lines}\n\n\b\nExample:\n{example}"
     decorated = as_json(reads_graph(OUTPUT(run)))
     for option in reversed(RUNNING):
         decorated = option(decorated)

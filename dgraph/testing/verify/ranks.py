@@ -122,7 +122,7 @@ def hits(edges: Edges, *, hub: np.ndarray, authority: np.ndarray, tol: float = 1
             raise AnswerError(f"vertex {off.argmax()}: {name} is off by {off.max():g}")
         grown *= said.sum()
     if not np.isclose(grown, largest, rtol=max(1e-6, tol)):
-        raise AnswerError(f"hubs and authorities of a part of the graph where they grow by {grown:g}, not {largest:g}")
+        raise AnswerError(f"hubs and authorities of another part: there they grow by {grown:g}, not {largest:g}")
 
 
 def _largest(rows: csr_array) -> float:
