@@ -98,8 +98,12 @@ def choose(
                 raise OptionError(f"engine={engine!r} has no common rounds: {name}={value} cannot be had; choose gas")
     elif local_rounds is not None:
         raise OptionError(f"local_rounds={local_rounds} is for {', '.join(WITHOUT_ROUNDS)}, not for engine={engine!r}")
+    in_rounds = replace(switches, random_seed=0) != Switches() or max_rounds is not None or not drop_weights
+    if engine == LOCAL and in_rounds:
+        raise OptionError(
+            'engine="local" has no rounds: max_rounds, direction, deterministic and switches cannot be had'
+        )
     if engine == "auto":
-        in_rounds = replace(switches, random_seed=0) != Switches() or max_rounds is not None or not drop_weights
         return replace(plan, engine=LOCAL if solvable and not in_rounds else "gas")
     return plan
 

@@ -19,6 +19,7 @@ from dgraph.partition import policies
 from dgraph.partition.partition import Partition
 from dgraph.partition.policies import Policy
 from dgraph.state import BLOCK
+from dgraph.workers import lost
 
 _made: WeakKeyDictionary[Graph, dict[tuple, list[Any]]] = WeakKeyDictionary()
 
@@ -40,7 +41,7 @@ def neighbourhoods(
     on the partitions: neighbours by their numbers, and every partition owns whole blocks of numbers."""
     found = _made.setdefault(graph, {})
     key = (tuple(columns), tuple(orders), twice, in_order)
-    if key not in found:
+    if key not in found or lost(found[key]):
         found[key] = _build(graph, columns, orders, twice, in_order)
     return found[key]
 

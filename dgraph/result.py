@@ -70,7 +70,16 @@ class RunResult:
     rounds    how many there were;  totals: the last values of the program's Globals
     """
 
-    def __init__(self, graph: Graph, found: Sequence[Any], vertex_columns: Sequence[str], options: dict[str, Any]):
+    def __init__(
+        self,
+        graph: Graph,
+        found: Sequence[Any],
+        vertex_columns: Sequence[str],
+        options: dict[str, Any],
+        *,
+        whole: bool = True,  # whether every vertex is listed
+    ):
+        self._whole = whole
         self._workers, self._numbering, self._graph = graph.workers, graph.numbering, ref(graph)
         self._found, self._vertex_columns = list(found), list(vertex_columns)
         told = self._found
@@ -118,12 +127,16 @@ class RunResult:
 
     def column(self, name: str) -> ResultColumn:
         """One column where it is, for a later run to read."""
+        if not self._whole:
+            raise ColumnError("this result lists only some vertices, and a later run needs a value for each")
         if name not in self._empty[1]:
             raise ColumnError(f"the result has no column {name!r}; it has {', '.join(self._empty[1])}")
         return ResultColumn(self, name)
 
     def by_number(self, name: str) -> np.ndarray:
         """One column here, by the numbers of the vertices."""
+        if not self._whole:
+            raise ColumnError("this result lists only some vertices; take compute(), which names them")
         found = self._workers.get(
             [self._workers.call(_values, self._found[home], part, name) for part, home in self._homes.items()]
         )

@@ -93,6 +93,10 @@ def run_steps(
     if client is None and exchange != "auto":
         raise OptionError(f"exchange={exchange!r} is for a cluster; pass a client, or leave it out")
     with _chain(steps, partitions, client, homes, threads, patience, exchange) as chain:
+        if fuse and chain.exchange == "graph":
+            raise OptionError(
+                "steps that need all workers at once cannot run with exchange='graph'; choose engine='gas'"
+            )
         tokens, rounds = chain.start(), 0
         while not is_done(tokens) and (limit is None or rounds < limit):
             light = max(token.seconds for token in tokens) < LIGHT

@@ -35,8 +35,9 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcom
 
 
 def tell(told: Mapping[str, Any], as_json: bool, text: str = "") -> None:
-    """The outcome as JSON on standard output; else a line on the terminal, and nothing in a pipe."""
+    """The outcome as JSON on standard output (on the other, where values go there); else a line on the terminal, and
+    nothing in a pipe."""
     if as_json:
-        click.echo(json.dumps(told, default=str))
+        click.echo(json.dumps(told, default=str), err=told.get("output") == "-")
     elif sys.stderr.isatty():
         click.echo(text or ", ".join(f"{name} {value}" for name, value in told.items()), err=True)

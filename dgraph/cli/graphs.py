@@ -180,11 +180,17 @@ def _spooled(path: str) -> Iterator[str]:
 def _vertices(text: str) -> Any:
     if text.isdecimal():
         return int(text)
+    import numpy as np
     import pandas as pd
 
     from dgraph.errors import FileError
 
     try:
-        return pd.read_parquet(text) if text.endswith((".parquet", ".pq")) else pd.read_csv(text)
+        if text.endswith((".parquet", ".pq")):
+            return pd.read_parquet(text)
+        first = pd.read_csv(text, header=None, nrows=1, sep=r"[,\s]+", engine="python").iloc[0, 0]
+        header = None if isinstance(first, int | np.integer) else 0  # an id is no name of a column
+        frame = pd.read_csv(text, header=header, sep=r"[,\s]+" if header is None else ",", engine="python")
+        return frame.rename(columns=str) if header == 0 else frame.iloc[:, :1].set_axis(["id"], axis=1)
     except (OSError, ValueError) as error:
         raise FileError(f"the vertices cannot be read: {error}", path=text, remedy="CSV or Parquet") from error

@@ -48,10 +48,13 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
 
 
 def _write(writer: Callable, first: pa.Table, others: Iterator[pa.Table], stream: Any) -> None:
-    with writer(pa.PythonFile(stream, mode="w"), first.schema) as sink:
-        sink.write_table(first)
-        for table in others:
-            sink.write_table(table.cast(first.schema))
+    try:
+        with writer(pa.PythonFile(stream, mode="w"), first.schema) as sink:
+            sink.write_table(first)
+            for table in others:
+                sink.write_table(table.cast(first.schema))
+    except pa.ArrowInvalid as error:  # vectors in CSV
+        raise OptionError(f"a column has no form in this format: {error}; write .parquet or .arrow") from error
 
 
 def _csv(stream: Any, schema: pa.Schema) -> Any:

@@ -15,7 +15,7 @@ from dgraph.cli.results import OUTPUT, write_frames, write_result
 from dgraph.cli.signatures import id_reader, options_of, values_of
 
 RUNNING = (
-    click.option("--engine", default="auto", show_default=True, help="auto, local, bsp or gas."),
+    click.option("--engine", default="auto", show_default=True, help="auto, local, bsp, gas or bulk_async."),
     click.option("--device", default="auto", show_default=True, help="auto or cpu."),
     click.option("--max-rounds", type=int, help="Stop after so many rounds."),
 )
@@ -45,7 +45,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             asked = {option: value for option, value in asked.items() if value not in (None, "auto")}
             result = operation(graph, **values_of(operation, given, id_reader(kind)), **asked)
             ran = time.perf_counter()
-            write_result(result, output)
+            if output is not None or not as_json:
+                write_result(result, output)
             if report is not None:
                 write_frames([result.report], report)
             seconds = {"load": loaded - begun, "run": ran - loaded, "write": time.perf_counter() - ran}

@@ -34,8 +34,8 @@ def engines_for(analysis: Analysis) -> tuple[str, ...]:
     if not analysis.synchronous:
         if analysis.stop or analysis.globals_each_round or by_round:  # these ask for rounds
             return ("bsp", "gas")
-        return ("bsp", "gas", "bulk_async", "block_descent")
-    return ("bsp", "gas", "block_descent") if len(functions) == 2 and not by_round else ("bsp", "gas")
+        return ("bsp", "gas", "bulk_async")
+    return ("bsp", "gas")
 
 
 def _described(field: Field) -> str:

@@ -88,6 +88,7 @@ class FreeRounds:
         """Go on here, and at the end tell others what they must know."""
         steps = 0
         while steps < self.limit and len(state.frontier()):
+            self.exchange.check()  # a local fixed point may be far away, and the run stopped
             state.fire(self.phase)
             state.broadcast(self.phase, self.senders, self.targets)
             state.cross(self.phase)

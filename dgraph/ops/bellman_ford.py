@@ -28,7 +28,7 @@ class Steps(Tree):
     solver = Solver(bellman_ford_tree)
 
     def send(dist, step, target_dist, weight, id, vertices):
-        tight = dist != inf and dist + weight == target_dist
+        tight = dist != inf and target_dist != inf and dist + weight == target_dist
         return (step + 1) * vertices + id if tight and step != UNREACHED else UNREACHED
 
 

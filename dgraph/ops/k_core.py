@@ -70,7 +70,7 @@ def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **option
         return result
     workers, report = graph.workers, result.report.options
     found = workers.wait(workers.hold([workers.call(_staying, one) for one in result._found]))
-    return RunResult(graph, found, [], report)
+    return RunResult(graph, found, [], report, whole=False)
 
 
 def _staying(found: Found) -> Found:

@@ -215,7 +215,7 @@ def _shares(name: str, weights: Any) -> dict[Any, float]:
 
 def _strength(graph: Graph, options: dict[str, Any]) -> Any:
     """The vertex column `strength`, where it was computed."""
-    same = {name: options[name] for name in ("engine", "device", "exchange") if name in options}
+    same = {name: options[name] for name in ("engine", "device", "exchange", "deterministic") if name in options}
     found = run(graph, Strength(), **same)
     if not (found.totals["lowest"] >= 0 and found.totals["highest"] < inf):
         worst = found.totals["lowest"] if found.totals["lowest"] < 0 else found.totals["highest"]

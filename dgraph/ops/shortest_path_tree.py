@@ -35,7 +35,7 @@ class Tree(VertexProgram):
         return known, (0 if source and known == 0 else UNREACHED), NONE
 
     def send(dist, step, target_dist, weight, id, vertices):
-        if dist == inf or dist + weight != target_dist:
+        if dist == inf or target_dist == inf or dist + weight != target_dist:
             return UNREACHED
         if dist < target_dist:
             return id
@@ -70,7 +70,7 @@ def tree_after(
 
 def in_rounds(options: dict[str, Any]) -> dict[str, Any]:
     """For a synchronous program that has no end set by the user, and no use for a solver."""
-    options = {name: value for name, value in options.items() if name != "max_rounds"}
+    options = {name: value for name, value in options.items() if name not in ("max_rounds", "local_rounds")}
     return {**options, "engine": "bsp" if options.get("engine") == "bsp" else "gas"}
 
 

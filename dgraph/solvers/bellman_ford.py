@@ -36,7 +36,7 @@ def _by_steps(indptr, neighbours, weights, dist, parent, first):
         head += uint64(1)
         for e in range(uint64(indptr[u]), uint64(indptr[u + uint64(1)])):
             v = uint64(neighbours[e])
-            if step[v] <= step[u] or dist[u] + weights[e] != dist[v]:
+            if step[v] <= step[u] or dist[v] == np.inf or dist[u] + weights[e] != dist[v]:
                 continue
             if step[v] == UNREACHED:
                 step[v] = step[u] + 1

@@ -28,6 +28,7 @@ from dgraph.solvers.team import (
 )
 
 SAMPLE = 4096  # edges by which the width of slots is chosen
+LEAST = 1e-300  # width of a slot, so that its inverse is finite
 AHEAD = 8  # vertices whose rows are asked for before their turn
 LOCKED = np.int64(-(2**63))  # the sign bit of a parent
 
@@ -71,7 +72,7 @@ def relax(
     at least the frontier.
     """
     size, looked, flat = len(rows.dist), 0, False
-    delta = delta or width(rows)
+    delta = max(delta or width(rows), LEAST)
     chunks = (4 * size if room is None else room) // ROOM + threads * (SLOTS + 2)
     pool, chained, work = np.empty(chunks * ROOM, np.uint32), np.empty(chunks, np.int64), np.empty(chunks, np.int64)
     while len(frontier):
@@ -129,7 +130,7 @@ def _relax_chunk(place, slot, alone, rows, base, scale, lists):
         for e in range(first, last):
             v = uint64(neighbours[e])
             new, old = d + weights[e], dist[v]
-            tie = tree and new == old and d < new and not 0 <= atomic_load(parent, v) <= number
+            tie = tree and new == old and d < new < np.inf and not 0 <= atomic_load(parent, v) <= number
             if not (new < old or tie):
                 continue
             if not d < new:

@@ -30,9 +30,20 @@ def team(kernel: Callable[..., Any], threads: int, *arrays: Any) -> Any:
     signals = np.zeros(32, np.int64)
     if threads > 1:  # compiled before the threads start, which would wait for each other's compiler
         _compiled(kernel, signals, arrays)
-    others = [threading.Thread(target=kernel, args=(rank, threads, signals, *arrays)) for rank in range(1, threads)]
-    for other in others:
-        other.start()
+    ready = threading.Barrier(threads)  # a thread that cannot be started must not leave others waiting in the kernel
+
+    def take_part(rank: int) -> None:
+        ready.wait()
+        kernel(rank, threads, signals, *arrays)
+
+    others = [threading.Thread(target=take_part, args=(rank,), daemon=True) for rank in range(1, threads)]
+    try:
+        for other in others:
+            other.start()
+        ready.wait()
+    except BaseException:
+        ready.abort()
+        raise
     try:
         return kernel(0, threads, signals, *arrays)
     finally:

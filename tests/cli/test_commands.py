@@ -173,3 +173,21 @@ def test_start_up_loads_no_compiler():
 
     code = "import sys, dgraph.cli.app; sys.exit('numba' in sys.modules or 'dask' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize("text", ["7\n0\n1\n2\n", "id\n7\n0\n1\n2\n", "7 x\n0 x\n1 y\n2 z\n"])
+def test_vertices_with_and_without_a_header(run, tmp_path, text):
+    (tmp_path / "vertices.txt").write_text(text)
+    (tmp_path / "edges.csv").write_text("a,b\n0,1\n1,2\n")
+    run("run wcc edges.csv --vertices vertices.txt -o out.csv")
+    assert pd.read_csv("out.csv")["vertex"].tolist() == [0, 1, 2, 7]
+
+
+def test_json_stands_alone(run):
+    assert json.loads(run("run wcc calls.csv --json").stdout)["operation"] == "wcc"
+    assert run("run wcc calls.csv --json -o -").stdout.startswith('"vertex"')
+
+
+def test_vectors_have_no_form_in_csv(run):
+    done = run("run sssp calls.csv --source-vertex ann --source-vertex bob --per-source -o d.csv")
+    assert (done.exit_code, "write .parquet or .arrow" in done.output) == (2, True)
