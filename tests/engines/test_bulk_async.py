@@ -44,7 +44,7 @@ def test_which_programs_run_freely():
 def sampled():
     policies = (*POLICIES, by_hash, by_ends)
     cases = list(product(FREELY, (True, False), (1, 2, 3, 8), policies))
-    return cases if os.environ.get("DGRAPH_ALL") else cases[:: len(policies) - 2]
+    return cases if os.environ.get("DGRAPH_ALL") else cases[:: 2 * len(policies) - 1]
 
 
 @pytest.mark.parametrize(("name", "directed", "parts", "policy"), sampled())
@@ -113,7 +113,7 @@ class Unreliable(LocalExchange):
             deliver(to, late)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", ["ShortestPaths", "KCore", "Katz"])
 def test_mail_that_is_lost_late_or_twice(name, seed, monkeypatch):
     """It is sent again until it is confirmed, and counts once: the same answer, and no run goes on for ever."""

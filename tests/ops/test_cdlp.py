@@ -31,7 +31,7 @@ def by_the_definition(edges: Edges, max_iter: int) -> list[int]:
     return labels
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(small_graphs(weights=None), st.integers(1, 6), st.integers(1, 2))
 def test_the_solver_s_answer_is_the_definition_s(drawn, max_iter, threads):
     frame, kwargs = drawn

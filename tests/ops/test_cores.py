@@ -33,7 +33,7 @@ def peer_of(frame: pd.DataFrame, vertices) -> nx.Graph:
     return peer
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(small_graphs(weights=None), st.sampled_from(WAYS))
 def test_core_numbers_are_networkx_s(drawn, way):
     frame, kwargs = drawn
@@ -43,7 +43,7 @@ def test_core_numbers_are_networkx_s(drawn, way):
     assert dict(zip(table["vertex"], table["core"], strict=True)) == expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(small_graphs(weights=None), st.sampled_from(WAYS), st.sampled_from([None, 0, 1, 2, 3, 50]))
 def test_k_cores_are_networkx_s(drawn, way, k):
     frame, kwargs = drawn

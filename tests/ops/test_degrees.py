@@ -22,7 +22,7 @@ WAYS = [
 ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(small_graphs(weights=None), st.sampled_from(WAYS))
 def test_degrees_are_networkx_s(drawn, way):
     frame, kwargs = drawn

@@ -38,7 +38,7 @@ def meaning(source, destination, n, iterations, directed):
     return hub, authority
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(small_graphs(kinds=("dense",), weights=None), st.sampled_from(WAYS), st.integers(1, 12))
 def test_iterations_are_those_of_the_definition(drawn, way, iterations):
     """Loops, repeats, isolated vertices, no edges at all."""

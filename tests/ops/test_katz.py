@@ -23,7 +23,7 @@ WAYS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     small_graphs(kinds=("dense",), weights=None, max_edges=16),
     st.sampled_from(WAYS),

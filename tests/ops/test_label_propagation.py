@@ -25,7 +25,7 @@ def undirected(edges, **options):
     return dg.Graph.from_edges(frame, directed=False, **options)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(small_graphs(weights=None), st.integers(1, 6), st.integers(1, 2), st.sampled_from([0, 1, -7, 2**62]))
 def test_the_solver_s_answer_is_the_program_s(drawn, max_iter, threads, random_seed):
     frame, kwargs = drawn
@@ -42,7 +42,7 @@ def test_the_solver_s_answer_is_the_program_s(drawn, max_iter, threads, random_s
     assert (found.rounds, found.totals["restless"]) == (meant.rounds, meant.globals["restless"])
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(small_graphs(weights=None), st.integers(0, 99))
 def test_every_vertex_has_a_most_frequent_label(drawn, random_seed):
     frame, kwargs = drawn

@@ -34,7 +34,7 @@ def by_definition(vertices, arcs: set) -> list[float]:
     return found
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(small_graphs(weights=None), st.sampled_from(PLACES))
 def test_lcc_is_its_definition(drawn, place):
     frame, kwargs = drawn

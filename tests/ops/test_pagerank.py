@@ -58,7 +58,7 @@ def iterated(source, destination, n, *, rounds, alpha=0.85, weight=None, directe
     return rank
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     small_graphs(kinds=("dense",)),
     st.sampled_from(WAYS),

@@ -39,7 +39,7 @@ def through_each(matrix: csr_array) -> np.ndarray:
     return (matrix @ matrix).multiply(matrix).sum(axis=1) // 2
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(small_graphs(weights=None), st.sampled_from(PLACES))
 def test_triangles_are_networkx_s(drawn, place):
     frame, kwargs = drawn

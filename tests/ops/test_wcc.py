@@ -29,7 +29,7 @@ def expected(partition):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(drawn=small_graphs(weights=None, max_vertices=12), grain=st.integers(1, 3))
 def test_components_of_partitions(threads, drawn, grain):
     frame, options = drawn
