@@ -85,7 +85,7 @@ class RunResult:
         told = self._found
         if self._workers.client is not None:
             told = self._workers.get([self._workers.call(Found.without_values, one) for one in self._found])
-        self.rounds, self.totals = told[0].rounds, told[0].totals
+        self.rounds, self.totals = max(one.rounds for one in told), told[0].totals
         self._missing = set().union(*(one.missing for one in told))
         self._homes = {part: i for i, one in enumerate(told) for part in one.parts}
         self._empty = next(iter(told[0].without_values().parts.values()))

@@ -32,15 +32,14 @@ class FreeRounds:
     """The partitions of one worker between the first round and the end."""
 
     def __init__(self, rounds: Rounds):
-        self.rounds, self.mail = rounds, rounds.states[0].post.exchange.free
-        self.phase = rounds.phase
+        self.rounds, self.phase = rounds, rounds.phase
         self.senders, self.targets = SIDES[self.phase.along if rounds.directed else "out"]
         self.exchange = rounds.states[0].post.exchange
+        self.mail = self.exchange.free
         self.limit = rounds.local_rounds or (TO_THE_END if self.phase.idempotent else 1)
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
-        self.states = {state.partition.index: state for state in rounds.states}
         self.came: dict[int, dict[int, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
-        self.counts = dict.fromkeys(self.states, 0)
+        self.counts = {state.partition.index: 0 for state in rounds.states}
         self.opened = time.perf_counter()
         for state in rounds.states:
             state.post.bring([])

@@ -16,7 +16,7 @@ class Run:
 
     def __init__(self, workers, hops):
         self.machines = [Termination(worker, workers) for worker in range(workers)]
-        self.todo = [list(given) for given in hops]  # of each worker: hops of the messages it has, not yet worked on
+        self.inboxes = [list(given) for given in hops]  # of each worker: hops of the messages it has, not yet worked on
         self.mail = []  # (sender, receiver, hops)
         self.receipts = []  # senders of what has been received
         self.unknown = [0] * workers  # messages of which their sender does not know that they were received
@@ -25,13 +25,13 @@ class Run:
 
     def choices(self):
         """All that may happen next."""
-        for worker, todo in enumerate(self.todo):
-            for hops in set(todo):
+        for worker, inbox in enumerate(self.inboxes):
+            for hops in set(inbox):
                 if hops:
-                    yield from (("pass", worker, hops, peer) for peer in range(len(self.todo)) if peer != worker)
+                    yield from (("pass", worker, hops, peer) for peer in range(len(self.inboxes)) if peer != worker)
                 else:
                     yield ("finish", worker)
-            if not todo and not self.unknown[worker] and not self.resting[worker]:
+            if not inbox and not self.unknown[worker] and not self.resting[worker]:
                 yield ("rest", worker)
         yield from (("deliver", *mail) for mail in set(self.mail))
         yield from (("receipt", sender) for sender in set(self.receipts))
@@ -40,11 +40,11 @@ class Run:
     def do(self, what, *how):
         if what == "pass":
             worker, hops, peer = how
-            self.todo[worker].remove(hops)
+            self.inboxes[worker].remove(hops)
             self.unknown[worker] += 1
             self.mail.append((worker, peer, hops - 1))
         elif what == "finish":
-            self.todo[how[0]].remove(0)
+            self.inboxes[how[0]].remove(0)
         elif what == "rest":
             self.resting[how[0]] = True
             self.notes += self.machines[how[0]].rest()
@@ -53,7 +53,7 @@ class Run:
             sender, receiver, hops = how
             self.machines[receiver].work()
             self.resting[receiver] = False
-            self.todo[receiver].append(hops)
+            self.inboxes[receiver].append(hops)
             self.receipts.append(sender)
         elif what == "receipt":
             self.receipts.remove(how[0])
@@ -67,7 +67,7 @@ class Run:
         """Nobody is told of the end before there is nothing left to do anywhere."""
         if any(machine.over for machine in self.machines):
             assert not self.mail
-            assert not any(self.todo)
+            assert not any(self.inboxes)
 
     @property
     def over(self):
@@ -78,7 +78,11 @@ class Run:
             (m.status, m.voted, m.ended, tuple(sorted((n, tuple(sorted(v.items()))) for n, v in m.votes.items())))
             for m in self.machines
         )
-        piles = (*(tuple(sorted(todo)) for todo in self.todo), tuple(sorted(self.mail)), tuple(sorted(self.receipts)))
+        piles = (
+            *(tuple(sorted(inbox)) for inbox in self.inboxes),
+            tuple(sorted(self.mail)),
+            tuple(sorted(self.receipts)),
+        )
         return machines, piles, tuple(self.unknown), tuple(sorted(self.notes)), tuple(self.resting)
 
 
@@ -90,9 +94,9 @@ class Run:
 def test_every_order_of_events(hops):
     """That the search ends shows that no run goes on for ever; that no state is stuck, that each one ends."""
     first = Run(len(hops), hops)
-    seen, todo, ends = {first.key()}, [first], 0
-    while todo:
-        run = todo.pop()
+    seen, waiting, ends = {first.key()}, [first], 0
+    while waiting:
+        run = waiting.pop()
         run.check()
         choices = list(run.choices())
         if not choices:
@@ -103,7 +107,7 @@ def test_every_order_of_events(hops):
             after.do(*choice)
             if (key := after.key()) not in seen:
                 seen.add(key)
-                todo.append(after)
+                waiting.append(after)
     assert ends
 
 
@@ -114,7 +118,7 @@ def play(run, choose):
         run.check()
         choices = list(run.choices())
         choice = choose(choices)
-        quiet = not run.mail and not any(run.todo) and not run.receipts
+        quiet = not run.mail and not any(run.inboxes) and not run.receipts
         notes["after" if quiet else "before"] += choice[0] == "note"
         run.do(*choice)
     return notes
