@@ -1,0 +1,52 @@
+"""A figure of every case as a bar: the median of its trials, and from the least to the most as a thin line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dgraph.bench.plots.style import Drawing, colour_of
+
+READS = "trials"
+HEIGHT = 0.24  # of a bar, in inches
+
+
+def draw(
+    rows: Any,
+    path: str | Path | None = None,
+    *,
+    title: str = "",
+    value: str = "run",
+    unit: str = "seconds",
+    group: str = "operation",
+    by: str = "setting",
+    scale: str = "linear",
+) -> str:
+    """value: the column drawn, called `unit` on its axis. Bars of a `group` stand together; `by` is their colour."""
+    frame = pd.DataFrame(rows)
+    frame = frame[frame[value].notna()]
+    groups, names = list(dict.fromkeys(frame[group])), list(dict.fromkeys(frame[by]))
+    colours = colour_of(names)
+    with Drawing(title or f"{value} by {group}", height=1.1 + HEIGHT * len(groups) * (len(names) + 0.6)) as drawing:
+        (axes,) = drawing.axes
+        thick = 1 / (len(names) + 0.6)
+        for i, name in enumerate(names):
+            found = frame[frame[by] == name].groupby(group, sort=False)[value].agg(["median", "min", "max"])
+            places = [groups.index(one) + (i - (len(names) - 1) / 2) * thick for one in found.index]
+            spread = [found["median"] - found["min"], found["max"] - found["median"]]
+            style = {"color": colours[name], "error_kw": {"elinewidth": 1, "ecolor": "#555555"}}
+            axes.barh(places, found["median"], 0.9 * thick, xerr=spread, label=str(name), **style)
+            for place, middle, most in zip(places, found["median"], found["max"], strict=True):
+                axes.annotate(
+                    f"{middle:.3g}", (most, place), (4, 0), textcoords="offset points", va="center", fontsize=8
+                )
+        axes.set_yticks(range(len(groups)), [str(one) for one in groups])
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        axes.set(xlabel=unit, xscale=scale)
+        axes.margins(x=0.12)
+        if len(names) > 1:
+            drawing.legend(axes)
+        return drawing.save(path)

@@ -1,0 +1,44 @@
+"""Plots: every one draws, what it draws is SVG and PNG, and without matplotlib the error says what to install."""
+
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from dgraph.bench.plots import plot
+from dgraph.bench.plots.style import Drawing
+from dgraph.errors import OptionError
+
+TRIALS = [
+    {"operation": operation, "setting": setting, "workers": workers, "run": seconds * trial / workers}
+    for operation, seconds in (("bfs", 0.2), ("wcc", 0.4))
+    for setting in ("on", "off")
+    for workers in (1, 2)
+    for trial in (1, 2, 3)
+]
+
+
+@pytest.mark.parametrize("name", ["bars", "lines"])
+def test_a_plot_of_trials_is_a_picture_and_a_text(name, tmp_path):
+    draw, reads = plot(name)
+    text = draw(TRIALS, tmp_path / "plot.png", title="Seconds of each")
+    assert reads == "trials"
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    words = "".join(ElementTree.fromstring(text).itertext())
+    assert all(word in words for word in ("Seconds of each", "bfs", "wcc"))
+
+
+def test_the_same_picture_is_the_same_text():
+    draw, _ = plot("bars")
+    assert draw(TRIALS) == draw(TRIALS)
+
+
+def test_a_plot_that_is_none():
+    with pytest.raises(OptionError, match=r"'style' is no plot; there are .*bars.*lines"):
+        plot("style")
+
+
+def test_without_matplotlib_the_error_names_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(OptionError, match=r"pip install 'dgraph\[bench\]'"):
+        Drawing("anything").__enter__()
