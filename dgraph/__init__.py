@@ -28,6 +28,7 @@ _HOME = {
     "to_scipy": "dgraph.io.graphs",
     "uniform": "dgraph.io.graphs",
     "write_edges": "dgraph.io.graphs",
+    "daemons_for": "dgraph.partition.balance",
     "explain": "dgraph.codegen.explain",
     "run": "dgraph.execution",
     "dot": "dgraph.functions",
@@ -109,6 +110,7 @@ if TYPE_CHECKING:
     from dgraph.ops.sssp import sssp
     from dgraph.ops.triangles import triangles
     from dgraph.ops.wcc import wcc
+    from dgraph.partition.balance import daemons_for
     from dgraph.partition.policies import Policy
     from dgraph.program import (
         Delta,

@@ -1,0 +1,50 @@
+"""How edges and capacities go together so that all workers are done at once: the two lemmas of GX-Plug. A worker of
+capacity 1/c takes c d for d edges, so the slowest worker says how long a round takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from dgraph.errors import OptionError
+
+
+def split_for(total: float, capacities: Iterable[float]) -> list[float]:
+    """First lemma: of `total` edges, each worker gets d_j = D (1/c_j) / sum(1/c), so that none waits for another."""
+    capacities = _above_zero("capacities", capacities)
+    whole = sum(capacities)
+    return [total * capacity / whole for capacity in capacities]
+
+
+def daemons_for(split: Iterable[float], *, largest: float = 1.0) -> list[float]:
+    """Second lemma: the capacity that each worker needs when its edges are given; more would be waited away.
+
+    split:   edges, or any measure of the work, of each worker.
+    largest: the capacity f of the worker that has the most; each of the others needs f d_j / max(d).
+
+        >>> dg.daemons_for([4_000_000, 1_000_000], largest=8)
+        [8.0, 2.0]
+    """
+    edges = list(split)
+    if not edges or not all(_is_number(d) and d >= 0 for d in edges) or max(edges) == 0:
+        raise OptionError(f"split={edges!r} must be numbers, none below zero and one above: the edges of each worker")
+    if not _is_number(largest) or largest <= 0:
+        raise OptionError(f"largest={largest!r} must be a number above zero: the capacity of the busiest worker")
+    most = max(edges)
+    return [float(largest * d / most) for d in edges]
+
+
+def slowest(split: Sequence[float], capacities: Sequence[float]) -> float:
+    """The time of a round: the most that any worker takes."""
+    return max(d / capacity for d, capacity in zip(split, capacities, strict=True))
+
+
+def _above_zero(name: str, values: Iterable[float]) -> list[float]:
+    found = list(values)
+    if not found or not all(_is_number(value) and value > 0 for value in found):
+        raise OptionError(f"{name}={found!r} must be numbers above zero, one a worker")
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,40 @@
+"""The two lemmas of balance: no other split is quicker, and no smaller capacity is as quick."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dgraph as dg
+from dgraph.errors import OptionError
+from dgraph.partition.balance import slowest, split_for
+
+some = st.lists(st.floats(0.01, 100), min_size=1, max_size=8)
+
+
+@given(some, st.integers(0, 2**32))
+def test_no_other_split_is_quicker(capacities, seed):
+    best = split_for(1000, capacities)
+    assert sum(best) == pytest.approx(1000)
+    times = [d / c for d, c in zip(best, capacities, strict=True)]
+    assert times == pytest.approx([1000 / sum(capacities)] * len(best))
+    other = np.random.default_rng(seed).dirichlet(np.ones(len(best))) * 1000
+    assert slowest(other, capacities) >= slowest(best, capacities) * (1 - 1e-9)
+
+
+@given(some, st.floats(0.1, 10))
+def test_daemons_for_a_split_keep_up_with_the_largest(split, largest):
+    found = dg.daemons_for(split, largest=largest)
+    assert max(found) == pytest.approx(largest)
+    assert slowest(split, found) == pytest.approx(max(split) / largest)
+
+
+def test_what_cannot_be_split():
+    assert dg.daemons_for([0, 3]) == [0.0, 1.0]
+    for split in ([], [0, 0], [-1, 2], [float("nan")], ["a"]):
+        with pytest.raises(OptionError, match="split="):
+            dg.daemons_for(split)
+    with pytest.raises(OptionError, match="largest=0"):
+        dg.daemons_for([1], largest=0)
+    with pytest.raises(OptionError, match="capacities="):
+        split_for(10, [1, 0])
