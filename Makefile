@@ -7,7 +7,7 @@ INSTALLED := .venv/.installed
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest tiny lint types format bench clean
+.PHONY: help install demo test test-oldest tiny lint types format fuzz bench clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ types: $(INSTALLED) ## check types
 format: $(INSTALLED) ## put imports and layout in order
 	$(BIN)/ruff check --fix --select I $(CODE)
 	$(BIN)/ruff format $(CODE)
+
+fuzz: $(INSTALLED) ## 100,000 hostile inputs for every reader; hours, and INPUTS=1000 for fewer
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' || true
+	$(BIN)/python tests/fuzz/search.py --inputs $(or $(INPUTS),100000)
 
 bench: $(INSTALLED) ## measure against peers on this machine and renew the table in README.md
 	@for suite in $(SUITES); do $(BIN)/python $$suite || exit 1; done

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,13 +10,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import xxhash
 
 from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
 from dgraph.listed import Rules
 from dgraph.partition import policies, store
 from dgraph.partition.ids import IdType
+from dgraph.partition.manifest import (
+    either,
+    fitting,
+    is_blocks,
+    is_count,
+    is_flag,
+    is_number_type,
+    is_text,
+    list_of,
+    one_of,
+    read_manifest,
+)
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
@@ -25,8 +35,23 @@ from dgraph.partition.ranks import Ranks
 from dgraph.partition.source import EdgeSource, Pieces, VertexSource
 from dgraph.workers import Workers
 
-VERSION = 1
+KIND, VERSION = "dgraph graph", 1
 MANIFEST = "manifest.json"
+AGAIN = "save the graph again"
+SHAPE = {
+    **dict.fromkeys(("directed", "attributes"), is_flag),
+    **dict.fromkeys(("source", "destination", "id", "policy"), is_text),
+    **dict.fromkeys(("num_vertices", "num_edges"), is_count),
+    **dict.fromkeys(("owned", "edges"), list_of(is_count)),
+    "weight": either(is_text, one_of(None)),
+    "columns": list_of(is_text),
+    "dtypes": list_of(is_number_type),
+    "orders": list_of(one_of("out", "incoming")),
+    "id_type": list_of(is_text),
+    "first": lambda value: isinstance(value, int) and abs(value) < 1 << 64,
+    "partitions": list_of(is_blocks),
+    "shared": is_blocks,
+}
 
 
 def open_graph(
@@ -57,17 +82,14 @@ class Saved:
         """The manifest, checked; every block is there and has its size."""
         path = folder / MANIFEST
         try:
-            manifest = json.loads(path.read_bytes())
-            content = manifest["content"]
-            version, checksum = manifest["version"], manifest["checksum"]
+            text = path.read_bytes()
         except FileNotFoundError as cause:
             raise StorageError(f"{folder} holds no saved graph: {MANIFEST} is missing") from cause
-        except (ValueError, KeyError, TypeError, OSError) as cause:
-            raise StorageError(f"{path}: not the manifest of a saved graph ({cause!r})") from cause
-        if version != VERSION:
-            raise StorageError(f"{path}: saved in format {version}; this release reads format {VERSION}")
-        if checksum != checksum_of(content):
-            raise StorageError(f"{path}: its checksum is wrong, so it was changed; save the graph again")
+        except OSError as cause:
+            raise StorageError(f"{path}: cannot be read ({cause})") from cause
+        content = read_manifest(text, KIND, VERSION, SHAPE, path=path, remedy=AGAIN)
+        if not len(content["owned"]) == len(content["partitions"]) == len(content["edges"]) > 0:
+            raise StorageError(f"{path}: it lists partitions that are not all described; {AGAIN}")
         store.check_sizes(folder, {n: e for one in (*content["partitions"], content["shared"]) for n, e in one.items()})
         return cls(folder, content)
 
@@ -100,6 +122,10 @@ class Saved:
         return len(self.content["owned"])
 
     def numbering(self) -> Numbering:
+        with fitting(self.folder, AGAIN):
+            return self._numbering()
+
+    def _numbering(self) -> Numbering:
         kind = IdType(*self.content["id_type"])
         size, first = self.content["num_vertices"], self.content["first"]
         shared = self.content["shared"]
@@ -114,6 +140,10 @@ class Saved:
 
     def placement(self, policy: policies.Policy) -> Placement:
         """The saved masters."""
+        with fitting(self.folder, AGAIN):
+            return self._placement(policy)
+
+    def _placement(self, policy: policies.Policy) -> Placement:
         shared = self.content["shared"]
         bounds = np.concatenate([[0], np.cumsum(self.content["owned"])]).astype(np.int64)
         if "order.npy" not in shared:
@@ -124,10 +154,13 @@ class Saved:
         return Placement(policy, bounds, numbers=numbers, positions=positions)
 
     def partition(self, part: int, known: Numbering, where: Placement) -> Partition:
-        owned = self.content["owned"]
+        owned, size = self.content["owned"], self.content["num_vertices"]
         blocks, columns = self.content["partitions"][part], self.content["columns"]
-        ids = where.ids(known, part)
-        return store.read_partition(self.folder, part, len(owned), owned[part], blocks, columns, ids)
+        with fitting(self.folder, AGAIN):
+            ids = where.ids(known, part)
+            found = store.read_partition(self.folder, part, len(owned), owned[part], blocks, columns, ids)
+            store.check_partition(found, size)
+            return found
 
     def hold(self, workers: Workers, known: Numbering, where: Placement) -> list[Any]:
         """All partitions, each mapped by the worker that will run it."""
@@ -180,10 +213,6 @@ class Saved:
 
 def _storage(kind: IdType) -> pa.DataType:
     return pa.large_string() if kind.kind == "string" else pa.binary(16)
-
-
-def checksum_of(content: dict[str, Any]) -> str:
-    return xxhash.xxh3_128_hexdigest(json.dumps(content, sort_keys=True).encode())
 
 
 def local_folder(path: Any) -> Path:

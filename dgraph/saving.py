@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ import pyarrow as pa
 from dgraph.errors import ColumnError, OptionError, StorageError
 from dgraph.graph import Graph
 from dgraph.partition import store
+from dgraph.partition.manifest import manifest_text
 from dgraph.partition.partition import Partition
-from dgraph.saved import MANIFEST, VERSION, checksum_of, local_folder
+from dgraph.saved import KIND, MANIFEST, VERSION, local_folder
 
 
 def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite: bool = False) -> None:
@@ -128,11 +128,8 @@ def _write_shared(graph: Graph, folder: Path) -> dict[str, store.Entry]:
 
 
 def _write_manifest(path: Path, content: dict[str, Any]) -> None:
-    text = json.dumps(
-        {"format": "dgraph graph", "version": VERSION, "checksum": checksum_of(content), "content": content}
-    )
     with path.open("w") as file:
-        file.write(text)
+        file.write(manifest_text(KIND, VERSION, content))
         store.flush(file)
 
 

@@ -8,6 +8,8 @@ Layout, in blocks padded to 8 bytes:  header, one entry a field | positions (bit
 
 from __future__ import annotations
 
+import math
+import re
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
@@ -101,31 +103,43 @@ def decode(buffer: np.ndarray) -> tuple[Positions, list[np.ndarray]]:
         code, width, _, fields, length, count = HEADER.unpack_from(buffer, 0)
         encoding = Encoding(code)
         entries = [FIELD.unpack_from(buffer, HEADER.size + FIELD.size * i) for i in range(fields)]
-        dtypes = [np.dtype(name.rstrip(b"\0").decode()) for name, _ in entries]
+        dtypes = [_number_type(name.rstrip(b"\0")) for name, _ in entries]
     except (struct.error, ValueError, TypeError) as error:
         raise RunError(
             f"a message of {buffer.nbytes} bytes is no encoded buffer: do all workers run one version of dgraph?"
         ) from error
+    if width != _position_width(length) or count > length:
+        raise RunError(f"a message of {count} of {length} values does not describe itself; run again")
     shapes = [(count, vector) if vector else (count,) for _, vector in entries]
     position_bytes = {Encoding.DENSE: 0, Encoding.BITMASK: (length + 7) // 8, Encoding.INDEX: count * width}[encoding]
-    rows = [dtype.itemsize * int(np.prod(shape)) for dtype, shape in zip(dtypes, shapes, strict=True)]
+    rows = [dtype.itemsize * math.prod(shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
     layout = [HEADER.size + FIELD.size * fields, position_bytes, *rows]
     if sum(map(_padded, layout)) != buffer.nbytes:
         raise RunError(f"an encoded buffer of {sum(map(_padded, layout))} bytes arrived with {buffer.nbytes}")
 
     blocks = _blocks(buffer, layout)
     values = [b.view(dtype).reshape(shape) for b, dtype, shape in zip(blocks[2:], dtypes, shapes, strict=True)]
-    if encoding is Encoding.DENSE:
-        return slice(0, length), values
+    positions: Positions = slice(0, count)
     if encoding is Encoding.BITMASK:
-        return np.flatnonzero(np.unpackbits(blocks[1], count=length, bitorder="little")), values
-    return blocks[1].view(_position_type(length)), values
+        positions = np.flatnonzero(np.unpackbits(blocks[1], count=length, bitorder="little"))
+    elif encoding is Encoding.INDEX:
+        positions = blocks[1].view(_position_type(length))
+    placed = len(positions) if isinstance(positions, np.ndarray) else length
+    if placed != count:  # kernels look at no bound
+        raise RunError(f"a message has {count} values for {placed} positions; run again")
+    return positions, values
 
 
 def _blocks(buffer: np.ndarray, layout: Sequence[int]) -> list[np.ndarray]:
     """The buffer's blocks without their padding."""
     starts = np.cumsum([0, *map(_padded, layout)])
     return [buffer[start : start + size] for start, size in zip(starts, layout, strict=False)]
+
+
+def _number_type(name: bytes) -> np.dtype:
+    if re.fullmatch(rb"[<>|=][biuf][0-9]{1,2}", name) is None:
+        raise ValueError(f"{name!r} is no type of numbers")
+    return np.dtype(name.decode())
 
 
 def _padded(size: int) -> int:

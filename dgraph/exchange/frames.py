@@ -8,6 +8,7 @@ import numpy as np
 from distributed.protocol.pickle import dumps, loads
 from distributed.protocol.serialize import Serialized, serialize
 
+from dgraph.errors import RunError
 from dgraph.exchange.mail import Fragment, Message
 
 SMALL = 64 << 10  # bytes: below, a copy costs less than a frame of its own
@@ -33,14 +34,19 @@ def unpack(
     run: str, epoch: int, sender: int, number: int, manifest: list, frames: list, token: bytes | None
 ) -> Message:
     """What `pack` made, without copying the frames."""
-    entries = np.array(manifest, np.int64).reshape(-1, 6).tolist()
-    arrays = iter([np.frombuffer(frame, np.uint8) for frame in frames])
-    together = next(arrays) if any(entry[5] < SMALL for entry in entries) else np.empty(0, np.uint8)
-    fragments, used = [], 0
-    for source, receiver, buffer, total, start, size in entries:
-        if size < SMALL:
-            data, used = together[used : used + size], used + size
-        else:
-            data = next(arrays)
-        fragments.append(Fragment(source, receiver, buffer, total, start, data))
+    try:
+        entries = np.array(manifest, np.int64).reshape(-1, 6).tolist()
+        arrays = iter([np.frombuffer(frame, np.uint8) for frame in frames])
+        together = next(arrays) if any(entry[5] < SMALL for entry in entries) else np.empty(0, np.uint8)
+        fragments, used = [], 0
+        for source, receiver, buffer, total, start, size in entries:
+            if size < SMALL:
+                data, used = together[used : used + size], used + size
+            else:
+                data = next(arrays)
+            if not (data.nbytes == size and 0 <= start <= total - size):
+                raise ValueError(f"a fragment of {data.nbytes} bytes at {start} of {total}")
+            fragments.append(Fragment(source, receiver, buffer, total, start, data))
+    except (ValueError, TypeError, OverflowError, StopIteration) as cause:
+        raise RunError(f"message {number} of worker {sender} cannot be taken apart ({cause!r}); run again") from cause
     return Message(run, epoch, sender, number, fragments, None if token is None else loads(token))

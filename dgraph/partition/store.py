@@ -16,6 +16,7 @@ import xxhash
 from dgraph.errors import StorageError
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.chunk import Ids
+from dgraph.partition.manifest import require
 from dgraph.partition.partition import Partition
 from dgraph.partition.proxies import Proxies
 
@@ -27,7 +28,7 @@ def write_array(folder: Path, name: str, array: np.ndarray) -> Entry:
     with path.open("wb") as file:
         np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
         flush(file)
-    return {"bytes": path.stat().st_size, "checksum": _checksum(array)}
+    return {"bytes": path.stat().st_size, "checksum": checksum(array)}
 
 
 def read_array(folder: Path, name: str, entry: Entry, *, verify: bool = True) -> np.ndarray:
@@ -35,9 +36,9 @@ def read_array(folder: Path, name: str, entry: Entry, *, verify: bool = True) ->
     path = _found(folder / f"{name}.npy", entry)
     try:
         array = np.load(path, mmap_mode="c" if entry["bytes"] > 4096 else None, allow_pickle=False).view(np.ndarray)
-    except (ValueError, OSError, EOFError) as cause:
+    except Exception as cause:  # NumPy parses the header as Python's own tokens, and raises whatever comes of that
         raise StorageError(f"{path}: not a block of a saved graph ({cause}); save the graph again") from cause
-    if verify and _checksum(array) != entry["checksum"]:
+    if verify and checksum(array) != entry["checksum"]:
         raise StorageError(f"{path}: its checksum is wrong, so its content has changed; save the graph again")
     return array
 
@@ -77,7 +78,7 @@ def _found(path: Path, entry: Entry) -> Path:
     return path
 
 
-def _checksum(array: np.ndarray) -> str:
+def checksum(array: np.ndarray) -> str:
     kind = f"{array.dtype.str}{array.shape}".encode()
     return xxhash.xxh3_128_hexdigest(np.ascontiguousarray(array).view(np.uint8).data) + xxhash.xxh3_64_hexdigest(kind)
 
@@ -144,3 +145,31 @@ def read_partition(
         {int(q): (int(broadcast), int(reduce_end)) for q, _, broadcast, reduce_end in peers},
     )
     return Partition(index, parts, num_owned, get("numbers"), proxies, side("out"), side("incoming"), ids)
+
+
+def check_partition(partition: Partition, vertices: int) -> None:
+    """What kernels rely on, which look at no bound: all of it could have been written by somebody else. For use in
+    `fitting`."""
+    size, owned = partition.num_local, partition.num_owned
+    require(owned <= size and _within(partition.numbers, vertices), "numbers beyond the vertices")
+    groups, parts = partition.proxies.groups, partition.parts
+    require(groups.dtype == np.int64 and groups.shape == (parts, 4), "groups of proxies")
+    begins, ends = groups[:, :1], groups[:, 3:]
+    require((begins <= groups).all() and (groups <= ends).all() and owned <= begins.min(), "proxies out of order")
+    require(ends.max() <= size, "proxies beyond the vertices")
+    for peer, masters in partition.proxies.masters.items():
+        require(0 <= peer < parts and _within(masters, owned), "masters that are not here")
+    for side in (partition.out, partition.incoming):
+        if side is not None:
+            ends, edges = side.indptr, len(side.neighbours)
+            require(ends.dtype == np.int64 and ends.shape == (size + 1,), "rows of edges")
+            require(ends[0] == 0 and ends[-1] == edges and (ends[1:] >= ends[:-1]).all(), "rows of edges")
+            require(side.neighbours.dtype == np.uint32 and _within(side.neighbours, size), "edges to nowhere")
+            require(all(column.shape == (edges,) for column in side.columns.values()), "columns of edges")
+
+
+def _within(numbers: np.ndarray, limit: int) -> bool:
+    """Whether these are a list of unsigned numbers below a limit."""
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        return False
+    return not numbers.size or (int(numbers.max()) < limit and (numbers.dtype.kind == "u" or int(numbers.min()) >= 0))

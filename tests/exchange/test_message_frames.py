@@ -14,7 +14,7 @@ from dgraph.exchange.mail import Fragment, Message, Token
 @pytest.mark.parametrize("token", [None, Token("r", 4, 1, (0, 2), {"changed": 7})])
 def test_what_is_unpacked_is_what_was_packed(sizes, token):
     data = [np.random.default_rng(size).integers(0, 255, size, np.uint8) for size in sizes]
-    message = Message("r", 4, 1, 9, [Fragment(i, i + 1, 2, 99, 3, d) for i, d in enumerate(data)], token)
+    message = Message("r", 4, 1, 9, [Fragment(i, i + 1, 2, 3 + d.nbytes, 3, d) for i, d in enumerate(data)], token)
     found = unpack(**loads(dumps(pack(message))))
     assert found._replace(fragments=[]) == message._replace(fragments=[])
     assert [f[:5] for f in found.fragments] == [f[:5] for f in message.fragments]

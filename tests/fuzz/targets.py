@@ -1,0 +1,187 @@
+"""What is fuzzed: each target takes any bytes, and may raise nothing but an error of dgraph's own."""
+
+import ast
+import json
+import linecache
+import os
+import tempfile
+import types
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import seeds
+
+from dgraph.errors import DgraphError
+from dgraph.exchange.encoding import decode
+from dgraph.exchange.frames import unpack
+from dgraph.exchange.mail import join
+from dgraph.functions import read_function
+from dgraph.io import read_edge_list
+from dgraph.io.lazy import lazy_edge_list
+from dgraph.partition import policies, store
+from dgraph.partition.manifest import manifest_text
+from dgraph.saved import KIND, MANIFEST, VERSION, Saved
+
+FOLDER = Path(tempfile.mkdtemp(prefix="dgraph-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+
+
+def read_file(suffix: str, data: bytes) -> None:
+    path = FOLDER / f"{os.getpid()}{suffix}"
+    path.write_bytes(data)
+    read_edge_list(path)
+
+
+def read_lazily(suffix: str, data: bytes) -> None:
+    path = FOLDER / f"{os.getpid()}-lazy{suffix}"
+    path.write_bytes(data)
+    lazy_edge_list(path, block_size=16).edges.compute(scheduler="sync")
+
+
+def read_manifest(data: bytes) -> None:
+    """A manifest whose checksum is right, so that what it says is looked at; and then the blocks it names."""
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    folder = _saved_folder()
+    text = manifest_text(KIND, VERSION, content)
+    (folder / MANIFEST).write_text(text)
+    open_saved(folder)
+
+
+def open_saved(folder: Path) -> None:
+    found = Saved.find(folder)
+    known = found.numbering()
+    where = found.placement(policies.choose("auto", 1))
+    for part in range(found.parts):
+        found.partition(part, known, where)
+
+
+def read_block(data: bytes) -> None:
+    """A block of a saved graph by another content, whose size and checksum are right."""
+    folder, names = _saved_folder(), sorted(name for name in seeds.saved_graph() if name.endswith(".npy"))
+    name = names[data[0] % len(names) if data else 0]
+    content = json.loads(seeds.saved_graph()[MANIFEST])["content"]
+    (folder / name).write_bytes(data[1:])
+    try:
+        array = np.load(folder / name, allow_pickle=False)
+        if array.dtype.hasobject:
+            return
+        entry = {"bytes": len(data) - 1, "checksum": store.checksum(array)}
+    except Exception:
+        entry = {"bytes": max(len(data) - 1, 0), "checksum": ""}
+    for blocks in (*content["partitions"], content["shared"]):
+        if name in blocks:
+            blocks[name] = entry
+    (folder / MANIFEST).write_text(manifest_text(KIND, VERSION, content))
+    try:
+        open_saved(folder)
+    finally:
+        (folder / name).write_bytes(seeds.saved_graph()[name])
+
+
+def _saved_folder() -> Path:
+    folder = FOLDER / f"{os.getpid()}-graph"
+    if not folder.exists():
+        folder.mkdir()
+        for name, content in seeds.saved_graph().items():
+            (folder / name).write_bytes(content)
+    return folder
+
+
+def read_manifest_text(data: bytes) -> None:
+    folder = _saved_folder()
+    (folder / MANIFEST).write_bytes(data)
+    Saved.find(folder)
+
+
+def decode_buffer(data: bytes) -> None:
+    buffer = np.zeros(len(data), np.uint8)
+    buffer[:] = np.frombuffer(data, np.uint8)
+    positions, values = decode(buffer)
+    room = np.zeros(1 << 12)
+    if isinstance(positions, np.ndarray):
+        assert not len(positions) or positions.max() < max(len(room), 1 << 62)
+    assert all(value.nbytes <= buffer.nbytes for value in values)
+
+
+def take_message(data: bytes) -> None:
+    try:
+        given = json.loads(data)
+        sizes = [int(size) % 4096 for size in given["frames"]]
+        manifest = list(given["manifest"])
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+        return
+    frames = [np.zeros(size, np.uint8) for size in sizes]
+    join(unpack("run", 3, 0, 0, manifest, frames, None).fragments)
+
+
+ADMITTED = {"min", "max", "abs", "round", "int", "float", "bool", "range", "math"}
+
+
+def analyse_text(data: bytes) -> None:
+    """A function of a program as text. What is admitted must call nothing but what the analysis lists."""
+    text = data.decode("utf-8", errors="replace")
+    lines = "".join(f"    {line}\n" for line in text.splitlines())
+    source = f"def send(dist, weight):\n{lines}\n"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            code = compile(source, "<fuzz>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+        return
+    body = code.co_consts[0] if code.co_consts else None
+    if not isinstance(body, types.CodeType) or body.co_name != "send":
+        return
+    function = types.FunctionType(body, {"__builtins__": __builtins__, "os": os, "np": np}, "send")
+    linecache.cache["<fuzz>"] = (len(source), None, source.splitlines(keepends=True), "<fuzz>")
+    found = read_function.__wrapped__(function, "send of Fuzzed")
+    known = ADMITTED | set(found.parameters)
+    tree = ast.parse(found.text("send"))
+    known |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            assert node.id in known, f"{node.id} came through"
+        if isinstance(node, ast.Attribute):
+            assert isinstance(node.value, ast.Name), "an attribute of a value came through"
+            assert node.value.id == "math", f"an attribute of {node.value.id} came through"
+        assert not isinstance(node, ast.Import | ast.ImportFrom | ast.Lambda | ast.Subscript), "this came through"
+
+
+FORMATS = (".csv", ".txt", ".el", ".wel", ".parquet", ".e", ".mtx", ".graph", ".gr", ".konect", ".npz", ".el.gz", "")
+BY_BLOCKS = (".csv", ".parquet")
+PROGRAMS = [
+    b"return dist + weight",
+    b"x = 0\nfor i in range(3):\n    x += math.sqrt(dist) if weight > 1 else abs(weight)\nreturn min(x, 2.0 ** weight)",
+    b"while dist < 3:\n    dist += 1\nif dist > 2:\n    return 1\nelse:\n    return -dist // 2 % 3",
+    b"return os.system('true')",
+    b"return (lambda: np.load)(dist)",
+]
+
+Target = Callable[[bytes], None]
+TARGETS: dict[str, tuple[Target, Callable[[], list[bytes]]]] = {
+    **{f"file{suffix}": (partial(read_file, suffix), partial(seeds.files, suffix)) for suffix in FORMATS},
+    **{
+        f"lazy{suffix}": (partial(read_lazily, suffix), partial(seeds.files, suffix)) for suffix in (".csv", ".parquet")
+    },
+    "manifest": (read_manifest, seeds.manifests),
+    "manifest-text": (read_manifest_text, lambda: [seeds.saved_graph()["manifest.json"]]),
+    "block": (read_block, seeds.blocks),
+    "buffer": (decode_buffer, seeds.buffers),
+    "message": (take_message, seeds.messages),
+    "program": (analyse_text, lambda: PROGRAMS),
+}
+
+
+def try_one(name: str, data: bytes) -> bool:
+    """Whether the input was taken; what else than an error of ours it raises goes on."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            TARGETS[name][0](data)
+    except DgraphError:
+        return False
+    return True

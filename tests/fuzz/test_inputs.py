@@ -1,0 +1,82 @@
+"""Inputs that nobody would write raise errors of dgraph's own, and nothing else. `make fuzz` searches for more."""
+
+import json
+
+import mutation
+import numpy as np
+import pytest
+import seeds
+from targets import TARGETS, try_one
+
+from dgraph.errors import RunError, StorageError
+from dgraph.exchange.encoding import HEADER, Encoding, decode
+from dgraph.saved import MANIFEST, Saved
+
+FEW = 25
+
+# what a search has found, by target: each was a crash once
+FOUND = {
+    "message": [
+        b'{"manifest": [0, 1, 0, 99999999999999999999, 0, 1], "frames": [40]}',
+        b'{"manifest": [0, 1, 0, 1, 0, 70000], "frames": [40]}',  # a large fragment without its frame
+    ],
+    "buffer": [
+        HEADER.pack(Encoding.INDEX, 3, 0, 0, 40, 1) + bytes(8),  # positions of three bytes
+        HEADER.pack(Encoding.DENSE, 2, 0, 1, 1, 1) + b",\0\0\0" + bytes(12),  # a type of syntax
+        HEADER.pack(Encoding.DENSE, 2, 0, 1, 1, 1) + b"|O8\0" + bytes(12),  # a type of pointers
+    ],
+    "block": [b"\0" + b"\x93NUMPY\x01\0v\0{'descr': (" + b" " * 110],
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_changed_inputs(name):
+    known = TARGETS[name][1]()
+    assert any(try_one(name, one) for one in known), "the sound inputs are taken"
+    for data in mutation.inputs(known, len(known) + FEW, seed=7):
+        try_one(name, data)
+
+
+@pytest.mark.parametrize(("name", "data"), [(name, data) for name, found in FOUND.items() for data in found])
+def test_what_was_found(name, data):
+    assert not try_one(name, data)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("shared", {"../../etc/passwd": {"bytes": 1, "checksum": "0"}}),
+        ("partitions", [{"/etc/passwd": {"bytes": 1, "checksum": "0"}}] * 2),
+        ("partitions", [{}, {}]),
+        ("owned", [5, -1]),
+        ("owned", [2]),
+        ("num_vertices", True),
+        ("dtypes", ["|O8"]),
+        ("dtypes", ["(99999999,)f8"]),
+        ("orders", ["__class__"]),
+        ("id_type", ["string", "float64", 1]),
+        ("weight", 7),
+    ],
+)
+def test_a_manifest_that_lies_is_refused(tmp_path, name, value):
+    """Its checksum is right: anybody can compute one."""
+    from dgraph.partition.manifest import manifest_text
+    from dgraph.saved import KIND, VERSION
+
+    for file, data in seeds.saved_graph().items():
+        (tmp_path / file).write_bytes(data)
+    content = json.loads(seeds.saved_graph()[MANIFEST])["content"]
+    (tmp_path / MANIFEST).write_text(manifest_text(KIND, VERSION, {**content, name: value}))
+    with pytest.raises(StorageError, match=str(tmp_path)):
+        Saved.find(tmp_path).verify()
+
+
+def test_a_bitmask_with_too_few_values_is_refused():
+    """Kernels would read beyond the values' end."""
+    kinds = [Encoding(np.frombuffer(one, np.uint8)[0]) for one in seeds.buffers()]
+    assert set(kinds) == set(Encoding)
+    found = np.frombuffer(seeds.buffers()[kinds.index(Encoding.BITMASK)], np.uint8).copy()
+    head = HEADER.size + 2 * 8
+    found[head] ^= 1
+    with pytest.raises(RunError, match="positions"):
+        decode(found)
