@@ -3,6 +3,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 CODE := dgraph tests examples benchmarks
+TEST = -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal  # each process starts a cluster of its own
 INSTALLED := .venv/.installed
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
@@ -26,10 +27,10 @@ demo: $(INSTALLED) ## PageRank on a generated graph in this process: top vertice
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED) ## run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python $(TEST)
 
 test-oldest: .venv-oldest/.installed ## run the tests of the exchange with the oldest supported Dask
-	.venv-oldest/bin/python -m pytest tests/exchange
+	.venv-oldest/bin/python $(TEST) tests/exchange
 
 .venv-oldest/.installed: pyproject.toml
 	$(BIN)/python -c '' 2>/dev/null || $(MAKE) install

@@ -90,6 +90,7 @@ class Analysis:
     """What a program needs, all told."""
 
     name: str
+    title: str  # in errors
     synchronous: bool
     width: int  # the length of its vectors, 0 without
     states: tuple[State, ...]  # and deltas, in the order of `apply`
@@ -190,6 +191,7 @@ def analyse(program: VertexProgram) -> Analysis:
     }
     return Analysis(
         name=name,
+        title=program.title,
         synchronous=program.kind == "synchronous",
         width=program.width,
         states=states,

@@ -55,7 +55,7 @@ def with_columns(
     for name in given:
         if name not in read:
             known = ", ".join(read) or "none"
-            raise ColumnError(f"{analysis.name} reads no vertex column {name!r}; it reads {known}")
+            raise ColumnError(f"{analysis.title} reads no vertex column {name!r}; it reads {known}")
     there = {
         name: one for name, one in given.items() if isinstance(one, ResultColumn) and not anew and one.lies_with(graph)
     }

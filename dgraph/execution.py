@@ -206,7 +206,8 @@ def _edge_columns(graph: Graph, analysis: Analysis) -> dict[str, tuple[str, str]
         if name not in graph.edge_columns:
             remedy = "name the column of weights when you make the graph: weight=" if column.name == "weight" else ""
             has = ", ".join(map(repr, graph.edge_columns)) or "no columns"
-            raise ColumnError(f"{analysis.name} reads the edge column {name!r}; the edges have {has}. {remedy}".strip())
+            problem = f"{analysis.title} reads the edge column {name!r}; the edges have {has}. {remedy}"
+            raise ColumnError(problem.strip())
         columns[column.name] = name, column.dtype.name
     return columns
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dgraph import assembly, frames
 from dgraph.errors import ColumnError, LostError, OptionError
 from dgraph.listed import Listed, Rules
+from dgraph.options import whole_number
 from dgraph.partition import chunk as chunks_of
 from dgraph.partition import policies, rules
 from dgraph.partition import source as sources
@@ -97,10 +96,7 @@ class Graph:
             raise OptionError("symmetrize=True is for directed graphs; an undirected graph has both directions already")
         edges = sources.edge_source(frame, source, destination, weight)
         workers = Workers.find(client)
-        if parts is not None:
-            if not isinstance(parts, int | np.integer) or isinstance(parts, bool) or not 1 <= parts < 2**16:
-                raise OptionError(f"parts={parts!r} must be a whole number from 1 to 65535")
-            parts = int(parts)
+        parts = whole_number("parts", parts, 1, 2**16 - 1, or_none=True)
         workers.shares(capacities, parts or len(workers.addresses) or 1, check_only=True)
         graph = cls(
             edges,

@@ -13,6 +13,7 @@ from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.gas import gas
 from dgraph.engines.rounds import exact_sums
 from dgraph.errors import OptionError
+from dgraph.options import whole_number
 from dgraph.state import Switches
 
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async}
@@ -75,13 +76,11 @@ def choose(
         raise OptionError(f"engine={engine!r} is not known; choose one of auto, {LOCAL}, {', '.join(ENGINES)}")
     if device not in ("auto", *DEVICES):
         raise OptionError(f"device={device!r} is not known; choose one of auto, {', '.join(DEVICES)}")
-    for name, count in (("max_rounds", max_rounds), ("local_rounds", local_rounds)):
-        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
-            raise OptionError(f"{name}={count!r} must be a whole number above zero, or None")
+    max_rounds = whole_number("max_rounds", max_rounds, or_none=True)
+    local_rounds = whole_number("local_rounds", local_rounds, or_none=True)
     if direction not in ("auto", "push", "pull"):
         raise OptionError(f"direction={direction!r} is not known; choose one of auto, push, pull")
-    if not isinstance(random_seed, int) or not -(2**63) <= random_seed < 2**63:
-        raise OptionError(f"random_seed={random_seed!r} must be a whole number of 64 bits")
+    random_seed = whole_number("random_seed", random_seed, -(2**63), 2**63 - 1)
     if deterministic and direction == "push":
         raise OptionError(
             'deterministic=True gathers the messages of a vertex in one order: direction="push" cannot be had'
@@ -114,7 +113,7 @@ def admit(plan: Plan, analysis: Analysis) -> None:
     if plan.engine not in fitting:
         why = "is synchronous" if analysis.synchronous else "reads what only common rounds can tell"
         raise OptionError(
-            f"engine={plan.engine!r} cannot run {analysis.name}, which {why}; choose one of {', '.join(fitting)}"
+            f"engine={plan.engine!r} cannot run {analysis.title}, which {why}; choose one of {', '.join(fitting)}"
         )
 
     if plan.switches.deterministic:

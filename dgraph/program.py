@@ -172,6 +172,7 @@ class VertexProgram:
     kind: ClassVar[str] = "accumulative"
     along: ClassVar[str] = "out"
     merge: ClassVar[Merge | None] = None
+    operation: ClassVar[str] = ""  # that a user called to run this program: errors name it
     solver: ClassVar[Any] = None  # an algorithm of its own for a graph of one partition: dgraph.solvers.solver.Solver
 
     fields: ClassVar[dict[str, Field]] = {}  # all declared, in order
@@ -201,14 +202,19 @@ class VertexProgram:
         declared = {f.name: f for f in self.fields.values() if isinstance(f, Parameter)}
         for name in values:
             if name not in declared:
-                raise OptionError(f"{type(self).__name__} has no parameter {name!r}; it has: {', '.join(declared)}")
+                raise OptionError(f"{self.title} has no parameter {name!r}; it has: {', '.join(declared)}")
         self.values: dict[str, Any] = {}
         for name, parameter in declared.items():
             value = values.get(name, parameter.default)
             if value is None:
-                raise OptionError(f"{type(self).__name__} needs a value for its parameter {name!r}")
-            self.values[name] = parameter.cast(value, f"{type(self).__name__}: {name}")
+                raise OptionError(f"{self.title} needs a value for its parameter {name!r}")
+            self.values[name] = parameter.cast(value, f"{self.title}: {name}")
         self.width = self._width()
+
+    @property
+    def title(self) -> str:
+        """What errors call the program."""
+        return self.operation or type(self).__name__
 
     def _width(self) -> int:
         """The length of the program's vectors, 0 if it has none."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -150,6 +151,16 @@ class RunResult:
         self.rounds, self.totals = earlier.rounds, earlier.totals
         return self
 
+    def map(self, change: Callable[..., Any], *others: RunResult, whole: bool = True) -> RunResult:
+        """The result of `change(numbers, values, *values of the others)`, which gives numbers and values: of each
+        partition, where it lies. `whole` says whether every vertex is listed still."""
+        call, beside = self._workers.call, zip(*(one._found for one in (self, *others)), strict=True)
+        changed = copy(self)
+        changed._found = self._workers.wait(self._workers.hold([call(_changed, change, *one) for one in beside]))
+        (first,) = self._workers.get([call(Found.without_values, changed._found[0])])
+        changed._empty, changed._whole = next(iter(first.parts.values())), whole
+        return changed
+
     def _tasks(self) -> list[Any]:
         known = self._workers.share(self._numbering)
         call = self._workers.call
@@ -182,6 +193,11 @@ class ResultColumn:
 
 
 COLUMNS = ("superstep", "partition", "fired", "edges", "messages", "bytes", "skipped", "direction", "busy", "idle")
+
+
+def _changed(change: Callable[..., Any], found: Found, *others: Found) -> Found:
+    parts = {part: change(*one, *(other.parts[part][1] for other in others)) for part, one in found.parts.items()}
+    return Found(parts, found.missing, found.rows, found.rounds, found.totals)
 
 
 def _values(found: Found, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:

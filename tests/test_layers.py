@@ -15,6 +15,7 @@ LAYERS = {
     "dgraph.errors": 1,
     "dgraph.randomness": 1,
     "dgraph.monoid": 1,
+    "dgraph.options": 1,
     "dgraph.program": 1,
     "dgraph.functions": 1,
     "dgraph.analysis": 1,

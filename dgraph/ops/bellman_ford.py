@@ -35,6 +35,7 @@ class Steps(Tree):
 class BellmanFord(VertexProgram):
     """Distances whatever the weights, and `since` which round; without an end where a negative cycle is reached."""
 
+    operation = "sssp"
     kind = "synchronous"
     dist = State(float64)
     since = State(int64)
@@ -60,6 +61,7 @@ class Lowered(VertexProgram):
     vertex can be lowered still. There is one, because all others are younger than those by whom they were lowered.
     """
 
+    operation = "sssp"
     kind = "synchronous"
     dist = State(float64)
     since = State(int64)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf, int64
 
-from dgraph.errors import OptionError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MIN, NONE, UNREACHED
+from dgraph.options import no_columns, vertices, whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.result import RunResult
 from dgraph.solvers.breadth_first import Goal, search
@@ -33,6 +33,7 @@ def _solve(problem: Problem) -> Solved:
 class BreadthFirst(VertexProgram):
     """A message is level * (vertices + 1) + sender + 1, so that the smallest names the smallest sender, too."""
 
+    operation = "bfs"
     level = State(int64, start=UNREACHED)
     parent = State(int64, start=NONE)
     source = Parameter(vertex)
@@ -107,14 +108,10 @@ def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | Non
 
     Other options are those of `dgraph.run`.
     """
-    sources = list(source) if isinstance(source, list | tuple | set | np.ndarray) else [source]
-    if not sources:
-        raise OptionError(f"source={source!r} is empty: name a vertex, or several")
-    whole = isinstance(depth_limit, int) and not isinstance(depth_limit, bool)
-    if depth_limit is not None and not (whole and depth_limit >= 0):
-        raise OptionError(f"depth_limit={depth_limit!r} must be a whole number, zero or more, or None")
+    sources = vertices("source", source)
+    no_columns(options, "name the vertices where paths begin as the source")
     values = {"source": sources[0]}
-    if depth_limit is not None:
+    if whole_number("depth_limit", depth_limit, 0, or_none=True) is not None:
         values["depth_limit"] = depth_limit
     if target is not None:
         values["target"] = target

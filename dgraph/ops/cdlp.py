@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy import int64
 
-from dgraph.errors import OptionError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MOST_FREQUENT, NONE
+from dgraph.options import whole_number
 from dgraph.program import Parameter, State, VertexProgram, vertex
 from dgraph.result import RunResult
 from dgraph.solvers.labels import spread
@@ -26,6 +26,7 @@ def _solve(problem: Problem) -> Solved:
 class CommunityDetection(VertexProgram):
     """In each round every vertex takes its neighbours' most frequent label, of several the smallest."""
 
+    operation = "cdlp"
     kind = "synchronous"
     label = State(vertex)
     merge = MOST_FREQUENT
@@ -54,6 +55,4 @@ def cdlp(graph: Graph, *, max_iter: int = 10, **options: Any) -> RunResult:
     leave ties open. Vertices may swap labels for ever; `label_propagation` comes to an end. Other options are those of
     `dgraph.run`.
     """
-    if not isinstance(max_iter, int) or isinstance(max_iter, bool) or max_iter < 1:
-        raise OptionError(f"max_iter={max_iter!r} must be a whole number above zero")
-    return run(graph, CommunityDetection(max_iter=max_iter), **options)
+    return run(graph, CommunityDetection(max_iter=whole_number("max_iter", max_iter)), **options)

@@ -23,6 +23,7 @@ _simple: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 class CoreNumber(VertexProgram):
     """On a simple graph: over and over, the largest h such that h neighbours say h or more."""
 
+    operation = "core_number"
     kind = "synchronous"
     solver = Solver(core_numbers, orders=("out", "incoming"))
     core = State(int64)

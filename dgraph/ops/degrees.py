@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy import int64
 
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.program import Phase, Result, State, VertexProgram
-from dgraph.result import Found, RunResult
+from dgraph.result import RunResult
 from dgraph.solvers.solver import Problem, Solved, Solver
 
 
@@ -22,6 +24,7 @@ def _counted(problem: Problem) -> Solved:
 class Degrees(VertexProgram):
     """Everybody says 1 along each edge, first to those it leads to, then back."""
 
+    operation = "degrees"
     kind = "synchronous"
     solver = Solver(_counted)
     into = State(int64)
@@ -64,15 +67,10 @@ def degrees(graph: Graph, **options: Any) -> RunResult:
     Repeated edges all count, and a self loop is one arc: 1 into its vertex and 1 out of it, so 2 in the `degree` of a
     directed graph and 1 of an undirected one. Options are those of `dgraph.run`.
     """
-    result, workers = run(graph, Degrees(), **options), graph.workers
-    found = [workers.call(_with_degree, one, graph.directed) for one in result._found]
-    return RunResult(graph, workers.wait(workers.hold(found)), [], result.report.options)
+    return run(graph, Degrees(), **options).map(partial(_with_degree, directed=graph.directed))
 
 
-def _with_degree(found: Found, directed: bool) -> Found:
+def _with_degree(numbers: np.ndarray, values: dict[str, np.ndarray], directed: bool) -> Any:
     """The third column, which no program may declare: `degree` is what its functions read."""
-    parts = {}
-    for part, (numbers, values) in found.parts.items():
-        both = values["in_degree"] + values["out_degree"] if directed else values["out_degree"]
-        parts[part] = numbers, {**values, "degree": both}
-    return Found(parts, found.missing, found.rows, found.rounds, found.totals)
+    both = values["in_degree"] + values["out_degree"] if directed else values["out_degree"]
+    return numbers, {**values, "degree": both}

@@ -19,6 +19,7 @@ from dgraph.solvers.solver import Solver
 class HubsAndAuthorities(VertexProgram):
     """Each phase divides by the sum of what it gathers from, so that scores neither grow nor fade."""
 
+    operation = "hits"
     kind = "synchronous"
     hub_score = State(float64, start=1)
     authority_score = State(float64)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy import int64
 
-from dgraph.errors import OptionError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.core_number import CoreNumber, peelable
+from dgraph.options import whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexProgram
-from dgraph.result import Found, RunResult
+from dgraph.result import RunResult
 from dgraph.solvers.cores import core_of, main_core
 from dgraph.solvers.solver import Solver
 
@@ -23,6 +24,7 @@ from dgraph.solvers.solver import Solver
 class KCore(VertexProgram):
     """Who has fewer than k neighbours left is removed, and tells the others; messages count removed neighbours."""
 
+    operation = "k_core"
     solver = Solver(core_of, orders=("out", "incoming"))
     removed = State(int64)
     stays = State(bool, start=True)
@@ -47,6 +49,7 @@ class KCore(VertexProgram):
 class MainCore(CoreNumber):
     """Who is in the highest core."""
 
+    operation = "k_core"
     solver = Solver(main_core, orders=("out", "incoming"))
 
     @Global(int64, MAX)
@@ -63,20 +66,12 @@ def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **option
 
     With `remove`, the result lists only the vertices that stay. Other options are those of `dgraph.run`.
     """
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 0):
-        raise OptionError(f"k={k!r} must be a whole number, zero or more")
+    k = whole_number("k", k, 0, or_none=True)
     result = run(peelable(graph, options), MainCore() if k is None else KCore(k=k), **options)
-    if not remove:
-        return result
-    workers, report = graph.workers, result.report.options
-    found = workers.wait(workers.hold([workers.call(_staying, one) for one in result._found]))
-    return RunResult(graph, found, [], report, whole=False)
+    return result.map(_staying, whole=False) if remove else result
 
 
-def _staying(found: Found) -> Found:
-    """The same without the vertices that are not in the core."""
-    parts = {}
-    for part, (numbers, values) in found.parts.items():
-        stays = values["in_core"]
-        parts[part] = numbers[stays], {"in_core": stays[stays]}
-    return Found(parts, found.missing, found.rows, found.rounds, found.totals)
+def _staying(numbers: np.ndarray, values: dict[str, np.ndarray]) -> Any:
+    """Without the vertices that are not in the core."""
+    stays = values["in_core"]
+    return numbers[stays], {"in_core": stays[stays]}

@@ -21,6 +21,7 @@ from dgraph.solvers.solver import Solver
 class Katz(VertexProgram):
     """The sum over all walks that end at a vertex, a walk of k edges counting beta * alpha**k."""
 
+    operation = "katz"
     kind = "synchronous"
     score = State(float64)
     merge = SUM

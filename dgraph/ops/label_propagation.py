@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy import int64
 
-from dgraph.errors import OptionError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MOST_FREQUENT, SUM
+from dgraph.options import whole_number
 from dgraph.program import Global, Parameter, Result, State, VertexProgram, vertex
 from dgraph.result import RunResult
 from dgraph.solvers.labels import PATIENT, WAITS, spread
@@ -43,6 +43,7 @@ class LabelPropagation(VertexProgram):
     """A label is a vertex and its place in the order: place * vertices + vertex. On the way it is one more, and 0 if
     the target has the same: so that the target's own is the smallest of the most frequent."""
 
+    operation = "label_propagation"
     kind = "synchronous"
     held = State(int64)
     wanted = State(int64)
@@ -84,6 +85,5 @@ def label_propagation(graph: Graph, *, max_iter: int = 100, random_seed: int = 0
     random_seed: draws the order of labels, which decides ties.
     Other options are those of `dgraph.run`. Synchronous rounds, as GraphX has them, are `cdlp`.
     """
-    if not isinstance(max_iter, int) or isinstance(max_iter, bool) or max_iter < 1:
-        raise OptionError(f"max_iter={max_iter!r} must be a whole number above zero")
-    return run(graph, LabelPropagation(max_iter=max_iter), random_seed=random_seed, **options)
+    program = LabelPropagation(max_iter=whole_number("max_iter", max_iter))
+    return run(graph, program, random_seed=random_seed, **options)

@@ -18,6 +18,7 @@ from dgraph.errors import ColumnError, InputError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import CHOOSE, NONE, SUM
+from dgraph.options import no_columns, vertices
 from dgraph.partition import placement
 from dgraph.partition.chunk import Numbered
 from dgraph.program import Global, Phase, Result, State, VertexColumn, VertexProgram, vertex
@@ -37,6 +38,7 @@ class Matching(VertexProgram):
     """Each turn, those on the left without a partner ask all their neighbours; of those who ask, each on the right
     without a partner chooses one at random; of those who chose it, each on the left takes one at random."""
 
+    operation = "matching"
     kind = "synchronous"
     along = "both"
     merge = CHOOSE
@@ -87,6 +89,7 @@ def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options:
     random_seed: what is chosen depends on it, the round and the vertex alone.
     Other options are those of `dgraph.run`.
     """
+    no_columns(options, "say who is on the left with left=")
     return run(graph, Matching(), columns={"left": _sides(graph, left)}, random_seed=random_seed, **options)
 
 
@@ -132,7 +135,7 @@ def _named(graph: Graph, left: str | Iterable[Any]) -> np.ndarray:
             is_left[order] = is_left.copy()
         return is_left
     is_left = np.zeros(graph.num_vertices, bool)
-    is_left[np.array([graph.numbering.find(vertex) for vertex in left], np.int64)] = True
+    is_left[np.array([graph.numbering.find(vertex) for vertex in vertices("left", left, at_least=0)], np.int64)] = True
     return is_left
 
 

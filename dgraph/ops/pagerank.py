@@ -13,8 +13,9 @@ from dgraph.errors import OptionError, WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, MIN, SUM
+from dgraph.options import no_columns, whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram
-from dgraph.result import Found, RunResult
+from dgraph.result import RunResult
 from dgraph.solvers.pagerank import page_rank, strengths
 from dgraph.solvers.solver import Solver
 
@@ -23,6 +24,7 @@ class PageRank(VertexProgram):
     """A surfer follows an edge with probability `alpha`, else jumps anywhere; where no edge leads on, always (or, if
     `kept` is 0, is lost)."""
 
+    operation = "pagerank"
     kind = "synchronous"
     rank = State(float64)
     merge = SUM
@@ -99,6 +101,7 @@ PROGRAMS = {  # weighted, personal
 class Strength(VertexProgram):
     """The sum of the weights of a vertex's out-edges."""
 
+    operation = "pagerank"
     kind = "synchronous"
     along = "in"
     added = State(float64)
@@ -158,6 +161,7 @@ def pagerank(
     if not 0 <= alpha <= 1:
         raise OptionError(f"alpha={alpha!r} is a probability: from 0 to 1")
     check_limits(max_iter, tol)
+    no_columns(options, "say where to jump with personalization=")
     if dtype not in ("float64", "float32"):
         raise OptionError(f'dtype={dtype!r} is not known; choose "float64" or "float32"')
     several = isinstance(personalization, list | tuple)
@@ -171,13 +175,15 @@ def pagerank(
         program = PROGRAMS[bool(weighted), bool(columns)]
         program = _single(program) if dtype == "float32" else program
         results.append(run(graph, program(**values), columns=columns | shared, **options))
-    return _side_by_side(graph, results) if several else results[0]
+    if not several:
+        return results[0]
+    longest = max(results, key=lambda result: result.rounds)
+    return results[0].map(_side_by_side, *results[1:]).after(longest)
 
 
 def check_limits(max_iter: int, tol: float | None) -> None:
     """When rounds end."""
-    if not isinstance(max_iter, int | np.integer) or isinstance(max_iter, bool) or max_iter < 1:
-        raise OptionError(f"max_iter={max_iter!r} must be a whole number above zero")
+    whole_number("max_iter", max_iter)
     if tol is not None and not (isinstance(tol, int | float | np.number) and tol >= 0):
         raise OptionError(f"tol={tol!r} is a change: zero or more, or None for exactly max_iter rounds")
 
@@ -237,20 +243,6 @@ def _single(program: type[PageRank]) -> type[PageRank]:
     return type(f"{program.__name__}32", (program,), members)
 
 
-def _side_by_side(graph: Graph, results: list[RunResult]) -> RunResult:
-    """One result with the columns `pagerank` of several as vectors; the report is that of the longest run."""
-    workers, found = graph.workers, list(zip(*(result._found for result in results), strict=True))
-    if workers.client is None:
-        stacked = [_stacked(*one) for one in found]
-    else:
-        stacked = workers.wait(workers.hold([workers.call(_stacked, *one) for one in found]))
-    return RunResult(graph, stacked, [], results[0]._options).after(max(results, key=lambda result: result.rounds))
-
-
-def _stacked(*found: Found) -> Found:
-    first = found[0]
-    parts = {
-        part: (numbers, {"pagerank": np.stack([one.parts[part][1]["pagerank"] for one in found], axis=1)})
-        for part, (numbers, _) in first.parts.items()
-    }
-    return Found(parts, set(), first.rows, first.rounds, first.totals)
+def _side_by_side(numbers: np.ndarray, *values: dict[str, np.ndarray]) -> Any:
+    """The columns `pagerank` of several results as vectors."""
+    return numbers, {"pagerank": np.stack([one["pagerank"] for one in values], axis=1)}

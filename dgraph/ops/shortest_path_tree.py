@@ -22,6 +22,7 @@ class Tree(VertexProgram):
     paths would never end. So a message is step * vertices + sender, and steps count edges of length 0.
     """
 
+    operation = "sssp"
     kind = "synchronous"
     dist = State(float64)
     step = State(int64, start=UNREACHED)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
 from numpy import float64, inf
 
 from dgraph.errors import OptionError
@@ -16,6 +15,7 @@ from dgraph.monoid import MIN
 from dgraph.ops.bellman_ford import whatever_the_weights
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import Tree, TreeUpTo, is_local, tree_after
+from dgraph.options import no_columns, vertices
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.result import RunResult
 from dgraph.solvers.shortest_paths import from_each, shortest_paths
@@ -27,6 +27,7 @@ _lowest_weights: WeakKeyDictionary[Graph, float] = WeakKeyDictionary()
 class ShortestPaths(VertexProgram):
     """Distances from the nearest vertex that is a `source`; edge weights are not negative."""
 
+    operation = "sssp"
     dist = State(float64, start=inf)
     merge = MIN
     source = VertexColumn(bool)
@@ -84,6 +85,7 @@ class HopsUpTo(UpTo):
 class FromEach(VertexProgram):
     """Distances from each of several sources (multi-source Bellman-Ford of GX-Plug): the same functions on vectors."""
 
+    operation = "sssp"
     dist = State(float64, start=inf, shape="sources")
     merge = MIN
     sources = Parameter(vertex, shape=...)
@@ -134,9 +136,8 @@ def sssp(
     Ford's method, and predecessors are those on paths of the fewest edges; a negative cycle that can be reached is a
     WeightError. Other options are those of `dgraph.run`.
     """
-    sources = list(source) if isinstance(source, list | tuple | set | np.ndarray) else [source]
-    if not sources:
-        raise OptionError(f"source={source!r} is empty: name a vertex, or several")
+    sources = vertices("source", source)
+    no_columns(options, "name the vertices where paths begin as the source")
     weighted = graph.weight is not None
     lowest = 1.0 if graph.weight is None else _lowest(graph, graph.weight)
     if target is not None and (per_source or lowest < 0):

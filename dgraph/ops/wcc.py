@@ -16,6 +16,7 @@ from dgraph.solvers.solver import Solver
 class Components(VertexProgram):
     """Every vertex passes on the smallest vertex that it has heard of."""
 
+    operation = "wcc"
     component = State(vertex, start=UNREACHED)
     merge = MIN
     along = "both"

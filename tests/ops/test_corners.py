@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.errors import ColumnError, OptionError
+from dgraph.errors import ColumnError, InputError, OptionError
 
 
 def weighted(edges, **options):
@@ -68,3 +68,42 @@ def test_a_result_of_some_vertices_says_so(parts):
     for ask in (found.column, found.by_number):
         with pytest.raises(ColumnError, match="lists only some vertices"):
             ask("in_core")
+
+
+@pytest.mark.parametrize("several", [pd.Series, pd.Index, np.array, set, tuple, lambda ids: (one for one in ids)])
+def test_vertices_come_in_any_collection(several):
+    G = weighted([(0, 1, 1.0), (2, 3, 1.0)])
+    for operation in (dg.bfs, dg.sssp):
+        assert operation(G, several([0, 2])).compute()["distance"].tolist() == [0, 1, 0, 1]
+    assert dg.matching(G, left=several([0, 2])).compute()["mate"].tolist() == [1, 0, 3, 2]
+    assert dg.matching(weighted([(0, 1, 1.0)]), left=0).compute()["mate"].tolist() == [1, 0]
+    assert dg.bfs(G, np.array(2)).compute()["distance"].tolist() == [np.inf, np.inf, 0, 1]
+
+
+def test_numpy_s_whole_numbers_are_whole_numbers():
+    G = weighted([(0, 1, 1.0), (1, 2, 1.0)], parts=np.int8(2))
+    assert np.isinf(dg.bfs(G, 0, depth_limit=np.int64(1)).compute()["distance"][2])
+    assert dg.k_core(G, np.uint8(1)).compute()["in_core"].all()
+    assert dg.cdlp(G, max_iter=np.int32(3), max_rounds=np.int64(1), random_seed=np.int64(1)).rounds == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda G: dg.bfs(G, pd.DataFrame({"a": [0]})), r"source= is a table with the columns \['a'\]: pass one"),
+        (lambda G: dg.sssp(G, []), r"source=\[\] is empty"),
+        (lambda G: dg.sssp(G, 0, columns={"source": {0: True}}), "as the source"),
+        (lambda G: dg.bfs(G, [0, 1], columns={"others": {0: True}}), "as the source"),
+        (lambda G: dg.matching(G, columns={"left": {0: True}}), "left="),
+        (lambda G: dg.pagerank(G, columns={"restart": {0: 1.0}}), "personalization="),
+        (lambda G: dg.wcc(G, columns={"a": {0: 1}}), "wcc reads no vertex column 'a'"),
+        (lambda G: dg.pagerank(dg.rmat(scale=3), weighted=True), "pagerank reads the edge column 'weight'"),
+        (lambda G: dg.bfs(G, 1.5), "bfs: source=1.5"),
+        (lambda G: dg.cdlp(G, engine="bulk_async"), "cannot run cdlp"),
+        (lambda G: dg.cdlp(G, max_iter=2.0), "max_iter=2.0 must be a whole number above zero"),
+        (lambda G: dg.bfs(G, 0, depth_limit=True), "depth_limit=True must be a whole number, zero or more, or None"),
+    ],
+)  # fmt: skip
+def test_errors_speak_of_what_was_called(call, words):
+    with pytest.raises(InputError, match=words):
+        call(weighted([(0, 1, 1.0), (1, 2, 1.0)]))

@@ -1,0 +1,40 @@
+"""Options that users pass, checked in one way: NumPy's numbers count, and errors name the value and what it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dgraph.errors import OptionError
+
+
+def whole_number(name: str, value: Any, low: int = 1, high: int | None = None, *, or_none: bool = False) -> Any:
+    """`value` as a Python int between the bounds, or None where that is allowed."""
+    if value is None and or_none:
+        return None
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < low or (high is not None and value > high):
+        bounds = {0: ", zero or more", 1: " above zero"}.get(low, f" from {low} on")
+        bounds = bounds if high is None else f" from {low} to {high}"
+        raise OptionError(f"{name}={value!r} must be a whole number{bounds}{', or None' if or_none else ''}")
+    return int(value)
+
+
+def vertices(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
+    """One vertex or several, of any collection, as a list."""
+    if hasattr(value, "columns"):
+        raise OptionError(f"{name}= is a table with the columns {list(value.columns)}: pass one of its columns")
+    if isinstance(value, np.ndarray):
+        value = value.tolist()  # of no dimensions: a vertex
+    found = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
+    if len(found) < at_least:
+        raise OptionError(f"{name}={value!r} is empty: name a vertex, or several")
+    return found
+
+
+def no_columns(options: dict[str, Any], remedy: str) -> None:
+    """For operations that give their program's vertex columns themselves."""
+    if "columns" in options:
+        raise OptionError(f"columns= is for programs of your own, in dgraph.run; {remedy}")
