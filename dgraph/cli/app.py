@@ -13,7 +13,7 @@ from dgraph import __version__
 
 COMMANDS = [
     *("run", "generate", "convert", "partition"),
-    *("estimate", "validate", "explain", "graphalytics", "warmup", "info"),
+    *("estimate", "validate", "explain", "bench", "graphalytics", "warmup", "info"),
 ]
 
 

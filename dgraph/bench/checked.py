@@ -1,0 +1,98 @@
+"""A table of a TOML file whose values are checked as they are taken: errors name the file, the key and the remedy."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dgraph.errors import FileError
+
+NEEDED = object()  # the default of a key that must be there
+WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", dict: "a table"}
+
+
+class Table:
+    """`where` is its place in the file, as in `operations.bfs`; what is taken is taken out of `rest`."""
+
+    def __init__(self, path: Path, where: str, content: Mapping[str, Any]):
+        self.path, self.where, self.content = path, where, content
+        self.name = where.rpartition(".")[2]
+        self.taken: set[str] = set()
+
+    def refuse(self, key: str, problem: str, remedy: str = "") -> NoReturn:
+        raise FileError(f"[{self.where}] {key}: {problem}".replace("[] ", ""), path=self.path, remedy=remedy or None)
+
+    def take(
+        self, key: str, kind: type, default: Any = NEEDED, *, among: Sequence[Any] = (), least: int | None = None
+    ) -> Any:
+        """The value of a key; `among` are those allowed, `least` the smallest."""
+        self.taken.add(key)
+        if key not in self.content:
+            if default is NEEDED:
+                self.refuse(key, "is missing", f"add {key} = {WORDS[kind]}")
+            if not among or default in among:
+                return default
+        value = self.content.get(key, default)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+            self.refuse(key, f"{value!r} is not {WORDS[kind]}")
+        if among and value not in among:
+            self.refuse(key, f"{value!r} is not known", f"choose from {', '.join(str(one) for one in among if one)}")
+        if isinstance(value, int | float) and least is not None and value < least:
+            self.refuse(key, f"{value!r} is too small", f"{least} or more")
+        return value
+
+    def listed(self, key: str, kind: type, default: list[Any], *, among: Sequence[Any] = ()) -> list[Any]:
+        """The values of a list; a single one may stand without brackets."""
+        self.taken.add(key)
+        value = self.content.get(key, default)
+        values = value if isinstance(value, list) else [value]
+        if not values:
+            self.refuse(key, "is empty", "give at least one")
+        for one in values:
+            Table(self.path, self.where, {key: one}).take(key, kind, among=among, least=0 if kind is int else None)
+        return values
+
+    def table(self, key: str) -> Table:
+        """A table in this one; empty if it is not there."""
+        return Table(self.path, f"{self.where}.{key}".strip("."), self.take(key, dict, {}))
+
+    def tables(self, key: str, *, needed: bool = False) -> list[Table]:
+        """The tables in a table: [graphs.a], [graphs.b]."""
+        outer = self.table(key)
+        if needed and not outer.content:
+            self.refuse(key, "there are none", f"add [{key}.NAME]")
+        return [outer.table(name) for name in outer.content]
+
+    def array(self, key: str) -> list[Table]:
+        """The tables of an array: [[targets]]."""
+        self.taken.add(key)
+        found = self.content.get(key, [])
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            self.refuse(key, "is no list of tables", f"write [[{key}]]")
+        return [Table(self.path, f"{key}, {i + 1}", one) for i, one in enumerate(found)]
+
+    def rest(self) -> dict[str, Any]:
+        """What nobody has taken."""
+        return {key: value for key, value in self.content.items() if key not in self.taken}
+
+    def refuse_others(self, known: Iterable[str]) -> None:
+        """Refuse keys that nobody reads: they are misspelt."""
+        known = [*known, *self.taken]
+        for key in self.content:
+            if key not in known:
+                near = get_close_matches(key, known, n=1)
+                self.refuse(key, "is no key", f"did you mean {near[0]}?" if near else f"keys are {', '.join(known)}")
+
+    def check_options(self, operation: str, options: Mapping[str, Any]) -> None:
+        """Refuse what neither the operation nor `dgraph.run` takes."""
+        import dgraph as dg
+
+        named = {"graph", "program", "engine", "device", "options"}
+        taken = [inspect.signature(function).parameters for function in (getattr(dg, operation), dg.run)]
+        known = [name for parameters in taken for name in parameters if name not in named]
+        Table(self.path, self.where, options).refuse_others(known)

@@ -1,0 +1,79 @@
+"""Two runs of a suite: what got slower or larger, and what may be noise.
+
+The noise of a median is the notch of its box plot (McGill, Tukey and Larsen, 1978): 1.57 times the range of the middle
+half of the trials over the root of their number. Two medians differ if their notches do not overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dgraph.bench.figures import TITLES
+from dgraph.bench.suite import AXES
+from dgraph.bench.table import shown
+from dgraph.errors import OptionError
+
+FIGURES = ("run", "build", "load", "collect", "peak", "bytes", "rounds")
+KEPT = 5  # trials from which the middle half is known; of fewer all count
+
+
+def compare(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], least: float) -> list[dict[str, Any]]:
+    """A record for each case and figure of both runs; `least` is the change below which it does not matter."""
+    one, other = (pd.DataFrame([row for row in rows if row["kind"] == "trial"]) for rows in (before, after))
+    if one.empty or other.empty:
+        raise OptionError("one of the two runs has no trials: there is nothing to compare")
+    keys = ["suite", *AXES]
+    groups = dict(list(other.groupby(keys, sort=False)))
+    found = []
+    for key, group in one.groupby(keys, sort=False):
+        if key in groups:
+            named = dict(zip(keys, key, strict=True))
+            found += [{**named, **row} for row in _figures(group, groups[key], least)]
+    if not found:
+        raise OptionError("the two runs have no case in common: compare runs of the same suite")
+    return found
+
+
+def _figures(one: pd.DataFrame, other: pd.DataFrame, least: float) -> list[dict[str, Any]]:
+    found = []
+    for figure in FIGURES:
+        if figure in one and figure in other and one[figure].notna().all() and other[figure].notna().all():
+            (a, low_a, high_a), (b, low_b, high_b) = (_median(rows[figure].to_numpy(float)) for rows in (one, other))
+            noise = max(high_a - a, high_b - b) / a if a else 0.0
+            ratio = b / a if a else (1.0 if b == a else np.inf)
+            slower = low_b > high_a and ratio > 1 + least
+            faster = high_b < low_a and ratio < 1 - least
+            verdict = "slower" if slower else "faster" if faster else ""
+            found.append(
+                {"figure": figure, "before": a, "after": b, "ratio": ratio, "noise": noise, "verdict": verdict}
+            )
+    return found
+
+
+def _median(values: np.ndarray) -> tuple[float, float, float]:
+    """The median, and the ends of its notch."""
+    middle = float(np.median(values))
+    low, high = np.quantile(values, (0.25, 0.75)) if len(values) >= KEPT else (values.min(), values.max())
+    notch = 1.57 * float(high - low) / np.sqrt(len(values))
+    return middle, middle - notch, middle + notch
+
+
+def comparison_cells(rows: Sequence[dict[str, Any]], *, everything: bool) -> list[list[str]]:
+    """A row for each change, the worst first; `everything` also what did not change."""
+    frame = pd.DataFrame(rows)
+    axes = [axis for axis in AXES if axis == "operation" or frame[axis].nunique() > 1]
+    cells = [[*axes, "figure", "before", "after", "ratio", "noise", ""]]
+    for row in sorted(rows, key=lambda row: -row["ratio"]):
+        if everything or row["verdict"]:
+            title, unit = TITLES[row["figure"]]
+            numbers = [shown(row["before"], unit), shown(row["after"], unit), f"{row['ratio']:.2f}"]
+            words = {"": "", "slower": "slower", "faster": "faster"}
+            if unit != "s":
+                words = {"": "", "slower": "more", "faster": "less"}
+            verdict = words[row["verdict"]]
+            cells.append([*(str(row[axis]) for axis in axes), title, *numbers, f"{100 * row['noise']:.0f} %", verdict])
+    return cells

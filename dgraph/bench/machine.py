@@ -1,0 +1,32 @@
+"""What a record says of the machine and of the versions, so that figures of two runs can be told apart."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from dgraph.partition.threads import cores
+
+PACKAGES = ("dgraph", "numpy", "scipy", "pandas", "pyarrow", "numba", "dask", "distributed")
+
+
+def machine() -> str:
+    """The processor, its threads and the memory, as the operating system names them."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{model}, {cores()} cores, {memory >> 30} GiB, {platform.system()}, Python {platform.python_version()}"
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that matter, those that are installed."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

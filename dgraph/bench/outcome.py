@@ -1,0 +1,52 @@
+"""The folder of a run: its records, the supersteps of every run's last trial, PNG files, and the HTML report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dgraph.bench.page import page
+from dgraph.bench.plots import plot
+from dgraph.bench.suite import PlotSpec, Suite
+
+REPORT, SUPERSTEPS = "report.html", "supersteps.csv"
+
+
+def write(
+    folder: Path,
+    suite: Suite,
+    heading: Mapping[str, Any],
+    trials: Sequence[dict[str, Any]],
+    outcomes: Sequence[dict[str, Any]],
+    reports: Sequence[pd.DataFrame],
+) -> str:
+    """Write all but the records; why there are no plots, if there are none."""
+    supersteps = pd.concat(reports, ignore_index=True)
+    supersteps.to_csv(folder / SUPERSTEPS, index=False)
+    pictures, note = draw(folder, suite, pd.DataFrame(trials), supersteps)
+    (folder / REPORT).write_text(page(suite, heading, trials, outcomes, pictures, note), encoding="utf-8")
+    return note
+
+
+def draw(folder: Path, suite: Suite, trials: pd.DataFrame, supersteps: pd.DataFrame) -> tuple[list[str], str]:
+    """The suite's plots as SVG, and as PNG files in the folder; without matplotlib none, and what to install."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return [], "Without plots: pip install 'dgraph[bench]' brings matplotlib, which draws them."
+    pictures = []
+    for i, spec in enumerate(suite.plots, 1):
+        function, reads = plot(spec.plot)
+        rows = _chosen(trials if reads == "trials" else supersteps, spec)
+        if len(rows):
+            pictures.append(function(rows, folder / f"{i}-{spec.plot}.png", **spec.options))
+    return pictures, ""
+
+
+def _chosen(rows: pd.DataFrame, spec: PlotSpec) -> pd.DataFrame:
+    for axis, wanted in spec.where.items():
+        rows = rows[rows[axis].isin(wanted if isinstance(wanted, list) else [wanted])]
+    return rows

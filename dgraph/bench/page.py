@@ -1,0 +1,83 @@
+"""The report of a run as one page of HTML that needs nothing beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from dgraph.bench.suite import Suite
+from dgraph.bench.table import case_cells, shown, target_cells
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.5rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2.2rem }
+table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto }
+th, td { padding: .25rem .7rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
+th { border-bottom: 2px solid #888; font-weight: 600 } td.word, th.word { text-align: left; white-space: normal }
+td.wide { min-width: 12rem } .met { color: #00694e; font-weight: 600 } .missed { color: #b3261e; font-weight: 600 }
+figure { margin: 1.5rem 0 } svg { max-width: 100%; height: auto } .aside { color: #666; font-size: 13px }
+blockquote { margin: 1rem 0; padding: .2rem 1rem; border-left: 3px solid #56b4e9 }
+"""
+
+
+def page(
+    suite: Suite,
+    heading: Mapping[str, Any],
+    trials: Sequence[dict[str, Any]],
+    outcomes: Sequence[dict[str, Any]],
+    pictures: Sequence[str],
+    note: str = "",
+) -> str:
+    """pictures: SVG texts. note: why there are none."""
+    parts = [f"<h1>{escape(suite.title)}</h1>", f'<p class="aside">{escape(_where(suite, heading))}</p>']
+    if suite.about:
+        parts.append(f"<p>{escape(suite.about)}</p>")
+    if suite.paper["cite"]:
+        place = f" ({escape(suite.paper['where'])})" if suite.paper["where"] else ""
+        parts.append(f"<blockquote><p>{escape(suite.paper['says'])}</p><p>{escape(suite.paper['cite'])}{place}</p>")
+        parts.append("</blockquote>")
+    if outcomes:
+        parts += ["<h2>What comes of it</h2>", _table(target_cells(outcomes)), *_details(outcomes)]
+    parts += [f"<figure>{picture}</figure>" for picture in pictures]
+    if note:
+        parts.append(f'<p class="aside">{escape(note)}</p>')
+    parts += ["<h2>All cases</h2>", _table(case_cells(suite, trials)), f'<p class="aside">{_legend(trials)}</p>']
+    body = "\n".join(parts)
+    head = f'<meta charset="utf-8"><title>{escape(suite.name)}: {escape(suite.title)}</title><style>{STYLE}</style>'
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+
+
+def _where(suite: Suite, heading: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in heading["versions"].items())
+    return f"dgraph bench {suite.name}, {heading['date']} on {heading['machine']}; {versions}"
+
+
+def _legend(trials: Sequence[dict[str, Any]]) -> str:
+    seconds = shown(trials[-1]["elapsed"], "s")
+    return (
+        f"Medians of {len(trials)} trials in all, every one verified, in {seconds}. Load: until the edges are in "
+        "frames; build: the steps to partitions; run: the operation alone. Moved: between partitions. Peak memory: of "
+        "all processes together. EVPS: vertices and edges a second; TEPS: edges among those reached, a second."
+    )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    def cell(tag: str, text: str) -> str:
+        kind = {"met": "met", "MISSED": "missed"}.get(text, "" if text[:1].isdigit() else "word")
+        kind += " wide" if len(text) > 40 else ""
+        return f'<{tag} class="{kind}">{escape(text)}</{tag}>' if kind else f"<{tag}>{escape(text)}</{tag}>"
+
+    head, *body = rows
+    lines = ["".join(cell("th", text) for text in head), *("".join(cell("td", text) for text in row) for row in body)]
+    return "<table>" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+
+
+def _details(outcomes: Sequence[dict[str, Any]]) -> list[str]:
+    """Each target by its cases, folded away."""
+    found = []
+    for one in outcomes:
+        if len(one["each"]) > 1:
+            rows = [["case", one["what"]], *([name, shown(value)] for name, value in one["each"].items())]
+            found.append(f"<details><summary>{escape(one['what'])}, by case</summary>{_table(rows)}</details>")
+    return found

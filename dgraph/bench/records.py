@@ -1,0 +1,55 @@
+"""Results as JSON Lines: first the suite, the machine and the versions, then a line a trial, then a line a target."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dgraph.bench.machine import machine, versions
+from dgraph.bench.suite import Suite
+from dgraph.errors import FileError
+
+NAME = "trials.jsonl"  # in the folder of a run
+
+
+def heading(suite: Suite) -> dict[str, Any]:
+    """What the first line says."""
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    told = {"title": suite.title, "trials": suite.trials, "warmups": suite.warmups, "paper": suite.paper}
+    return {"kind": "suite", "suite": suite.name, **told, "machine": machine(), "versions": versions(), "date": when}
+
+
+@contextmanager
+def writing(folder: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Keeps each record as soon as it is known, if there is a folder: a suite may take hours and then fail."""
+    if folder is None:
+        yield lambda record: None
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / NAME).open("w", encoding="utf-8", buffering=1) as file:
+
+        def keep(record: Mapping[str, Any]) -> None:
+            file.write(json.dumps(record, default=str) + "\n")
+
+        yield keep
+
+
+def read(path: str) -> list[dict[str, Any]]:
+    """The records of a run: of its folder, or of the file itself."""
+    file = Path(path) / NAME if Path(path).is_dir() else Path(path)
+    if not file.is_file():
+        raise FileError("there are no results", path=file, remedy="`dgraph bench SUITE -o FOLDER` writes them")
+    records = []
+    for number, text in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        try:
+            record = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise FileError(f"is no JSON: {error}", path=file, line=number) from error
+        if not isinstance(record, dict) or "kind" not in record:
+            raise FileError("is no record of a run", path=file, line=number, remedy="take one of `dgraph bench`")
+        records.append(record)
+    return records

@@ -1,0 +1,93 @@
+"""Tables: what is shown of each case and each target, as cells of text, for the terminal and for the HTML report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from dgraph.bench.figures import TITLES
+from dgraph.bench.suite import AXES, Suite
+
+FIGURES = ("load", "build", "run", "rounds", "bytes", "peak", "replication", "evps", "teps")
+SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def shown(value: Any, unit: str = "") -> str:
+    """A number in three digits, with its unit."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, str):
+        return value
+    if unit == "%":
+        return f"{100 * value:.0f} %"
+    if unit == "s" and value < 1:
+        return f"{1000 * value:.3g} ms"
+    if unit == "s":
+        return f"{value:.3g} s" if value < 1000 else f"{value:,.0f} s"
+    if not unit and 1000 <= abs(value) < 1e6:
+        return f"{value:,.0f}"
+    for scale, letter in SCALES:
+        if abs(value) >= scale:
+            return f"{value / scale:.3g} {letter}{unit}"
+    return f"{value:.3g} {unit}".strip()
+
+
+def case_cells(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """A row for each case, below one of titles: the medians of its trials, and from the least to the most of `run`."""
+    frame = pd.DataFrame(trials)
+    told = [target.figure for target in suite.targets if target.figure != "elapsed"]
+    figures = [name for name in dict.fromkeys([*FIGURES, *told]) if name in frame and frame[name].notna().any()]
+    if suite.collect:
+        figures.insert(figures.index("run") + 1, "collect")
+    varied = [axis for axis in AXES if frame[axis].nunique() > 1 and axis not in suite.replaced]
+    axes = varied if "operation" in varied else ["operation", *varied]
+    several = frame["trial"].nunique() > 1
+    head = [*axes, *(TITLES.get(name, (name, ""))[0] for name in figures)]
+    if several:
+        head.insert(head.index("run") + 1, "least to most")
+    rows = [head]
+    for _, group in frame.groupby(list(AXES), sort=False):
+        cells = [str(group[axis].iloc[0]) for axis in axes]
+        for name in figures:
+            unit = TITLES.get(name, ("", ""))[1]
+            cells.append(shown(group[name].median(), unit))
+            if name == "run" and several:
+                cells.append(f"{shown(group[name].min(), unit)} to {shown(group[name].max(), unit)}")
+        rows.append(cells)
+    return rows
+
+
+def target_cells(outcomes: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """A row for each target: the paper's figure, and ours beside it."""
+    rows = [["what", "in the paper", "here", "target", ""]]
+    for one in outcomes:
+        unit = "" if one["ratio"] else TITLES.get(one["figure"], ("", ""))[1]
+        verdict = {None: "", True: "met", False: "MISSED"}[one["met"]]
+        rows.append([one["what"], one["paper"], shown(one["ours"], unit), limit(one, unit), verdict])
+    return rows
+
+
+def limit(outcome: dict[str, Any], unit: str) -> str:
+    """At least, at most, or both."""
+    low, high = (shown(outcome[name], unit) for name in ("at_least", "at_most"))
+    return " and ".join([*([f"at least {low}"] if low else []), *([f"at most {high}"] if high else [])])
+
+
+def sentence(outcome: dict[str, Any]) -> str:
+    """A target in a line."""
+    what, paper, here, wanted, verdict = target_cells([outcome])[1]
+    aside = [wanted and f"{wanted}: {verdict}", paper and f"in the paper: {paper}"]
+    return f"{what}: {here}" + "".join(f" ({one})" for one in aside if one)
+
+
+def as_text(rows: Sequence[Sequence[str]]) -> str:
+    """Columns under each other: the words of the first ones to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    words = [not any(cell[:1].isdigit() for cell in column[1:]) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = zip(row, widths, words, strict=True)
+        lines.append("  ".join(cell.ljust(w) if left else cell.rjust(w) for cell, w, left in cells).rstrip())
+    return "\n".join(lines)

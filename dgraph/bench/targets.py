@@ -1,0 +1,80 @@
+"""What the trials come to: each target's figure, the paper's beside it, and whether it is met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import geometric_mean, harmonic_mean, median
+from typing import Any
+
+import pandas as pd
+
+from dgraph.bench.suite import AXES, Suite, Target
+from dgraph.errors import OptionError
+
+STATISTICS: dict[str, Callable[[list[float]], float]] = {
+    "median": median,
+    "harmonic": harmonic_mean,
+    "least": min,
+    "most": max,
+}
+
+
+def outcomes(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A record for each target; those about which no trial was run are left out."""
+    frame = pd.DataFrame(trials)
+    found = [_outcome(suite, target, frame) for target in suite.targets]
+    return [one for one in found if one is not None]
+
+
+def _outcome(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, Any] | None:
+    if target.figure not in frame.columns:
+        raise OptionError(f"{suite.path}: figure {target.figure!r} was not measured; there are {', '.join(frame)}")
+    for axis, wanted in target.where.items():
+        frame = frame[frame[axis].isin(wanted if isinstance(wanted, list) else [wanted])]
+    each = _ratios(suite, target, frame) if target.ratio else _values(target, frame)
+    if not each:
+        return None
+    value = _over(target, list(each.values()))
+    limit = {"at_least": target.at_least, "at_most": target.at_most}
+    met = None
+    if target.at_least is not None or target.at_most is not None:
+        met = (target.at_least is None or value >= target.at_least) and (
+            target.at_most is None or value <= target.at_most
+        )
+    heading = {"kind": "target", "suite": suite.name, "what": target.what, "figure": target.figure}
+    told = {"ratio": target.ratio and " / ".join(target.ratio), "over": target.over, "paper": target.paper}
+    return {**heading, **told, "ours": value, **limit, "met": met, "each": each}
+
+
+def _values(target: Target, frame: pd.DataFrame) -> dict[str, float]:
+    """The statistic of each case's trials, by its name."""
+    found = frame[frame[target.figure].notna()].groupby(list(AXES), sort=False)[target.figure]
+    return {_name(frame, key): float(STATISTICS[target.statistic](list(values))) for key, values in found}
+
+
+def _ratios(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, float]:
+    """Of each pair of cases that differ in the target's axis only."""
+    assert target.ratio is not None
+    replaced = suite.replaced if target.axis == "setting" else set()
+    others = [axis for axis in AXES if axis != target.axis and axis not in replaced]
+    ratios = {}
+    for key, group in frame[frame[target.figure].notna()].groupby(others, sort=False):
+        by = {str(name): list(one[target.figure]) for name, one in group.groupby(target.axis, sort=False)}
+        if set(target.ratio) <= set(by):
+            above, below = (float(STATISTICS[target.statistic](by[name])) for name in target.ratio)
+            if below:
+                ratios[_name(frame, key, others)] = above / below
+    return ratios
+
+
+def _over(target: Target, values: list[float]) -> float:
+    if target.over == "mean":
+        return geometric_mean(values) if min(values) > 0 else sum(values) / len(values)
+    worst, best = (max, min) if target.at_least is None else (min, max)
+    return worst(values) if target.over == "worst" else best(values)
+
+
+def _name(frame: pd.DataFrame, key: Any, axes: Sequence[str] = AXES) -> str:
+    """What tells a case from the others."""
+    shown = [str(value) for axis, value in zip(axes, key, strict=True) if frame[axis].nunique() > 1]
+    return ", ".join(shown) or "all"

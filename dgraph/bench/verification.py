@@ -1,0 +1,28 @@
+"""Every trial is verified by `dgraph.testing.verify`: which of an operation's options its verifier must know."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from dgraph.testing.verify import OPERATIONS, Edges, verify
+
+VERIFIED = tuple(OPERATIONS)
+SINGLE = 1e-4  # what ranks in float32 may be off, in proportion
+SAMPLE = 4_000_000  # edges beyond which triangles are verified at some vertices: all of them take minutes
+
+
+def check(operation: str, edges: Edges, result: Any, options: Mapping[str, Any]) -> None:
+    """Refuse a wrong answer; `edges` are those of the graph, brought here once."""
+    known = inspect.signature(OPERATIONS[operation][0]).parameters
+    how = {name: value for name, value in options.items() if name in known}
+    if operation == "pagerank" and not options.get("tol", 1e-6):  # so many rounds, not a fixed point
+        how |= {"rounds": options.get("max_iter", 100)}
+    if options.get("dtype") == "float32" and "rtol" in known:
+        how["rtol"] = SINGLE
+    if operation == "label_propagation" and "restless" in result.totals:  # who swings for ever, when it stopped
+        how["restless"] = result.totals["restless"] / edges.vertices
+    if operation == "triangles" and len(edges.source) > SAMPLE:
+        how["sample"] = 1000
+    verify(operation, edges, result, **how)

@@ -1,0 +1,190 @@
+"""`dgraph bench SUITE`: measure what a suite says, and `dgraph bench compare A B`: what changed between two runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dgraph.cli.command import Command, as_json
+from dgraph.cli.graphs import Place, runs_somewhere
+
+AXES = ("operation", "graph", "setting")
+
+
+class Suites(click.Group):
+    """Every other name is that of a suite, or of its file."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return ["compare"]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        return compare if name == "compare" else _command_for(name)
+
+
+def _list(context: click.Context, option: Any, wanted: bool) -> None:
+    if wanted:
+        from dgraph.bench.suite import shipped
+
+        titles = shipped()
+        width = max(map(len, titles))
+        click.echo("\n".join(f"{name:{width}}  {title}" for name, title in titles.items()))
+        context.exit()
+
+
+@click.command("bench", cls=Suites, subcommand_metavar="SUITE [OPTIONS] | compare BEFORE AFTER")
+@click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="Show all suites.")
+def command() -> None:
+    """Measure what a suite says: one of the package's by its name, or a TOML file of your own.
+
+    `dgraph bench SUITE --help` shows the options of a run.
+
+    \b
+    Example:
+      $ dgraph bench --list
+      $ dgraph bench quick --graph grid --operation bfs --trials 1 -o first
+    """
+
+
+def _command_for(name: str) -> click.Command:
+    def bench(place: Place, output: str | None, check: bool, as_json: bool, trials: int | None, **given: Any) -> None:
+        from dgraph.bench.suite import open_suite
+
+        only = {axis: given[axis] for axis in AXES}
+        run = _Run(open_suite(name), Path(output) if output else None, as_json)
+        missed = run(place, only, trials)
+        if check and missed:
+            click.get_current_context().exit(1)
+
+    bench.__doc__ = f"""Measure the suite {Path(name).stem}: load, build and run apart, every trial verified.
+
+    On the terminal are the medians, and what the suite's targets come to; in the folder of -o the trials as JSON Lines,
+    the supersteps, plots as PNG files, and all of it as report.html. With --check the exit code is 1 if a target is
+    missed.
+
+    \b
+    Example:
+      $ dgraph bench {name} --trials 1 -o out
+    """
+    decorated = as_json(runs_somewhere(bench))
+    for option in reversed(OPTIONS):
+        decorated = option(decorated)
+    return click.command(name, cls=Command)(decorated)
+
+
+OPTIONS: tuple[Callable, ...] = (
+    click.option("-o", "--output", metavar="FOLDER", help="Write results, plots and report.html there."),
+    click.option("--check", is_flag=True, help="Exit with 1 if a target of the suite is missed."),
+    click.option("--trials", type=click.IntRange(1), help="So many trials at most."),
+    *(click.option(f"--{axis}", multiple=True, help=f"Only this {axis}; may be repeated.") for axis in AXES),
+)
+
+
+class _Run:
+    """A suite from the first trial to the last line."""
+
+    def __init__(self, suite: Any, folder: Path | None, as_json: bool):
+        self.suite, self.folder, self.as_json = suite, folder, as_json
+
+    def __call__(self, place: Place, only: Any, trials: int | None) -> bool:
+        """Whether a target was missed."""
+        from dgraph.bench import outcome, records
+        from dgraph.bench.runner import Runner
+        from dgraph.bench.targets import outcomes
+
+        heading = records.heading(self.suite)
+        rows, reports = [], {}
+        with _clusters(place, self.suite) as (suite, clusters), records.writing(self.folder) as keep:
+            runner = Runner(suite, clusters, only, trials, self._progress)
+            self._told(heading, keep)
+            for trial in runner:
+                rows.append(trial.record)
+                reports[trial.case] = trial.report
+                self._told(trial.record, keep)
+            self._progress("")
+            found = outcomes(suite, rows)
+            for one in found:
+                self._told(one, keep)
+        note = ""
+        if self.folder is not None:
+            note = outcome.write(self.folder, suite, heading, rows, found, list(reports.values()))
+        if not self.as_json:
+            click.echo(_text(suite, rows, found, note))
+        return any(one["met"] is False for one in found)
+
+    def _told(self, record: Any, keep: Callable[[Any], None]) -> None:
+        keep(record)
+        if self.as_json:
+            click.echo(json.dumps(record, default=str))
+
+    def _progress(self, line: str) -> None:
+        """One line on a terminal, which the next one replaces."""
+        if sys.stderr.isatty():
+            click.echo(f"\r\033[K{line[:100]}", nl=False, err=True)
+
+
+def _text(suite: Any, rows: Any, found: Any, note: str) -> str:
+    """What is shown in the end; the last line is a target's."""
+    from dgraph.bench import table
+
+    blocks = [f"{suite.name}: {suite.title}", table.as_text(table.case_cells(suite, rows))]
+    if suite.paper["cite"]:
+        blocks.append(" ".join(suite.paper[part] for part in ("says", "cite", "where") if suite.paper[part]))
+    if note:
+        blocks.append(note)
+    if found:
+        blocks.append("\n".join(table.sentence(one) for one in found))
+    return "\n\n".join(blocks)
+
+
+@contextmanager
+def _clusters(place: Place, suite: Any) -> Iterator[tuple[Any, Callable[[int, int | None], AbstractContextManager]]]:
+    """The suite as it runs there, and what starts the workers of its cases."""
+    from dgraph.bench.cases import moved
+    from dgraph.bench.place import local_cluster
+
+    with place.client() as client:
+        if client is None:
+            yield suite, local_cluster
+        else:
+            count = len(client.scheduler_info(n_workers=-1)["workers"])
+            yield moved(suite, count), lambda workers, threads: nullcontext(client)
+
+
+@click.command("compare", cls=Command)
+@click.argument("before")
+@click.argument("after")
+@click.option("--least", type=float, default=0.05, show_default=True, help="Changes below this share do not matter.")
+@click.option("--all", "everything", is_flag=True, help="Show also what did not change.")
+@click.option("--check", is_flag=True, help="Exit with 1 if anything got slower or larger.")
+@as_json
+def compare(before: str, after: str, least: float, everything: bool, check: bool, as_json: bool) -> None:
+    """Show what got slower, or larger, between two runs of a suite, and how much of it may be noise.
+
+    BEFORE and AFTER are folders that `dgraph bench SUITE -o` wrote, or the JSON Lines in them. Noise is what a median
+    of so many trials may be off; a change shows when it is beyond that on both sides.
+
+    \b
+    Example:
+      $ dgraph bench quick --graph grid --operation wcc --setting solver -o before
+      $ dgraph bench quick --graph grid --operation wcc --setting solver -o after
+      $ dgraph bench compare before after
+    """
+    from dgraph.bench import comparison, records, table
+
+    rows = comparison.compare(records.read(before), records.read(after), least)
+    worse = [row for row in rows if row["verdict"] == "slower"]
+    if as_json:
+        click.echo("\n".join(json.dumps(row) for row in rows))
+    else:
+        cells = comparison.comparison_cells(rows, everything=everything)
+        if len(cells) > 1:
+            click.echo(table.as_text(cells) + "\n")
+        click.echo(f"{len(worse)} of {len(rows)} figures got worse by more than the noise and {100 * least:g} %")
+    if check and worse:
+        click.get_current_context().exit(1)

@@ -1,0 +1,103 @@
+"""`dgraph bench` from a suite to a report: what is measured, what is written, and when it fails."""
+
+import json
+import sys
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph.bench import records
+from dgraph.bench.suite import open_suite, shipped
+from dgraph.errors import AnswerError
+
+
+class Page(HTMLParser):
+    """The words of a page; every tag that is opened is closed."""
+
+    VOID = ("meta", "path", "use", "rect", "br")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.words = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        assert not any(value and value.startswith("http") for name, value in attributes if name in ("src", "href"))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_all_that_a_run_writes(run, tiny, tmp_path):
+    done = run(f"bench {tiny} -o out --check")
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[-1] == "rounds: 16 (at most 1,000: met)"
+    heading, *rest = records.read(str(tmp_path / "out"))
+    assert heading["machine"] and heading["versions"]["dgraph"] == dg.__version__
+    trials = [row for row in rest if row["kind"] == "trial"]
+    assert len(trials) == 2 * 2 * 2 + 2 * 2  # sources, graphs, settings of hops; settings, trials of wcc
+    for row in trials:
+        assert all(row[figure] > 0 for figure in ("load", "build", "run", "peak", "bytes", "rounds", "evps"))
+        assert (row["num_parts"], row["partitions"], row["replication"] > 1) == (2, 2, True)
+        assert ("teps" in row) == (row["operation"] == "hops")
+    edges, rounds = (row for row in rest if row["kind"] == "target")
+    assert (edges["met"], edges["paper"], set(edges["each"])) == (True, "more", {"rmat", "grid"})
+    assert rounds["met"] is True
+    text = Page((tmp_path / "out/report.html").read_text())
+    assert text.tags.count("svg") == 1
+    assert {"A tiny suite", "Two are more than one.", "more", "met", "hops"} <= set(text.words)
+    assert (tmp_path / "out/1-bars.png").read_bytes().startswith(b"\x89PNG")
+    supersteps = pd.read_csv(tmp_path / "out/supersteps.csv")
+    assert {"superstep", "partition", "busy", "operation", "setting"} <= set(supersteps.columns)
+
+
+def test_a_target_that_is_missed(run, tiny):
+    tiny.write_text(tiny.read_text().replace("at_least = 1.0", "at_least = 1000"))
+    short = f"bench {tiny} --operation hops --graph grid --trials 1"
+    assert run(short).exit_code == 0
+    done = run(f"{short} --check --json")
+    told = [json.loads(line) for line in done.output.splitlines()]
+    assert done.exit_code == 1
+    assert [row["kind"] for row in told] == ["suite", "trial", "trial", "target", "target"]
+    assert [row["met"] for row in told[-2:]] == [False, True]
+
+
+def test_a_wrong_answer_stops_the_run(run, tiny, monkeypatch):
+    right = dg.wcc
+    monkeypatch.setattr(dg, "wcc", lambda graph, **options: right(dg.rmat(scale=6, edge_factor=1), **options))
+    with pytest.raises(AnswerError, match="operation wcc, graph grid"):
+        run(f"bench {tiny} --operation wcc --debug")
+
+
+def test_without_matplotlib_there_are_no_plots_and_it_says_so(run, tiny, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = run(f"bench {tiny} --operation wcc --trials 1 -o out")
+    assert "pip install 'dgraph[bench]'" in done.output
+    assert "Without plots" in "".join(Page((tmp_path / "out/report.html").read_text()).words)
+    assert not list((tmp_path / "out").glob("*.png"))
+
+
+def test_on_a_cluster(run, tiny, client):
+    done = run(f"bench {tiny} --operation wcc --trials 1 --cluster {client.scheduler.address} --json")
+    rows = [json.loads(line) for line in done.output.splitlines()]
+    assert [(row["workers"], row["run"] > 0) for row in rows if row["kind"] == "trial"] == [(2, True), (2, True)]
+
+
+def test_every_suite_of_the_package_can_be_read(run):
+    for name, title in shipped().items():
+        assert open_suite(name).title == title
+        assert f"{name} " in run("bench --list").output

@@ -1,0 +1,60 @@
+"""Suites in TOML: what is wrong with one is said with the file, the key and the remedy."""
+
+import pytest
+
+from dgraph.bench.cases import cases_of
+from dgraph.bench.suite import open_suite
+from dgraph.errors import FileError, OptionError
+
+
+def test_every_combination_is_a_case(tiny):
+    suite = open_suite(str(tiny))
+    found = [tuple(case.labels[axis] for axis in ("operation", "graph", "setting")) for case in cases_of(suite)]
+    hops = [("hops", graph, setting) for graph in ("rmat", "grid") for setting in ("on", "off")]
+    assert sorted(found) == sorted([*hops, ("wcc", "grid", "on"), ("wcc", "grid", "off")])
+    assert {case.engine for case in cases_of(suite, {"setting": ("off",)})} == {"gas"}
+    with pytest.raises(OptionError, match="tiny has no graph 'road'; it has rmat, grid"):
+        cases_of(suite, {"graph": ("road",)})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('title = "A tiny suite"', "", "title: is missing (add title = text)"),
+        ("trials = 2", 'trials = "3"', "trials: '3' is not a whole number"),
+        ("trials = 2", "trials = 0", "trials: 0 is too small (1 or more)"),
+        ("trials = 2", "trails = 3", "trails: is no key (did you mean trials?)"),
+        ("partitions = [2]", "partitions = []", "partitions: is empty"),
+        ('generate = "rmat"', 'generate = "rmatt"', "[graphs.rmat] generate: 'rmatt' is not known (choose from rmat,"),
+        ('generate = "rmat"', "", "[graphs.rmat] generate: says where edges come from"),
+        ("scale = 7", "scale = 7\nparts = 2", "[graphs.rmat] parts: is said for all graphs"),
+        ('operation = "bfs"', "", "[operations.hops] operation: 'hops' is not known"),
+        ("sources = 2", "", "[operations.hops] sources: bfs begins at a vertex"),
+        ("sources = 2", "sources = 2\ndept_limit = 3", "[operations.hops] dept_limit: is no key (did you mean depth_"),
+        ('graphs = ["grid"]', 'graphs = ["road"]', "[operations.wcc] graphs: 'road' is not known"),
+        ("active_only = false", "actve_only = false", "[settings.off] actve_only: is no key (did you mean active_only"),
+        ("off / on", "off / out", "[targets, 1] ratio: 'off / out' names no two of setting"),
+        ("at_most = 1000", "at_mots = 1000", "[targets, 2] at_mots: is no key (did you mean at_most?)"),
+        ('where = { operation = "hops" }', 'where = { operation = "x" }', "[targets, 1.where] operation: 'x' is none"),
+        ('plot = "bars"', 'plot = "pie"', "[plots, 1] plot: 'pie' is no plot; there are"),
+        ("[[plots]]", "[plots]", "plots: is no list of tables (write [[plots]])"),
+        ("[[plots]]", "[[plots", "is not TOML: "),
+    ],
+)
+def test_what_is_wrong_with_a_suite(tiny, old, new, message):
+    assert old in tiny.read_text()
+    tiny.write_text(tiny.read_text().replace(old, new, 1))
+    with pytest.raises(FileError) as error:
+        open_suite(str(tiny))
+    assert str(error.value).startswith(f"{tiny}: {message}")
+
+
+def test_a_figure_that_nobody_measures(run, tiny):
+    tiny.write_text(tiny.read_text().replace('figure = "rounds"', 'figure = "hours"'))
+    done = run(f"bench {tiny} --operation wcc --trials 1")
+    assert (done.exit_code, "figure 'hours' was not measured" in done.output) == (2, True)
+
+
+def test_a_suite_that_is_none(run):
+    done = run("bench quik")
+    assert (done.exit_code, "quik: is neither a suite nor a TOML file (the suites are" in done.output) == (2, True)
