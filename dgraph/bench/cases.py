@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -61,12 +61,3 @@ def cases_of(suite: Suite, only: Mapping[str, tuple[str, ...]] | None = None) ->
                 raise OptionError(f"{suite.name} has no {axis} {one!r}; it has {', '.join(known) or 'none'}")
         found = [case for case in found if not wanted or str(case.labels[axis]) in wanted]
     return found
-
-
-def moved(suite: Suite, workers: int) -> Suite:
-    """The same on a cluster of so many workers, whatever the suite says of them."""
-    settings = {
-        name: replace(one, case={axis: value for axis, value in one.case.items() if axis != "workers"})
-        for name, one in suite.settings.items()
-    }
-    return replace(suite, axes={**suite.axes, "workers": [workers]}, settings=settings)

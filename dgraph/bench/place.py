@@ -1,11 +1,13 @@
-"""Worker processes for the cases of a suite that want some."""
+"""Where the cases of a suite run: on worker processes that are started for them, or on the user's own cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
+from dgraph.bench.suite import Suite
 from dgraph.partition.threads import cores
 
 
@@ -24,3 +26,12 @@ def local_cluster(workers: int, threads: int | None = None) -> Iterator[Any]:
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def moved(suite: Suite, workers: int) -> Suite:
+    """The same on a cluster of so many workers, whatever the suite says of them."""
+    settings = {
+        name: replace(one, case={axis: value for axis, value in one.case.items() if axis != "workers"})
+        for name, one in suite.settings.items()
+    }
+    return replace(suite, axes={**suite.axes, "workers": [workers]}, settings=settings)

@@ -145,8 +145,7 @@ def _text(suite: Any, rows: Any, found: Any, note: str) -> str:
 @contextmanager
 def _clusters(place: Place, suite: Any) -> Iterator[tuple[Any, Callable[[int, int | None], AbstractContextManager]]]:
     """The suite as it runs there, and what starts the workers of its cases."""
-    from dgraph.bench.cases import moved
-    from dgraph.bench.place import local_cluster
+    from dgraph.bench.place import local_cluster, moved
 
     with place.client() as client:
         if client is None:
