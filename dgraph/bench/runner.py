@@ -21,7 +21,7 @@ from dgraph.bench import figures, memory
 from dgraph.bench.cases import Case, cases_of
 from dgraph.bench.suite import GraphSpec, OperationSpec, Suite
 from dgraph.bench.verification import check
-from dgraph.errors import AnswerError, OptionError
+from dgraph.errors import OptionError
 from dgraph.testing.verify import Edges
 
 SEED = 27  # of the vertices that paths begin at, as in GAP's benchmark
@@ -109,10 +109,7 @@ class Runner:
         record["peak"] = memory.peak(where.client)
         assert self.edges is not None
         options = {**case.options, **({} if source is None else {"source": source})}
-        try:
-            check(case.operation.operation, self.edges, result, options)
-        except AnswerError as wrong:
-            raise AnswerError(f"{_named(case)}, trial {trial}: {wrong}") from wrong
+        check(case.operation.operation, self.edges, result, options, f"{_named(case)}, trial {trial}")
         record |= {"load": where.load, **figures.of_graph(where.graph)}
         record |= figures.of_run(result, seconds, where.graph, self.edges, case.operation.operation)
         record["elapsed"] = time.perf_counter() - self.begun

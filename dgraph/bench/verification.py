@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from dgraph.errors import AnswerError
 from dgraph.testing.verify import OPERATIONS, Edges, verify
 
 VERIFIED = tuple(OPERATIONS)
@@ -13,8 +14,8 @@ SINGLE = 1e-4  # what ranks in float32 may be off, in proportion
 SAMPLE = 4_000_000  # edges beyond which triangles are verified at some vertices: all of them take minutes
 
 
-def check(operation: str, edges: Edges, result: Any, options: Mapping[str, Any]) -> None:
-    """Refuse a wrong answer; `edges` are those of the graph, brought here once."""
+def check(operation: str, edges: Edges, result: Any, options: Mapping[str, Any], case: str) -> None:
+    """Refuse a wrong answer of a case; `edges` are those of the graph, brought here once."""
     known = inspect.signature(OPERATIONS[operation][0]).parameters
     how = {name: value for name, value in options.items() if name in known}
     if operation == "pagerank" and not options.get("tol", 1e-6):  # so many rounds, not a fixed point
@@ -25,4 +26,7 @@ def check(operation: str, edges: Edges, result: Any, options: Mapping[str, Any])
         how["restless"] = result.totals["restless"] / edges.vertices
     if operation == "triangles" and len(edges.source) > SAMPLE:
         how["sample"] = 1000
-    verify(operation, edges, result, **how)
+    try:
+        verify(operation, edges, result, **how)
+    except AnswerError as wrong:
+        raise AnswerError(f"{case}: {wrong}") from wrong
