@@ -21,9 +21,9 @@ def bulk_async(rounds: Rounds) -> Superstep:
     yield from rounds.begin()
     free = FreeRounds(rounds)
     while not free.over:
-        free.receive()
+        news = free.receive()
         if not free.local_round():
-            free.rest()
+            free.rest(news)
     rounds.done = True
     yield from rounds.finish()
 
@@ -50,8 +50,9 @@ class FreeRounds:
         """Whether the run is, and those below in the tree have been told."""
         return self.end.over and not self.mail.under_way
 
-    def receive(self) -> None:
-        """Take in what has come: mail first, for it may belong to what the notes say."""
+    def receive(self) -> int:
+        """Take in what has come, mail first: it may belong to what the notes say. Returns how much news there was."""
+        news = self.mail.inbox.news
         buffers, notes = self.mail.inbox.take()
         for sender, receiver, buffer in buffers:
             self.came[receiver][sender].append(buffer)
@@ -59,6 +60,7 @@ class FreeRounds:
             self.end.work()
         for note in notes:
             self.tell(self.end.receive(note))
+        return news
 
     def local_round(self) -> bool:
         """One for each partition that has something to do; whether there was any, and nothing to wait for."""
@@ -97,13 +99,13 @@ class FreeRounds:
         self.mail.post()
         return steps
 
-    def rest(self) -> None:
-        """Nothing to do here: say so once all that was sent has been received, and sleep until something happens."""
+    def rest(self, news: int) -> None:
+        """Nothing to do here: say so once all that was sent has been received, and sleep until there is more news."""
         idle = not any(state.waiting for state in self.rounds.states)
         if not self.end.over and idle and self.mail.at_rest and self.mail.inbox.empty:
             self.tell(self.end.rest())
         if not self.over:
-            self.mail.wait(LOOK)
+            self.mail.wait(news, LOOK)
 
     def tell(self, notes: list[tuple[int, Note]]) -> None:
         for peer, note in notes:

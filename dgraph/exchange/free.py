@@ -32,6 +32,7 @@ class FreeInbox:
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
+        self.news = 0  # how often anything came here, or was received elsewhere
         self.received: Counter[int] = Counter()  # messages, by sending worker
         self._numbers: defaultdict[int, set[int]] = defaultdict(set)  # of those beyond the first `received`
         self._parts: defaultdict[tuple[int, int, int], list[Fragment]] = defaultdict(list)
@@ -50,7 +51,7 @@ class FreeInbox:
                 self.put(message.fragments)
                 if message.token is not None:
                     self._notes.append(message.token.values["note"])
-                self.changed.notify_all()
+                self.tell()
             if not known and self._bytes > ROOM:
                 self._unconfirmed.append(confirm)
                 return
@@ -81,6 +82,12 @@ class FreeInbox:
     @property
     def empty(self) -> bool:
         return not self._buffers and not self._notes
+
+    def tell(self) -> None:
+        """Wake who waits for news, also one who is only about to."""
+        with self.changed:
+            self.news += 1
+            self.changed.notify_all()
 
     def _count(self, message: Message) -> None:
         """Remember the number; those that follow one another are only counted."""
@@ -145,10 +152,11 @@ class FreeMail:
         """Whether so much is under way that what follows had better wait here, and merge."""
         return len(self._under_way) > AHEAD * (len(self.exchange.route.workers) - 1) or self._bytes > CROWDED
 
-    def wait(self, seconds: float) -> None:
-        """Until something comes, or what was sent is received; raises if the run has failed."""
+    def wait(self, news: int, seconds: float) -> None:
+        """Until there is more news than so much: something came, or what was sent has been received; raises if the run
+        has failed."""
         with self.inbox.changed:
-            if self.inbox.empty:
+            if self.inbox.news == news:
                 self.inbox.changed.wait(seconds)
         self.exchange.check()
         now = time.monotonic()
@@ -162,7 +170,7 @@ class FreeMail:
         with self.inbox.changed:
             message = self._under_way.pop((peer, number), None)
             self._bytes -= 0 if message is None else _size(message.fragments)
-            self.inbox.changed.notify_all()
+            self.inbox.tell()
 
     def _post(self, peer: int, fragments: list[Fragment], token: Token | None = None) -> None:
         exchange = self.exchange

@@ -12,7 +12,8 @@ from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.pagerank import check_limits
-from dgraph.program import Global, Parameter, Result, State, VertexProgram
+from dgraph.plan import WITHOUT_ROUNDS
+from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.result import RunResult
 from dgraph.solvers.pagerank import katz as solve
 from dgraph.solvers.solver import Solver
@@ -58,6 +59,50 @@ class Katz(VertexProgram):
         return score / math.sqrt(squares) if normalized and squares > 0 else score
 
 
+class Gains(VertexProgram):
+    """The same without rounds: a vertex passes on what it has gained since it last did, if that would change others by
+    more than `tol` in all. Where scores grow without end it stops after so many times; some are `unsettled` then."""
+
+    score = State(float64)
+    held = State(float64)  # gained, and not passed on yet
+    times = State(int64)
+    gain = Delta(float64)
+    merge = SUM
+    alpha = Parameter(float64, 0.1)
+    beta = Parameter(float64, 1.0)
+    normalized = Parameter(bool, True)
+    tol = Parameter(float64, 1e-6)
+    max_iter = Parameter(int64, 1000)
+
+    def seed(beta):
+        return beta
+
+    def send(gain, alpha):
+        return alpha * gain
+
+    def apply(score, held, times, message, alpha, degree, tol, max_iter):
+        gained = held + message
+        if alpha * degree * gained > tol and times < max_iter:
+            return score + gained, 0.0, times + 1, gained
+        return score, gained, times, 0.0
+
+    @Global(float64, SUM)
+    def squares(score, held):
+        return (score + held) * (score + held)
+
+    @Global(int64, SUM)
+    def unsettled(held, alpha, degree, tol):
+        return 1 if not alpha * degree * held <= tol else 0
+
+    @Global(int64, MAX)
+    def largest(degree):
+        return degree
+
+    @Result(float64)
+    def katz(score, held, squares, normalized):
+        return (score + held) / math.sqrt(squares) if normalized and squares > 0 else score + held
+
+
 def katz(
     graph: Graph,
     *,
@@ -81,10 +126,19 @@ def katz(
             raise OptionError(f"{name}={value!r} must be a finite number, zero or more")
     check_limits(max_iter, tol)
     values = {"alpha": alpha, "beta": beta, "normalized": bool(normalized), "max_iter": max_iter, "tol": tol or 0.0}
-    result = run(graph, Katz(**values), **options)
-    change, largest = result.totals["change"], result.totals["largest"]
-    limit = (tol or 0.0) * graph.num_vertices
-    settled = change < limit if limit else change < math.inf
+    freely = options.get("engine") in WITHOUT_ROUNDS
+    if freely and not tol:
+        raise OptionError(
+            f"engine={options['engine']!r} cannot be had: tol={tol!r} asks for a number of rounds; "
+            "choose one of bsp, gas"
+        )
+    result = run(graph, (Gains if freely else Katz)(**values), **options)
+    largest = result.totals["largest"]
+    if freely:
+        settled = not result.totals["unsettled"]
+    else:
+        change, limit = result.totals["change"], (tol or 0.0) * graph.num_vertices
+        settled = change < limit if limit else change < math.inf
     if not settled and "max_rounds" not in options:
         raise OptionError(
             f"alpha={alpha!r}: Katz centrality has not settled after {result.rounds} rounds. It does if alpha is below "

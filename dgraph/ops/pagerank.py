@@ -13,7 +13,9 @@ from dgraph.errors import OptionError, WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, MIN, SUM
+from dgraph.ops import residuals
 from dgraph.options import no_columns, whole_number
+from dgraph.plan import WITHOUT_ROUNDS
 from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram
 from dgraph.result import RunResult
 from dgraph.solvers.pagerank import page_rank, strengths
@@ -149,7 +151,8 @@ def pagerank(
     alpha:    the probability of following an edge; else the surfer jumps.
     max_iter: rounds at most.
     tol:      rounds end when the ranks change by less than this a vertex on average; with 0 or None, `max_iter` is the
-              number of rounds.
+              number of rounds. engine="bulk_async" has no rounds, and needs no `max_iter`: it ends when the ranks are
+              within `tol` of where rounds without end would lead, in sum over all vertices.
     personalization: where to jump, as {vertex: weight}; by default everywhere alike. With a list of these, the column
               holds a vector for each vertex: its rank for each of them.
     weighted: follow edges in proportion to the graph's weights, instead of all alike.
@@ -168,13 +171,17 @@ def pagerank(
     jumps = [_jumps(graph, one, dangling) for one in (personalization if several else [personalization])]  # type: ignore[union-attr]
     if not jumps:
         raise OptionError("personalization=[]: give at least one {vertex: weight}")
-    values = {"alpha": alpha, "max_iter": max_iter, "tol": tol or 0.0, "kept": 0.0 if dangling == "none" else 1.0}
+    values = {"alpha": alpha, "tol": tol or 0.0, "kept": 0.0 if dangling == "none" else 1.0}
     shared = {"strength": _strength(graph, options)} if weighted else {}
+    freely = options.get("engine") in WITHOUT_ROUNDS
     results = []
     for columns in jumps:
-        program = PROGRAMS[bool(weighted), bool(columns)]
+        program: Any = (residuals.PROGRAMS if freely else PROGRAMS)[bool(weighted), bool(columns)]
         program = _single(program) if dtype == "float32" else program
-        results.append(run(graph, program(**values), columns=columns | shared, **options))
+        if freely:
+            results.append(residuals.ranks(graph, program, columns | shared, **values, **options))
+        else:
+            results.append(run(graph, program(**values, max_iter=max_iter), columns=columns | shared, **options))
     if not several:
         return results[0]
     longest = max(results, key=lambda result: result.rounds)
@@ -222,6 +229,8 @@ def _shares(name: str, weights: Any) -> dict[Any, float]:
 def _strength(graph: Graph, options: dict[str, Any]) -> Any:
     """The vertex column `strength`, where it was computed."""
     same = {name: options[name] for name in ("engine", "device", "exchange", "deterministic") if name in options}
+    if same.get("engine") in WITHOUT_ROUNDS:
+        same["engine"] = "gas"
     found = run(graph, Strength(), **same)
     if not (found.totals["lowest"] >= 0 and found.totals["highest"] < inf):
         worst = found.totals["lowest"] if found.totals["lowest"] < 0 else found.totals["highest"]
@@ -233,13 +242,14 @@ def _strength(graph: Graph, options: dict[str, Any]) -> Any:
 
 
 @cache
-def _single(program: type[PageRank]) -> type[PageRank]:
+def _single(program: Any) -> Any:
     """The same with ranks and messages of 32 bits."""
-    members = {
-        "rank": State(np.float32),
-        "pagerank": Result(np.float32)(program.fields["pagerank"].function),  # type: ignore[attr-defined]
-        "solver": Solver(partial(page_rank, dtype=np.float32), orders=("incoming",)),
+    members: dict[str, Any] = {
+        name: type(field)(np.float32) for name, field in program.fields.items() if isinstance(field, State)
     }
+    members["pagerank"] = Result(np.float32)(program.fields["pagerank"].function)
+    if program.solver is not None:
+        members["solver"] = Solver(partial(page_rank, dtype=np.float32), orders=("incoming",))
     return type(f"{program.__name__}32", (program,), members)
 
 
