@@ -22,7 +22,8 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
     for phase in analysis.phases:
         for message in phase.messages:
             starts |= {array(phase, message): message.identity for array in (inbox, sent)}
-    table: dict[str, Any] = {name: np.zeros(size, bool) for name in ("sending", "arrived")}
+    flags = {name: asked[name].dtype if name in asked else "bool" for name in ("sending", "arrived")}
+    table: dict[str, Any] = {name: np.zeros(size, dtype) for name, dtype in flags.items()}
     for name, argument in asked.items():
         if name in starts:
             shape = (size,) if argument.dims == 1 else (size, analysis.width)

@@ -36,25 +36,29 @@ class Crossing:
                 kernel.add("v = neighbours[e]")
                 self.deliver(kernel, phase, "" if hoist else "edge", source)
                 self.enqueue(kernel)
-        kernel.add("return queued")
+        self.close_queue(kernel)
 
     def receive(self, phase: PhaseAnalysis) -> None:
         """Merge messages that came from another partition."""
         doc = "Messages from another partition, for the vertices ids[lo:hi]."
         kernel = self.kernels.kernel(name_in(phase, "receive"), doc, "ids")
-        with kernel.block("for i in range(lo, hi):"):
+        with self.kernels.rows(kernel, "i"):
             kernel.add("v = ids[i]")
             self.deliver(kernel, phase, "incoming")
             if not self.analysis.synchronous:
                 self.enqueue(kernel)
         if not self.analysis.synchronous:
-            kernel.add("return queued")
+            self.close_queue(kernel)
 
     def pull(self, phase: PhaseAnalysis) -> None:
         """Gather from all in-neighbours: accumulative, on top of what the inbox holds; synchronous, anew."""
         doc = "Rows lo:hi gather from all their in-edges."
         kernel = self.kernels.kernel(name_in(phase, "pull"), doc, "indptr", "neighbours")
-        with kernel.block("for v in range(lo, hi):"):
+        self.rows_of_pull(kernel, phase)
+
+    def rows_of_pull(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+        """The loop over rows, and the way to gather that suits the merge."""
+        with self.kernels.rows(kernel):
             if not phase.combines:
                 self.gather_neighbourhood(kernel, phase)
             elif self.width:
@@ -120,7 +124,7 @@ class Crossing:
     def gather_neighbourhood(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
         """Collect all messages of v, then merge them at once."""
         (message,) = phase.messages
-        slots, keys, counts = (kernel.use(name) for name in SCRATCH)
+        slots, keys, counts = self.scratch(kernel)
         none = literal(message.identity)
         word = f"random_word({kernel.use('random_seed')}, {kernel.use('round')}, {kernel.use('number')}[v])"
         kernel.add("count = uint64(0)")
@@ -131,6 +135,10 @@ class Crossing:
         array = kernel.use(inbox(phase, message), True)
         merged = f"{message.merge.name.lower()}({slots}, count, {keys}, {counts}, {word})"
         kernel.add(f"{array}[v] = {merged} if count > 0 else {none}")
+
+    def scratch(self, kernel: Kernel) -> tuple[str, ...]:
+        """Room for a neighbourhood."""
+        return tuple(kernel.use(name) for name in SCRATCH)
 
     def sender(self, kernel: Kernel, phase: PhaseAnalysis) -> Any:
         """Name the in-neighbour u; of an accumulative program, go on only if it sends in this round."""
@@ -171,18 +179,26 @@ class Crossing:
                     if synchronous:
                         kernel.add(f"{place} = {merge(message)}({place}, new_{message.name})")
                         continue
-                    kernel.add(f"merged_{message.name} = {merge(message)}({place}, new_{message.name})")
-                    news = f"merged_{message.name} != {place}"
-                    if not phase.idempotent:
-                        news = f"new_{message.name} != {literal(message.identity)}"
-                    with kernel.block(f"if {news}:"):
-                        kernel.add(f"{place} = merged_{message.name}", "changed = True")
+                    self.put(kernel, phase, message, place)
+
+    def put(self, kernel: Kernel, phase: PhaseAnalysis, message: Message, place: str) -> None:
+        """Merge one field into the inbox."""
+        kernel.add(f"merged_{message.name} = {merge(message)}({place}, new_{message.name})")
+        news = f"merged_{message.name} != {place}"
+        if not phase.idempotent:
+            news = f"new_{message.name} != {literal(message.identity)}"
+        with kernel.block(f"if {news}:"):
+            kernel.add(f"{place} = merged_{message.name}", "changed = True")
 
     def enqueue(self, kernel: Kernel) -> None:
         """Whoever has a first message joins the queue."""
         arrived, queue, queued = (kernel.use(name) for name in ("arrived", "queue", "queued"))
         with kernel.block(f"if changed and not {arrived}[v]:"):
             kernel.add(f"{arrived}[v] = True", f"{queue}[{queued}] = v", f"{queued} += one")
+
+    def close_queue(self, kernel: Kernel) -> None:
+        """How long it is now."""
+        kernel.add("return queued")
 
 
 def merge(message: Message) -> str:

@@ -19,6 +19,9 @@ are all idempotent is never emptied, so that only a better message counts; any o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from dgraph.analysis import Analysis, PhaseAnalysis, Reads
 from dgraph.codegen.crossing import Crossing
 from dgraph.codegen.text import (
@@ -38,13 +41,15 @@ from dgraph.program import Delta, State
 
 
 class Kernels:
-    """All kernels of a program."""
+    """All kernels of a program, for one thread of a CPU; `cuda.py` writes the same rows for threads of a grid."""
+
+    crossing: type[Crossing] = Crossing
 
     def __init__(self, analysis: Analysis, arrays: dict):
         self.analysis, self.arrays, self.width = analysis, arrays, analysis.width
         self.kept = kept_states(analysis)
         self.kernels: list[Kernel] = []
-        crossing = Crossing(self)
+        crossing = self.crossing(self)
         if analysis.start or analysis.seed:
             self.begin()
         for phase in analysis.phases:
@@ -69,6 +74,28 @@ class Kernels:
         self.kernels.append(kernel)
         return kernel
 
+    def rows(self, kernel: Kernel, row: str = "v") -> Any:
+        """The loop over the rows of a kernel."""
+        return kernel.block(f"for {row} in range(lo, hi):")
+
+    def open_list(self, kernel: Kernel) -> None:
+        """Before rows that list vertices."""
+        kernel.add("count = uint64(0)")
+
+    def list(self, kernel: Kernel) -> None:
+        """v goes on the list."""
+        kernel.add(f"{kernel.use('queue')}[lo + count] = v", "count += one")
+
+    def close_list(self, kernel: Kernel) -> None:
+        """After rows that list vertices, or count in `count`."""
+        kernel.add("return count")
+
+    close_count = close_list
+
+    def close_folds(self, kernel: Kernel, names: Sequence[str]) -> None:
+        """After rows that fold global values in `fold_...`."""
+        kernel.add(f"return {', '.join(f'fold_{name}' for name in names)},")
+
     def call(self, kernel: Kernel, reads: Reads, name: str, place=ROW, phase=None, local=NOTHING) -> str:
         return call(kernel, self.analysis, reads, name, place, phase, local)
 
@@ -76,8 +103,8 @@ class Kernels:
         analysis = self.analysis
         kernel = self.kernel("begin", "The first states, and the first messages.")
         if analysis.seed:
-            kernel.add("count = uint64(0)")
-        with kernel.block("for v in range(lo, hi):"):
+            self.open_list(kernel)
+        with self.rows(kernel):
             if analysis.start:
                 plain = [state for state in analysis.states if not isinstance(state, Delta)]
                 targets = [(state.name, state) for state in plain]
@@ -87,9 +114,9 @@ class Kernels:
                 self.assign(kernel, analysis.seed, "seed", [(inbox(phase, m), m) for m in phase.messages], "v")
                 with kernel.block(f"if {any_message(kernel, phase, inbox, self.width, 'v')}:"):
                     kernel.add(f"{kernel.use('arrived')}[v] = True")
-                    kernel.add(f"{kernel.use('queue')}[lo + count] = v", "count += one")
+                    self.list(kernel)
         if analysis.seed:
-            kernel.add("return count")
+            self.close_list(kernel)
 
     def assign(self, kernel: Kernel, reads: Reads, function: str, targets: list, row: str, local=NOTHING) -> None:
         """Call a function and store what it returns, component by component where it must be."""
@@ -105,8 +132,8 @@ class Kernels:
     def fire(self, phase: PhaseAnalysis) -> None:
         """Accumulative: fold inboxes in, compute what will be sent."""
         kernel = self.kernel(name_in(phase, "fire"), "frontier[lo:hi] fold their inboxes in.", "frontier")
-        kernel.add("count = uint64(0)")
-        with kernel.block("for i in range(lo, hi):"):
+        self.open_list(kernel)
+        with self.rows(kernel, "i"):
             kernel.add("v = frontier[i]", f"{kernel.use('arrived')}[v] = False")
             self.fold_inbox(kernel, phase, phase.triggers)
             if not phase.idempotent:
@@ -119,22 +146,22 @@ class Kernels:
                     self.assign(kernel, phase.send, name_in(phase, "send"), targets, "v", local)
                     condition = any_message(kernel, phase, sent, self.width, "v")
                 with kernel.block(f"if {condition}:") if condition else kernel.components(False, 0):
-                    kernel.add(f"{kernel.use('queue')}[lo + count] = v", "count += one")
-        kernel.add("return count")
+                    self.list(kernel)
+        self.close_list(kernel)
 
     def fire_all(self, phase: PhaseAnalysis) -> None:
         """Synchronous: every vertex."""
         kernel = self.kernel(name_in(phase, "fire"), "Rows lo:hi fold their inboxes in.")
         kernel.add("count = uint64(0)")
         states = {state.name: state for state in self.analysis.states}
-        with kernel.block("for v in range(lo, hi):"):
+        with self.rows(kernel):
             for name in self.analysis.before:
                 with kernel.components(states[name].shape is not None, self.width):
                     before = item(kernel.use(f"{name}_before", True), "v", states[name])
                     kernel.add(f"{before} = {item(kernel.use(name), 'v', states[name])}")
             self.fold_inbox(kernel, phase, tuple(states))
             kernel.add("count += uint64(changed)")
-        kernel.add("return count")
+        self.close_count(kernel)
 
     def fold_inbox(self, kernel: Kernel, phase: PhaseAnalysis, triggers: tuple[str, ...]) -> None:
         """Call `apply` for v, store the states; `changed` says whether one of the triggers is new."""
@@ -189,7 +216,7 @@ class Kernels:
         if not phase.hoisted:
             return
         kernel = self.kernel(name_in(phase, "emit"), "What rows lo:hi send along each of their edges.")
-        with kernel.block("for v in range(lo, hi):"):
+        with self.rows(kernel):
             targets = [(sent(phase, message), message) for message in phase.messages]
             self.assign(kernel, phase.send, name_in(phase, "send"), targets, "v")
 
@@ -201,20 +228,20 @@ class Kernels:
         fields = {name: self.analysis.globals[name] for name in names}
         for name, (field, _) in fields.items():
             kernel.add(f"fold_{name} = {field.dtype.name}({literal(field.identity)})")
-        with kernel.block("for v in range(lo, hi):"):
+        with self.rows(kernel):
             for name, (field, reads) in fields.items():
                 inner_products(kernel, reads, ROW)
                 with kernel.components(reads.vector, self.width):
                     value = self.call(kernel, reads, f"value_of_{name}")
                     kernel.add(f"fold_{name} = merge_{field.merge.name.lower()}(fold_{name}, {value})")
-        kernel.add(f"return {', '.join(f'fold_{name}' for name in names)},")
+        self.close_folds(kernel, names)
 
     def finish(self) -> None:
         """The columns of the answer."""
         if not self.analysis.results:
             return
         kernel = self.kernel("finish", "Rows lo:hi of the results.")
-        with kernel.block("for v in range(lo, hi):"):
+        with self.rows(kernel):
             for name, (_, reads) in self.analysis.results.items():
                 inner_products(kernel, reads, ROW)
                 index = "v, c" if reads.vector else "v"

@@ -60,4 +60,5 @@ def h_index(slots, count, keys, counts, word):
 '''
 
 TEXTS = {"MOST_FREQUENT": MOST_FREQUENT, "CHOOSE": CHOOSE, "H_INDEX": H_INDEX}
-SCRATCH = ("slots", "keys", "counts")
+SLOTS = "slots"
+SCRATCH = (SLOTS, "keys", "counts")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dgraph.analysis import Analysis, Reads, analyse, example_of
+from dgraph.codegen import cuda
 from dgraph.codegen.bounds import bound
 from dgraph.codegen.kernels import Kernels
 from dgraph.codegen.layout import Layout, layout_of
@@ -23,7 +24,9 @@ HEAD = '''"""Kernels of {name}, written by dgraph; {why}.
 
 {direction}
 """
+'''
 
+CPU = '''
 import math
 
 from numba import njit as kernel_compiler
@@ -46,6 +49,17 @@ def inner(a, b):
 
 
 @dataclass(frozen=True)
+class Target:
+    """What kernels are generated for."""
+
+    kernels: type[Kernels]
+    head: str
+
+
+TARGETS = {"cpu": Target(Kernels, CPU), "cuda": Target(cuda.CudaKernels, cuda.HEAD)}
+
+
+@dataclass(frozen=True)
 class Source:
     """Kernels as text: a value that travels to workers without the program's class."""
 
@@ -63,15 +77,15 @@ class Source:
 
 def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu") -> Source:
     """The kernels of a program; the same for all values of its parameters, but the length of vectors is built in."""
-    if target != "cpu":
-        raise OptionError(f'target={target!r}: kernels are generated for "cpu"')
+    if target not in TARGETS:
+        raise OptionError(f"target={target!r} is not known; choose one of {', '.join(TARGETS)}")
     program = example_of(program)
     analysis = analyse(program)
-    kernels = Kernels(analysis, arrays_of(analysis)).kernels
+    kernels = TARGETS[target].kernels(analysis, arrays_of(analysis, target)).kernels
     texts = [kernel.text() for kernel in kernels]
     body = [*_functions(program, analysis), *texts]
     used = "\n".join(body)
-    parts = [_head(analysis)]
+    parts = [_head(analysis), TARGETS[target].head]
     if re.search(r"\b(uniform|random_word|mix|most_frequent|choose)\(", used):
         parts.append(KERNEL_TEXT)
     parts += [TEXTS[name] for name in TEXTS if f"{name.lower()}(" in used]
@@ -99,7 +113,7 @@ def _head(analysis: Analysis) -> str:
     return HEAD.format(name=analysis.name, why=kind, direction=direction)
 
 
-def arrays_of(analysis: Analysis) -> dict[str, Argument]:
+def arrays_of(analysis: Analysis, target: str = "cpu") -> dict[str, Argument]:
     """Everything that the kernels of a program may ask for."""
     arrays = dict(FIXED)
 
@@ -122,7 +136,7 @@ def arrays_of(analysis: Analysis) -> dict[str, Argument]:
         arrays[name] = Argument(name, field.dtype.name)
     for name, (result, reads) in analysis.results.items():
         array(f"result_{name}", result.dtype.name, reads.vector)
-    return arrays
+    return cuda.arrays_of(analysis, arrays) if target == "cuda" else arrays
 
 
 def _functions(program: VertexProgram, analysis: Analysis) -> Iterator[str]:
