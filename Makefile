@@ -8,7 +8,7 @@ INSTALLED := .venv/.installed
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest tiny lint types format fuzz bench clean
+.PHONY: help install demo test test-oldest test-cuda tiny lint types format fuzz bench clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,15 @@ test-oldest: .venv-oldest/.installed ## run the tests of the exchange with the o
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'
 	@touch $@
 
+test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU that need not be here, and run the tests of devices
+	.venv-cuda/bin/python -m pytest tests/devices
+
+.venv-cuda/.installed: pyproject.toml
+	$(BIN)/python -c '' 2>/dev/null || $(MAKE) install
+	$(BIN)/python -m venv --clear .venv-cuda
+	.venv-cuda/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 'numba-cuda[cu13]' 'numpy<2.5'
+	@touch $@
+
 tiny: $(INSTALLED) ## run the few tests that say in 5 seconds whether anything works
 	$(BIN)/python -m pytest -m tiny $(wildcard tests/test_*.py)
 
@@ -61,5 +70,5 @@ bench: $(INSTALLED) ## measure against peers on this machine and renew the table
 	$(BIN)/python benchmarks/readme.py
 
 clean: ## remove .venv and what the tools have cached
-	rm -rf .venv .venv-oldest .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-cuda .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

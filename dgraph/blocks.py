@@ -69,7 +69,7 @@ def across(
         remedy = 'take "auto"' if parts > 1 else 'take "auto" or "local"'
         raise OptionError(f"engine={engine!r}: triangles are no vertex program, and no engine runs them; {remedy}")
     if device not in ("auto", "cpu"):
-        raise OptionError(f"device={device!r} is not known; choose one of auto, cpu")
+        raise OptionError(f"device={device!r} cannot be had: its kernels are for the CPU alone; leave it out")
     if others:
         raise OptionError(
             f"{next(iter(others))}= is an option of vertex programs, and triangles are none; leave it out"

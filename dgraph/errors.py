@@ -6,7 +6,8 @@ DgraphError
 │   ├── ColumnError            a column is missing, or of a type that cannot be used
 │   ├── IdError                a vertex id: missing, not a whole number, beyond 64 bits, unknown
 │   ├── WeightError            a weight: missing, text, not finite where that matters
-│   └── OptionError            an argument has a value that is not allowed
+│   ├── OptionError            an argument has a value that is not allowed
+│   └── DeviceError            a device that was asked for is not there
 ├── ProgramError               a vertex program cannot be compiled, or breaks a law
 ├── StorageError               a saved graph is torn, changed, or of another version
 ├── AnswerError                an answer is not what its operation means
@@ -57,6 +58,10 @@ class WeightError(InputError):
 
 class OptionError(InputError):
     """An argument has a value that is not allowed."""
+
+
+class DeviceError(InputError):
+    """A device that was asked for is not there, or lacks what it takes."""
 
 
 class ProgramError(DgraphError):

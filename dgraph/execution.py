@@ -52,7 +52,7 @@ def run(
 
     engine:       "bsp" (send, merge, apply), "gas" (merge, apply, send), "bulk_async" (each partition at its own pace),
                   "local" (the program's own solver, for a graph of one partition), or "auto": whichever is quickest.
-    device:       "cpu" or "auto".
+    device:       "cpu", "cuda" (an NVIDIA GPU of each worker), or "auto": the CPU.
     max_rounds:   stop after so many rounds; by default the program says when.
     random_seed:  random choices depend on it, the round and the vertex alone.
     columns:      values of the vertex columns that the program reads, as {column: {vertex: value}}, {column: array in
@@ -90,7 +90,7 @@ def run(
     )
     if plan.engine == plans.LOCAL:
         return _solve(graph, program, plan, columns or {})
-    recipe = recipe_of(program)
+    recipe = recipe_of(program, plan.device)
     plans.admit(plan, recipe.analysis)
     recipe = replace(recipe, values=_by_number(graph, program))
     partitions, edge_columns, plan = _partitions(graph, recipe.analysis, plan)

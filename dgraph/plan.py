@@ -19,7 +19,7 @@ from dgraph.state import Switches
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async}
 WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other
 LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
-DEVICES = ("cpu",)
+DEVICES = ("cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,11 @@ def choose(
                 raise OptionError(f"engine={engine!r} has no common rounds: {name}={value} cannot be had; choose gas")
     elif local_rounds is not None:
         raise OptionError(f"local_rounds={local_rounds} is for {', '.join(WITHOUT_ROUNDS)}, not for engine={engine!r}")
+    if plan.device != "cpu":
+        for name, asked in (("engine", engine == LOCAL and LOCAL), ("deterministic", deterministic)):
+            if asked:
+                raise OptionError(f"{name}={asked!r} is for device='cpu', not for device={device!r}")
+        solvable = False
     in_rounds = replace(switches, random_seed=0) != Switches() or max_rounds is not None or not drop_weights
     if engine == LOCAL and in_rounds:
         raise OptionError(

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from dgraph.codegen.recipe import Recipe
 from dgraph.devices.cpu import Cpu
-from dgraph.errors import OptionError
+from dgraph.devices.cuda import Cuda
+from dgraph.devices.probe import need_cuda
 
 
 class Daemon(Protocol):
@@ -24,7 +25,8 @@ class Daemon(Protocol):
 
 
 def start_daemon(device: str, recipe: Recipe, threads: int = 1) -> Daemon:
-    """A daemon in this process."""
-    if device != "cpu":
-        raise OptionError(f'device={device!r} is not known; choose "cpu" or "auto"')
+    """A daemon in this process, for kernels that were generated for the device."""
+    if device == "cuda":
+        need_cuda()
+        return Cuda(recipe)
     return Cpu(recipe.kernels, threads)

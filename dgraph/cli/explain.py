@@ -12,7 +12,7 @@ from dgraph.errors import OptionError
 
 @click.command("explain", cls=Command)
 @click.argument("program", metavar="OP|FILE.py:CLASS")
-@click.option("--target", default="cpu", show_default=True, help="cpu.")
+@click.option("--target", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]))
 def command(program: str, target: str) -> None:
     """Show what a vertex program reads and sends, and the kernels for a target.
 

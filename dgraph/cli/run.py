@@ -16,7 +16,7 @@ from dgraph.cli.signatures import id_reader, options_of, values_of
 
 RUNNING = (
     click.option("--engine", default="auto", show_default=True, help="auto, local, bsp, gas or bulk_async."),
-    click.option("--device", default="auto", show_default=True, help="auto or cpu."),
+    click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
     click.option("--max-rounds", type=int, help="Stop after so many rounds."),
 )
 RENAMED = {"source": "source_vertex"}  # --source is the column, everywhere

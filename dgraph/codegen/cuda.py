@@ -16,7 +16,7 @@ from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.crossing import Crossing, merge
 from dgraph.codegen.kernels import Kernels
 from dgraph.codegen.neighbourhood import SCRATCH, SLOTS
-from dgraph.codegen.text import NOTHING, Argument, Kernel, inbox, literal, name_in, sent
+from dgraph.codegen.text import NOTHING, Argument, Kernel, inbox, literal, name_in
 from dgraph.program import Field, Message
 
 LISTED, ROWS = "listed", "row_list"
@@ -133,12 +133,12 @@ class CudaCrossing(Crossing):
             if limited:
                 kernel.use(bound(phase, m))
                 enough.append(f"total_{m.name} {'<=' if falls(m) else '>='} {bound(phase, m)}")
-        with kernel.block(f"if i < hi and not ({' and '.join(enough)}):" if limited else "if i < hi:"):
-            with kernel.block(EDGES.format(row="v")), self.sender(kernel, phase):
-                self.new_message(kernel, phase, "edge", NOTHING)
-                kernel.add(*(f"total_{m.name} = {merge(m)}(total_{m.name}, new_{m.name})" for m in phase.messages))
-                if limited:
-                    kernel.add(f"if {' and '.join(enough)}: break")
+        wanted = f"i < hi and not ({' and '.join(enough)})" if limited else "i < hi"
+        with kernel.block(f"if {wanted}:"), kernel.block(EDGES.format(row="v")), self.sender(kernel, phase):
+            self.new_message(kernel, phase, "edge", NOTHING)
+            kernel.add(*(f"total_{m.name} = {merge(m)}(total_{m.name}, new_{m.name})" for m in phase.messages))
+            if limited:
+                kernel.add(f"if {' and '.join(enough)}: break")
         with kernel.block("if group_size > one:"):
             in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", merge(m)) for m in phase.messages])
         with kernel.block("if i < hi and thread % group_size == 0:"):
@@ -199,7 +199,7 @@ class CudaKernels(Kernels):
     def open_list(self, kernel: Kernel) -> None:
         pass
 
-    def list(self, kernel: Kernel) -> None:
+    def enlist(self, kernel: Kernel) -> None:
         kernel.add(f"{kernel.use('queue')}[atomic_add({kernel.use('listed')}, 0, 1)] = v")
 
     def close_list(self, kernel: Kernel) -> None:
@@ -224,7 +224,8 @@ def in_group(kernel: Kernel, values: Sequence[tuple[str, str, str]]) -> None:
     with kernel.block("while reach > 0:"):
         kernel.add("barrier()")
         with kernel.block("if in_block % group_size < reach:"):
-            kernel.add(*(f"{tile}[in_block] = {merge}({tile}[in_block], {tile}[in_block + reach])" for tile, _, merge in values))
+            for tile, _, merged in values:
+                kernel.add(f"{tile}[in_block] = {merged}({tile}[in_block], {tile}[in_block + reach])")
         kernel.add("reach = reach // uint64(2)")
     kernel.add(*(f"{value} = {tile}[in_block]" for tile, value, _ in values), "barrier()")
 

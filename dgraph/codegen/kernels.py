@@ -82,7 +82,7 @@ class Kernels:
         """Before rows that list vertices."""
         kernel.add("count = uint64(0)")
 
-    def list(self, kernel: Kernel) -> None:
+    def enlist(self, kernel: Kernel) -> None:
         """v goes on the list."""
         kernel.add(f"{kernel.use('queue')}[lo + count] = v", "count += one")
 
@@ -114,7 +114,7 @@ class Kernels:
                 self.assign(kernel, analysis.seed, "seed", [(inbox(phase, m), m) for m in phase.messages], "v")
                 with kernel.block(f"if {any_message(kernel, phase, inbox, self.width, 'v')}:"):
                     kernel.add(f"{kernel.use('arrived')}[v] = True")
-                    self.list(kernel)
+                    self.enlist(kernel)
         if analysis.seed:
             self.close_list(kernel)
 
@@ -146,7 +146,7 @@ class Kernels:
                     self.assign(kernel, phase.send, name_in(phase, "send"), targets, "v", local)
                     condition = any_message(kernel, phase, sent, self.width, "v")
                 with kernel.block(f"if {condition}:") if condition else kernel.components(False, 0):
-                    self.list(kernel)
+                    self.enlist(kernel)
         self.close_list(kernel)
 
     def fire_all(self, phase: PhaseAnalysis) -> None:

@@ -59,15 +59,15 @@ class Recipe:
                 cloudpickle.unregister_pickle_by_value(module)
 
 
-_known: WeakKeyDictionary[type[VertexProgram], dict[int, tuple[Analysis, Source]]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[type[VertexProgram], dict[tuple, tuple[Analysis, Source]]] = WeakKeyDictionary()
 
 
-def recipe_of(program: VertexProgram) -> Recipe:
+def recipe_of(program: VertexProgram, target: str = "cpu") -> Recipe:
     """Analyse and generate: once for each length of vectors, because other values of parameters need nothing new."""
-    known = _known.setdefault(type(program), {})
-    if program.width not in known:
-        known[program.width] = _bare(analyse(program)), generate(program)
-    return Recipe(*known[program.width], dict(program.values), program.functions.get("stop"))
+    known, kind = _known.setdefault(type(program), {}), (target, program.width)
+    if kind not in known:
+        known[kind] = _bare(analyse(program)), generate(program, target)
+    return Recipe(*known[kind], dict(program.values), program.functions.get("stop"))
 
 
 def _unpickled(pickled: bytes) -> Recipe:

@@ -26,7 +26,7 @@ HEAD = '''"""Kernels of {name}, written by dgraph; {why}.
 """
 '''
 
-CPU = '''
+CPU = """
 import math
 
 from numba import njit as kernel_compiler
@@ -35,7 +35,7 @@ from numpy import float32, float64, inf, int32, int64, uint64
 njit = kernel_compiler(error_model="numpy")  # 1/0 is inf, as on GPUs
 kernel = kernel_compiler(error_model="numpy", nogil=True, cache=True)
 one = uint64(1)  # uint64 + int64 would be a float
-'''
+"""
 
 INNER = '''
 @njit

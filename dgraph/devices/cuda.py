@@ -17,6 +17,7 @@ from dgraph.codegen.cuda import LISTED, ROWS, partial
 from dgraph.codegen.neighbourhood import SCRATCH, SLOTS
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.source import Source
+from dgraph.devices.probe import simulated
 
 SHORT, LONG = 8, 2048  # edges: rows of fewer are gathered by one thread, of more by a block, the others by a warp
 BLOCKS = 2048  # of a grid, at most: it strides over what is left
@@ -59,9 +60,7 @@ class Cuda:
             self._launch(name, 0, len(rows), {**values, **self._room(name, values), ROWS: rows}, group)
         return [(first, None)]
 
-    def _launch(
-        self, name: str, lo: int, hi: int, values: Mapping[str, Any], group: int = 1, listed: int = 0
-    ) -> Any:
+    def _launch(self, name: str, lo: int, hi: int, values: Mapping[str, Any], group: int = 1, listed: int = 0) -> Any:
         """Run a kernel over rows; what it has listed or folded."""
         names = self._names(name)
         counter = np.full(1, listed, np.int64)
@@ -111,10 +110,8 @@ class Device:
     """The CUDA device of this process, or Numba's simulator of one."""
 
     def __init__(self, source: Source):
-        from numba import config
-
-        self.module = module_of(source)
-        if config.ENABLE_CUDASIM:  # each of its threads is one of Python's
+        self.module: Any = module_of(source)
+        if simulated():  # each of its threads is one of Python's
             self.module.BLOCK = 4
         self.block = self.module.BLOCK
         self.groups = (1, min(32, self.block // 2), self.block)

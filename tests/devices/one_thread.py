@@ -5,7 +5,7 @@ import dataclasses
 from dgraph.codegen import cuda
 from dgraph.codegen.compile import load
 
-HEAD = '''
+HEAD = """
 import math
 
 import numpy as np
@@ -54,7 +54,7 @@ def atomic_set(array, place, value):
     old = array[place]
     array[place] = value
     return old
-'''
+"""
 
 
 class OneThread:

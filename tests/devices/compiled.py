@@ -1,0 +1,41 @@
+"""A process that compiles every kernel of `tests/engines/cases.py` to machine code for GPUs of capability 9.0; it takes
+numba-cuda with its compiler, and no GPU.
+
+    python compiled.py > one line of JSON: {program.kernel: [registers, bytes of stack, bytes of spills]}
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "engines"))
+
+import cases
+import numpy as np
+from cuda.core import Linker, LinkerOptions, ObjectCode
+from numba import cuda, types
+from numba.cuda.np.numpy_support import from_dtype
+
+from dgraph.codegen.cache import module_of
+from dgraph.codegen.source import generate
+
+
+def compiled(source, name: str) -> list[int]:
+    """What the linker says of one kernel."""
+    scalars = [(from_dtype(np.dtype(argument.dtype)), argument.dims) for argument in source.kernels[name]]
+    signature = tuple(types.Array(scalar, dims, "C") if dims else scalar for scalar, dims in scalars)
+    text, _ = cuda.compile_ptx(getattr(module_of(source), name).py_func, signature, cc=(9, 0))
+    linker = Linker(ObjectCode.from_ptx(text.encode()), options=LinkerOptions(arch="sm_90", verbose=True))
+    linker.link("cubin")
+    log = linker.get_info_log()
+    patterns = (r"Used (\d+) registers", r"(\d+) bytes stack frame", r"(\d+) bytes spill")
+    return [max(map(int, re.findall(pattern, log)), default=0) for pattern in patterns]
+
+
+if __name__ == "__main__":
+    told = {}
+    for program in cases.PROGRAMS.values():
+        source = generate(program, "cuda")
+        told |= {f"{source.name}.{name}": compiled(source, name) for name in source.kernels}
+    sys.stdout.write(json.dumps(told))

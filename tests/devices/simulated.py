@@ -1,0 +1,40 @@
+"""A process in which Numba simulates a CUDA device: the programs of `tests/engines/cases.py` there, and on the CPU.
+
+python simulated.py > one line of JSON: {program: what was wrong, empty if nothing}
+"""
+
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+
+os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+sys.path.append(str(Path(__file__).parents[1] / "engines"))
+sys.setswitchinterval(1e-4)  # barriers between threads of Python
+warnings.simplefilter("ignore")  # words of 64 bits overflow, as they shall
+
+import cases  # noqa: E402  (Numba reads its setting when it is imported)
+import pandas as pd  # noqa: E402
+
+import dgraph as dg  # noqa: E402
+
+
+def wrong_with(name: str, directed: bool, direction: str) -> str:
+    """Four rounds on two partitions, on both devices."""
+    program, graph = cases.PROGRAMS[name], cases.graph_for(name, directed, parts=2)
+    options = {"engine": "gas", "max_rounds": 4, "random_seed": cases.SEED}
+    found = dg.run(graph, program, device="cuda", direction=direction, **options)
+    try:
+        pd.testing.assert_frame_equal(found.compute(), dg.run(graph, program, **options).compute(), rtol=1e-9)
+    except AssertionError as error:
+        return f"directed={directed}, {direction}: {error}"
+    return "" if found.report.options["device"] == "cuda" else "did not run on the device"
+
+
+if __name__ == "__main__":
+    told = {}
+    for name, program in cases.PROGRAMS.items():
+        ways = ("push", "pull") if program.kind == "accumulative" else ("auto",)
+        told[name] = "; ".join(filter(None, (wrong_with(name, way != "pull", way) for way in ways)))
+    sys.stdout.write(json.dumps(told))

@@ -1,0 +1,93 @@
+"""CUDA without a GPU: kernels in Numba's simulator, on one thread of a CPU, and compiled for a GPU that is not here."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from one_thread import OneThread
+
+import dgraph as dg
+import dgraph.ops.wcc
+from dgraph.agents import daemon
+from dgraph.devices import cuda, probe
+from dgraph.errors import DeviceError, OptionError
+
+HERE = Path(__file__).parent
+EDGES = dg.rmat(scale=4, edge_factor=4, seed=1)
+
+
+def told_by(script: str) -> dict:
+    done = subprocess.run([sys.executable, HERE / script], capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_program_runs_in_the_simulator():
+    wrong = {program: told for program, told in told_by("simulated.py").items() if told}
+    assert not wrong
+
+
+@pytest.mark.skipif(find_spec("numba_cuda") is None, reason="numba-cuda is not installed: `make test-cuda` installs it")
+def test_every_kernel_compiles_within_its_budget():
+    for kernel, (registers, stack, spilled) in told_by("compiled.py").items():
+        assert registers <= 64, kernel
+        assert stack == spilled == 0, kernel
+
+
+@pytest.fixture
+def one_thread(monkeypatch):
+    """Bodies of CUDA kernels run on a thread of this CPU."""
+    monkeypatch.setattr(cuda, "Device", OneThread)
+    monkeypatch.setattr(daemon, "need_cuda", lambda: None)
+
+
+OPERATIONS = {
+    "bfs": lambda graph, **options: dg.bfs(graph, 5, **options),
+    "sssp": lambda graph, **options: dg.sssp(graph, 5, **options),
+    "wcc": dg.wcc,
+    "pagerank": lambda graph, **options: dg.pagerank(graph, max_iter=10, tol=0, **options),
+    "cdlp": lambda graph, **options: dg.cdlp(graph, max_iter=4, **options),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_answers_on_a_large_graph(name, one_thread):
+    graph = dg.rmat(scale=14, edge_factor=8, seed=5, weights=(1, 9), parts=2)
+    found = OPERATIONS[name](graph, device="cuda")
+    assert found.report.options["device"] == "cuda"
+    pd.testing.assert_frame_equal(found.compute(), OPERATIONS[name](graph).compute(), rtol=1e-9)
+
+
+@pytest.mark.skipif(bool(probe.gpus()), reason="there is a GPU here")
+def test_no_gpu_is_one_error_that_names_all_that_is_missing():
+    with pytest.raises(DeviceError, match=r"a GPU that the CUDA driver.*Install dgraph\[cuda12\]"):
+        dg.wcc(EDGES, device="cuda")
+
+
+@pytest.mark.parametrize("options", [{"engine": "local"}, {"deterministic": True}])
+def test_what_only_a_cpu_does(options):
+    with pytest.raises(OptionError, match="is for device='cpu'"):
+        dg.wcc(EDGES, device="cuda", **options)
+
+
+def test_operations_with_kernels_for_the_cpu_alone_say_so():
+    with pytest.raises(OptionError, match="kernels are for the CPU alone"):
+        dg.triangles(EDGES, device="cuda")
+
+
+def test_explain_prints_kernels_of_both_targets():
+    on_cpu, on_gpu = (dg.explain(dgraph.ops.wcc.Components, target=target) for target in ("cpu", "cuda"))
+    assert "from numba import njit" in on_cpu and "atomic" not in on_cpu
+    assert "atomic_min(message, v, new_message)" in on_gpu and "kernels for cuda" in on_gpu
+    with pytest.raises(OptionError, match="choose one of cpu, cuda"):
+        dg.explain(dgraph.ops.wcc.Components, target="tpu")
+
+
+def test_cuda_is_imported_only_where_it_is_used():
+    text = "import sys, dgraph as dg; dg.wcc(dg.grid(rows=3, cols=3), engine='gas').compute()"
+    text += "; assert not {'numba.cuda', 'cupy', 'cudf'} & set(sys.modules), 'imported'"
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=100)
