@@ -110,10 +110,10 @@ class Device:
     """The CUDA device of this process, or Numba's simulator of one."""
 
     def __init__(self, source: Source):
-        self.module: Any = module_of(source)
+        self.module = module_of(source)
         if simulated():  # each of its threads is one of Python's
-            self.module.BLOCK = 4
-        self.block = self.module.BLOCK
+            vars(self.module)["BLOCK"] = 4
+        self.block: int = vars(self.module)["BLOCK"]
         self.groups = (1, min(32, self.block // 2), self.block)
 
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
