@@ -1,0 +1,16 @@
+"""Names that fields of a program cannot have, because kernels use them for something else."""
+
+from __future__ import annotations
+
+RESERVED = (  # what functions read without declaring it, and the names in kernels
+    *("id", "degree", "round", "vertices", "random", "random_seed", "math", "lo", "hi", "i", "u", "v", "e", "c"),
+    *("indptr", "neighbours", "frontier", "arrived", "sending", "senders", "queue", "queued", "incoming", "one"),
+    *("words", "number", "slots", "keys", "counts", "count", "changed", "size", "listed", "row_list", "group_size"),
+    *("grid_size", "thread", "block_start", "group_start", "in_block", "reach"),  # of CUDA
+    *("inf", "bool_", "float32", "float64", "int32", "int64", "uint64"),
+)
+# beginnings of names in kernels
+LOCALS = (
+    *("sent", "target", "new", "from", "merged", "total", "first", "fold", "incoming", "dot", "merge", "value_of"),
+    *("tile", "old", "own", "partial"),
+)
