@@ -23,7 +23,7 @@ import numpy as np
 
 from dgraph.errors import OptionError, ProgramError
 from dgraph.monoid import Merge, Monoid, Neighbourhood
-from dgraph.reserved import LOCALS, RESERVED
+from dgraph.reserved import check_names
 
 ADMITTED_DTYPES = ("bool", "int32", "int64", "float32", "float64")
 
@@ -177,11 +177,7 @@ class VertexProgram:
         super().__init_subclass__(**kwargs)
         members = {name: value for ancestor in reversed(cls.__mro__) for name, value in vars(ancestor).items()}
         cls.fields = {name: value for name, value in members.items() if isinstance(value, Field)}
-        taken = {*RESERVED, *(f"{word}_{name}" for name in ("message", *cls.fields) for word in LOCALS)}
-        taken |= {f"{name}_before" for name in cls.fields}
-        for name in cls.fields:
-            if name in taken:
-                raise ProgramError(f"{cls.__name__}: the name {name!r} is taken by the library; choose another")
+        check_names(cls.__name__, cls.fields)
         cls.functions = {name: members[name] for name in ("start", "seed", "stop") if name in members}
         nested = [m for m in members.values() if isinstance(m, type) and issubclass(m, Phase) and m is not Phase]
         if not nested:

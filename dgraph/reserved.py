@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from dgraph.errors import ProgramError
+
 RESERVED = (  # what functions read without declaring it, and the names in kernels
     *("id", "degree", "round", "vertices", "random", "random_seed", "math", "lo", "hi", "i", "u", "v", "e", "c"),
     *("indptr", "neighbours", "frontier", "arrived", "sending", "senders", "queue", "queued", "incoming", "one"),
@@ -14,3 +18,13 @@ LOCALS = (
     *("sent", "target", "new", "from", "merged", "total", "first", "fold", "incoming", "dot", "merge", "value_of"),
     *("tile", "old", "own", "partial"),
 )
+
+
+def check_names(program: str, fields: Iterable[str]) -> None:
+    """Refuse a field whose name would be that of something else in a kernel."""
+    names = list(fields)
+    taken = {*RESERVED, *(f"{word}_{name}" for name in ("message", *names) for word in LOCALS)}
+    taken |= {f"{name}_before" for name in names}
+    for name in names:
+        if name in taken:
+            raise ProgramError(f"{program}: the name {name!r} is taken by the library; choose another")

@@ -17,6 +17,7 @@ LAYERS = {
     "dgraph.monoid": 1,
     "dgraph.options": 1,
     "dgraph.program": 1,
+    "dgraph.reserved": 1,
     "dgraph.functions": 1,
     "dgraph.analysis": 1,
     "dgraph.reference": 1,
