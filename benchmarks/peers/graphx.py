@@ -88,42 +88,13 @@ class GraphX:
             self.process = self.loaded = None
 
     def _home(self) -> Path:
-        code = "import importlib.util as u; print(u.find_spec('pyspark').submodule_search_locations[0])"
-        found = subprocess.run([self.python, "-c", code], capture_output=True, text=True, check=False)
-        if found.returncode:
-            raise NotRun(f"{self.python} has no pyspark")
-        return Path(found.stdout.strip())
+        return home_of(self.python)
 
     def _start(self) -> None:
-        home, classes = self._home(), self.folder / "classes"
-        classes.mkdir(parents=True, exist_ok=True)
-        source = Path(__file__).with_suffix(".scala")
-        compiler = [
-            "java",
-            "-cp",
-            f"{home}/jars/*",
-            "scala.tools.nsc.Main",
-            "-usejavacp",
-            "-nowarn",
-            "-d",
-            str(classes),
-        ]
-        done = subprocess.run([*compiler, str(source)], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise NotRun(f"does not compile: {done.stdout.strip()[:200]}")
-        jar = shutil.make_archive(str(self.folder / "bench"), "zip", classes)
-        submit = [home / "bin/spark-submit", "--class", "Bench", "--master", f"local[{self.threads}]"]
-        submit += [
-            "--driver-memory",
-            self.memory,
-            "--conf",
-            "spark.ui.enabled=false",
-            "--conf",
-            "spark.log.level=ERROR",
-        ]
-        submit += ["--conf", "spark.serializer=org.apache.spark.serializer.KryoSerializer"]
-        environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-        archive = Path(jar).rename(self.folder / "bench.jar")
+        home = self._home()
+        archive = compiled(home, Path(__file__).with_suffix(".scala"), self.folder)
+        submit = submitted(home, "Bench", self.threads, self.memory)
+        environment = {**os.environ, **settings(home)}
         self.errors = (self.folder / "errors").open("w+")
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
@@ -152,3 +123,36 @@ class GraphX:
         self.errors.seek(0)
         said = [one for one in self.errors.read().splitlines() if "Exception" in one or "Error" in one]
         raise NotRun(f"ended: {' '.join(said[:1])}{line}")
+
+
+def home_of(python: str) -> Path:
+    """Where the Spark of a Python's pyspark is."""
+    code = "import importlib.util as u; print(u.find_spec('pyspark').submodule_search_locations[0])"
+    found = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    if found.returncode:
+        raise NotRun(f"{python} has no pyspark")
+    return Path(found.stdout.strip())
+
+
+def settings(home: Path) -> dict[str, str]:
+    return {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def compiled(home: Path, source: Path, folder: Path) -> Path:
+    """The archive of a Scala program."""
+    classes = folder / "classes"
+    classes.mkdir(parents=True, exist_ok=True)
+    compiler = ["java", "-cp", f"{home}/jars/*", "scala.tools.nsc.Main", "-usejavacp", "-nowarn", "-d", str(classes)]
+    done = subprocess.run([*compiler, str(source)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotRun(f"does not compile: {done.stdout.strip()[:200]}")
+    return Path(shutil.make_archive(str(folder / "bench"), "zip", classes)).rename(folder / "bench.jar")
+
+
+def submitted(home: Path, program: str, threads: int, memory: str) -> list[str]:
+    """The command to which an archive and its arguments are added."""
+    options = ["--class", program, "--master", f"local[{threads}]", "--driver-memory", memory]
+    serializer = "spark.serializer=org.apache.spark.serializer.KryoSerializer"
+    for setting in ("spark.ui.enabled=false", "spark.log.level=ERROR", serializer):
+        options += ["--conf", setting]
+    return [str(home / "bin/spark-submit"), *options]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
-import pyarrow as pa
 
 from dgraph.errors import OptionError
-from dgraph.io import files
+
+if TYPE_CHECKING:  # loaded when something is written: a help text must not wait for them
+    import pandas as pd
+    import pyarrow as pa
 
 SHOWN = 10  # rows, where no output is named
 
@@ -35,6 +36,11 @@ def write_result(result: Any, output: str | None) -> None:
 
 def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
     """Frames of the same columns, one after the other; the file appears whole or not at all."""
+    import pandas as pd
+    import pyarrow as pa
+
+    from dgraph.io import files
+
     writer = WRITERS.get(PurePath(path).suffix.lower()) if path != "-" else _csv
     if writer is None:
         raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(WRITERS)}, or -")
@@ -48,6 +54,8 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
 
 
 def _write(writer: Callable, first: pa.Table, others: Iterator[pa.Table], stream: Any) -> None:
+    import pyarrow as pa
+
     try:
         with writer(pa.PythonFile(stream, mode="w"), first.schema) as sink:
             sink.write_table(first)
@@ -63,6 +71,12 @@ def _csv(stream: Any, schema: pa.Schema) -> Any:
     return csv.CSVWriter(stream, schema, write_options=csv.WriteOptions(quoting_style="needed"))
 
 
+def _arrow(stream: Any, schema: pa.Schema) -> Any:
+    import pyarrow as pa
+
+    return pa.ipc.new_file(stream, schema)
+
+
 def _parquet(stream: Any, schema: pa.Schema) -> Any:
     from pyarrow import parquet
 
@@ -72,6 +86,6 @@ def _parquet(stream: Any, schema: pa.Schema) -> Any:
 WRITERS: dict[str, Callable] = {
     ".csv": _csv,
     ".parquet": _parquet,
-    ".arrow": pa.ipc.new_file,
-    ".feather": pa.ipc.new_file,
+    ".arrow": _arrow,
+    ".feather": _arrow,
 }

@@ -13,6 +13,7 @@ from dgraph.cli.command import Command, as_json, tell
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.cli.results import OUTPUT, write_frames, write_result
 from dgraph.cli.signatures import id_reader, options_of, values_of
+from dgraph.cli.start_up import load_compiler
 
 RUNNING = (
     click.option("--engine", default="auto", show_default=True, help="auto, local, bsp, gas or bulk_async."),
@@ -32,7 +33,10 @@ class Operations(click.Group):
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         name = name.replace("-", "_")
-        return _command_for(name, getattr(dg, name)) if name in dg.OPERATIONS else None
+        if name not in dg.OPERATIONS:
+            return None
+        load_compiler()
+        return _command_for(name, getattr(dg, name))
 
 
 def _command_for(name: str, operation: Callable) -> click.Command:
