@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/end_to_end.py --peers-python peers/bin/python
 
-From the start of the process until it has ended: interpreter, imports, reading, building, 20 rounds, writing. The file is
-in the cache of the operating system. Peak memory is the kernel's record of each process.
+From the start of the process until it has ended: interpreter, imports, reading, building, 20 rounds, writing. The
+file is in the cache of the operating system. Peak memory is the kernel's record of each process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BENCHMARKS = Path(__file__).parent
 LOST = {
     "dangling": "scaled",
     "rounds": 20,
-}  # ranks of vertices without out-edges, while all ranks are scaled in the end
+}  # the ranks of vertices without out-edges
 OPTIONS = {"dgraph": {"rounds": 20}, "NetworKit": LOST, "igraph": {"tol": 1e-9}, "GraphX": {**LOST, "rtol": 1e-6}}
 MEMORY = {"igraph": 0.5}  # at most this share of a peer's
 

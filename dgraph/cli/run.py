@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,6 @@ from dgraph.cli.command import Command, as_json, tell
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.cli.results import OUTPUT, write_frames, write_result
 from dgraph.cli.signatures import id_reader, options_of, values_of
-from dgraph.cli.start_up import load_compiler
 
 RUNNING = (
     click.option("--engine", default="auto", show_default=True, help="auto, local, bsp, gas or bulk_async."),
@@ -22,6 +22,7 @@ RUNNING = (
 )
 RENAMED = {"source": "source_vertex"}  # --source is the column, everywhere
 NEEDS = {"bfs": " --source-vertex 0", "sssp": " --source-vertex 0", "katz": " --alpha 0.001"}  # in the example
+BLAS = "scipy.linalg.cython_blas"
 EDGES = {"matching": "bipartite --left 50 --right 60 --edges 300"}
 
 
@@ -37,6 +38,18 @@ class Operations(click.Group):
             return None
         load_compiler()
         return _command_for(name, getattr(dg, name))
+
+
+def load_compiler() -> None:
+    """Numba without SciPy's linear algebra, for which it looks although no kernel of ours calls any: loading that takes
+    half as long again."""
+    if BLAS in sys.modules or "numba.np.arraymath" in sys.modules:
+        return
+    sys.modules[BLAS] = None  # type: ignore[assignment]  # an import of it fails, until the next line is done
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        del sys.modules[BLAS]
 
 
 def _command_for(name: str, operation: Callable) -> click.Command:
