@@ -16,6 +16,7 @@ import pandas as pd
 from dask.utils import format_bytes, parse_bytes
 
 from dgraph.errors import OptionError
+from dgraph.footprints import FOOTPRINTS, Footprint
 from dgraph.partition import kernels, placement, policies
 from dgraph.partition.chunk import Numbered
 from dgraph.partition.numbering import IDENTITY
@@ -28,19 +29,6 @@ if TYPE_CHECKING:
 POLICIES = ("outgoing", "incoming", "cartesian", "hybrid")  # METIS's cut is known only when it is made
 SAMPLE = 1 << 16  # vertices that are followed
 LAZY_PIECES = 4  # pieces of a lazy frame that are read
-
-
-@dataclass(frozen=True)
-class Footprint:
-    """What an operation needs beside the graph: each brings its own to `FOOTPRINTS`."""
-
-    orders: tuple[str, ...] = ("out",)
-    weighted: bool = False  # whether it reads the weights
-    vertex_bytes: int = 0  # of state, for each local vertex
-    message_bytes: int = 8  # sent for a proxy in a round, each way that its policy needs
-
-
-FOOTPRINTS: dict[str, Footprint] = {"build": Footprint()}
 
 
 @dataclass(frozen=True)
@@ -68,7 +56,7 @@ class Estimate:
         limit = "" if self.memory is None else f" of {format_bytes(self.memory)}"
         advice = f"best policy: {self.policy}"
         if self.policy is None:
-            least = format_bytes(int(self.frame["build"].min()))
+            least = format_bytes(int(self.frame[["build", "run"]].max(axis=1).min()))
             advice = f"nothing fits: give at least {least} a worker, or more workers"
         graph = f"{about}{self.vertices:,} vertices, {about}{self.edges:,} edges"
         return f"{self.op} on {self.workers} workers{limit}: {graph}\n{sizes.to_string()}\n{advice}"
@@ -160,15 +148,17 @@ def _row(graph: Graph, sample: Sample, need: Footprint, policy: policies.Policy,
 
     arcs = sample.edges * (1 + mirror)
     column = 8 if need.weighted and graph.weight is not None else 0
+    own = need.alone if workers == 1 else need.spread
+    orders = 1 if workers == 1 and mirror else len(own.orders)  # alone, both orders of an undirected graph are one
     local = sample.vertices / workers + copies / workers
     edges = arcs * load
     side = edges * (4 + column) + 8 * local
-    run = len(need.orders) * side + 4 * local + 8 * sample.vertices / workers + 4 * (reduced + broadcast) / workers
+    run = orders * side + 4 * local + 8 * sample.vertices / workers + 4 * (reduced + broadcast) / workers
     pieces = edges * (16 + column) if workers > 1 else 2 * edges
     return {
         "build": int(run + pieces + sample.vertices / 4),
-        "run": int(run + need.vertex_bytes * local),
-        "exchange": int(need.message_bytes * (reduced + broadcast)),
+        "run": int(run + own.vertex_bytes * local + own.edge_bytes * edges),
+        "exchange": int(need.message_bytes * (reduced + broadcast) + need.passed_bytes * arcs * (workers - 1)),
         "replication": 1 + copies / max(sample.vertices, 1),
         "reduced": int(reduced),
         "broadcast": int(broadcast),

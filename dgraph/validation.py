@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from dgraph import assembly
 from dgraph.partition import placement
 from dgraph.partition.chunk import local, named
 from dgraph.partition.source import to_pandas
+from dgraph.remarks import REMARKS
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
@@ -30,24 +30,12 @@ class Counts:
     repeats: int  # listed edges beyond the first between the same ends
     isolated: int  # vertices at which no edge is left
     dangling: int  # vertices without an edge out, the isolated ones included
+    kept_loops: int = 0  # those that the rules leave
+    kept_repeats: int = 0
     missing_weights: int | None = None
     negative_weights: int | None = None
     zero_weights: int | None = None
     components: str = "unknown"  # until somebody computes them
-
-
-Line = Callable[[Counts], str | None]
-LINES: dict[str, Line] = {}  # operation -> what it will do with what was counted; None if there is nothing to say
-
-
-def says(operation: str) -> Callable[[Line], Line]:
-    """Register an operation's own line of the validation."""
-
-    def register(line: Line) -> Line:
-        LINES[operation] = line
-        return line
-
-    return register
 
 
 @dataclass(frozen=True)
@@ -76,20 +64,22 @@ def validate(graph: Graph) -> Validation:
     options: dict[str, Any] = {"out": True, "into": True, "mirror": not graph.directed, "skip_loops": skip}
     tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.listed.by_number()]
     (degrees,) = workers.get([workers.call(placement.total, [workers.reduce(placement.total, tasks)])])
-    weights = _weights(graph)
+    weights, loops, repeats = _weights(graph), graph.listed.num_loops, graph.listed.num_listed - pairs
     counts = Counts(
         directed=graph.directed,
         listed=graph.listed.num_listed,
         edges=graph.num_edges,
         vertices=size,
-        loops=graph.listed.num_loops,
-        repeats=graph.listed.num_listed - pairs,
+        loops=loops,
+        repeats=repeats,
         isolated=int(((degrees.out == 0) & (degrees.into == 0)).sum()),
         dangling=int((degrees.out == 0).sum()),
+        kept_loops=0 if skip else loops,
+        kept_repeats=repeats if graph.listed.rules.repeats == "keep" else 0,
         **weights,
     )
-    lines = {operation: line(counts) for operation, line in sorted(LINES.items())}
-    return Validation(counts, _rules(graph, counts), {op: line for op, line in lines.items() if line}, blocks)
+    remarks = {operation: "; ".join(remark(counts)) for operation, remark in REMARKS.items()}
+    return Validation(counts, _rules(graph, counts), {op: told for op, told in remarks.items() if told}, blocks)
 
 
 def _weights(graph: Graph) -> dict[str, Any]:

@@ -15,17 +15,18 @@ from dgraph.cli.graphs import Edges, reads_graph
 @as_json
 @reads_graph
 def command(edges: Edges, operation: str, memory: str | None, on_workers: int | None, as_json: bool) -> None:
-    """Tell what an operation will need under every policy: memory of a worker, and bytes exchanged in a round.
+    """Tell what an operation, or "build" alone, will need under every policy: memory of a worker, and bytes exchanged
+    in a round.
 
     \b
     Example:
       $ dgraph generate rmat --scale 10 -o edges.parquet
-      $ dgraph estimate build edges.parquet --on-workers 8 --memory "2 GiB"
+      $ dgraph estimate pagerank edges.parquet --on-workers 8 --memory "2 GiB"
     """
     import json
 
     with edges.graph() as graph:
-        found = graph.estimate(operation, workers=on_workers, memory=memory)
+        found = graph.estimate(operation.replace("-", "_"), workers=on_workers, memory=memory)
     if as_json:
         policies = json.loads(found.frame.to_json(orient="index"))
         told = {"operation": operation, "workers": found.workers, "policy": found.policy, "policies": policies}

@@ -1,13 +1,17 @@
 """Estimates come before the work and agree with what is built; what validation counts is what is there."""
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import dgraph as dg
 from dgraph.errors import OptionError
-from dgraph.estimate import FOOTPRINTS, POLICIES, Footprint
-from dgraph.validation import LINES, says
+from dgraph.estimate import POLICIES
+from dgraph.footprints import FOOTPRINTS
+from dgraph.remarks import REMARKS
 
 GRAPHS = {
     "rmat": lambda **o: dg.rmat(scale=14, **o),
@@ -58,13 +62,42 @@ def test_what_fits():
     assert "nothing fits: give at least" in repr(tight)
 
 
-def test_operations_bring_their_footprint(monkeypatch):
-    monkeypatch.setitem(FOOTPRINTS, "ranking", Footprint(("incoming",), vertex_bytes=24, message_bytes=4))
-    graph = GRAPHS["rmat"]()
-    plain, ranking = graph.estimate(workers=2).frame, graph.estimate("ranking", workers=2).frame
-    assert (ranking["run"] > plain["run"]).all()
-    assert (2 * ranking["exchange"] - plain["exchange"]).abs().max() <= 1
-    with pytest.raises(OptionError, match="'walk' is not known; choose one of build, ranking"):
+GIVEN = {"bfs": (0,), "sssp": (0,)}
+ALL_CHANGE = ("pagerank", "hits", "katz", "degrees", "wcc", "cdlp", "core_number", "label_propagation")  # in some round
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [*((name, 3) for name in dg.OPERATIONS), *((name, 1) for name in ("pagerank", "wcc", "core_number", "lcc"))],
+)
+def test_operations_within_a_quarter(name, parts):
+    """The peak of arrays that a second run finds or makes, partitions included, and the bytes of its largest round."""
+    options = {"alpha": 1e-4} if name == "katz" else {}
+    size = 1 << 14
+    where = {"parts": parts, "weights": (1, 9)}
+    graph = dg.uniform(vertices=size, edges=12 * size, **where)
+    if name == "matching":
+        graph = dg.bipartite(left=size // 2, right=size // 2, edges=6 * size, **where)
+    told = graph.estimate(name, workers=parts).frame.loc["outgoing"]
+    tracemalloc.start()
+    try:
+        getattr(dg, name)(graph, *GIVEN.get(name, ()), **options)  # the result goes, what the graph keeps remains
+        gc.collect()
+        tracemalloc.reset_peak()
+        result = getattr(dg, name)(graph, *GIVEN.get(name, ()), **options)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert told["run"] == pytest.approx(peak / parts, rel=0.25)
+    if name in ALL_CHANGE and parts > 1:
+        assert told["exchange"] == pytest.approx(result.report.groupby("superstep")["bytes"].sum().max(), rel=0.25)
+
+
+def test_every_operation_has_a_footprint():
+    assert set(FOOTPRINTS) == {"build", *dg.OPERATIONS}
+    graph = GRAPHS["rmat"](weights=(1, 9))
+    assert (graph.estimate("sssp", workers=2).frame["run"] > graph.estimate("bfs", workers=2).frame["run"]).all()
+    with pytest.raises(OptionError, match="'walk' is not known; choose one of bfs, build"):
         graph.estimate("walk")
 
 
@@ -88,9 +121,23 @@ def test_counts(options, expected):
     assert counts.components == "unknown"
 
 
-def test_operations_say_what_they_will_do(monkeypatch):
-    monkeypatch.setattr("dgraph.validation.LINES", dict(LINES))
-    says("walks")(lambda counts: f"{counts.negative_weights} negative weights are refused" if counts.loops else None)
-    shown = repr(dg.Graph.from_edges(EDGES, weight="w").validate())
-    assert "walks: 1 negative weights are refused" in shown
-    assert '1 self loops are kept (loops="drop" leaves them out)' in shown
+def test_operations_say_what_they_will_do():
+    found = dg.Graph.from_edges(EDGES, weight="w", vertices=[8, 9]).validate()
+    assert set(REMARKS) == set(dg.OPERATIONS)
+    assert found.operations["sssp"].startswith(
+        "1 negative weights: paths by Bellman and Ford, slower; 1 edges of length"
+    )
+    assert found.operations["matching"] == "1 self loops are refused: they join a side to itself"
+    assert found.operations["degrees"] == "1 repeated edges count each; 1 self loops add 2 to a degree"
+    assert "wcc: 2 isolated vertices are components of their own" in repr(found)
+    assert '1 self loops are kept (loops="drop" leaves them out)' in repr(found)
+
+
+def test_nothing_is_said_where_nothing_surprises():
+    ring = dg.Graph.from_edges({"src": [1, 2, 3], "dst": [2, 3, 1]})
+    assert ring.validate().operations == {"sssp": "no weights: every edge is of length 1"}
+    tidied = dg.Graph.from_edges(EDGES, weight="w", loops="drop", repeats="min").validate()
+    assert "matching" not in tidied.operations
+    assert "do not count" not in repr(tidied)
+    undirected = dg.Graph.from_edges(EDGES, weight="w", directed=False).validate()
+    assert "each a negative cycle, as the graph is undirected" in undirected.operations["sssp"]

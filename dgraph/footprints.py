@@ -1,0 +1,49 @@
+"""What each operation needs beside the graph's ids: orders of edges, bytes of a vertex, an edge and a message.
+
+Measured, as peaks of arrays, and kept true by `tests/graph/test_estimate.py`: where an operation copies the edges, for
+partitions of its own or a table without repeats, that copy is among the bytes of an edge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BOTH = ("out", "incoming")
+
+
+@dataclass(frozen=True)
+class Need:
+    """Of a worker, at the peak."""
+
+    orders: tuple[str, ...] = ("out",)  # in which a partition holds its edges
+    vertex_bytes: float = 0  # of each local vertex
+    edge_bytes: float = 0  # of each edge, beyond those orders
+
+
+@dataclass(frozen=True)
+class Footprint:
+    alone: Need = Need()  # where all is one partition, and the operation's own solver runs
+    spread: Need = Need()
+    weighted: bool = False  # whether it reads the weights
+    message_bytes: int = 8  # sent for a proxy in a round in which every vertex changes, each way that its policy needs
+    passed_bytes: int = 0  # of each edge, to every other worker, once
+
+
+_CORES = Footprint(Need(BOTH, 50, 8), Need(("out",), 100, 2), message_bytes=16)
+FOOTPRINTS: dict[str, Footprint] = {
+    "build": Footprint(),
+    "bfs": Footprint(Need(BOTH, 25), Need(BOTH, 60)),
+    "cdlp": Footprint(Need(BOTH, 22), Need(("out",), 108, 21)),
+    "core_number": _CORES,
+    "degrees": Footprint(Need(("out",), 30), Need(BOTH, 75)),
+    "hits": Footprint(Need(BOTH, 34), Need(BOTH, 86)),
+    "k_core": _CORES,
+    "katz": Footprint(Need(("incoming",), 50, 3.5), Need(("incoming",), 65)),
+    "label_propagation": Footprint(Need(BOTH, 37), Need(("out",), 130, 20.5), message_bytes=16),
+    "lcc": Footprint(Need(BOTH, 52, 10), Need(("out",), 20, 17), message_bytes=0, passed_bytes=4),
+    "matching": Footprint(Need(("out",), 26), Need(("out",), 107, 3.5)),
+    "pagerank": Footprint(Need(("incoming",), 48, 3.7), Need(("incoming",), 68)),
+    "sssp": Footprint(Need(("out",), 50), Need(BOTH, 114, 15), weighted=True),
+    "triangles": Footprint(Need(BOTH, 43, 8), Need(("out",), 0, 22), message_bytes=0, passed_bytes=4),
+    "wcc": Footprint(Need(BOTH, 14), Need(BOTH, 54), message_bytes=16),
+}

@@ -1,0 +1,88 @@
+"""What each operation does with what can surprise in a graph: its line of the validation, after `docs/semantics.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dgraph.validation import Counts
+
+
+def _bfs(counts: Counts) -> list[str]:
+    return [f"{counts.isolated:,} isolated vertices are reached from nowhere"] if counts.isolated else []
+
+
+def _sssp(counts: Counts) -> list[str]:
+    if counts.negative_weights is None:
+        return ["no weights: every edge is of length 1", *_bfs(counts)]
+    told = []
+    if counts.missing_weights:
+        told.append(f"{counts.missing_weights:,} missing weights are refused")
+    if counts.negative_weights:
+        cycle = "" if counts.directed else ", each a negative cycle, as the graph is undirected: refused if reached"
+        told.append(f"{counts.negative_weights:,} negative weights{cycle or ': paths by Bellman and Ford, slower'}")
+    if counts.zero_weights:
+        told.append(f"{counts.zero_weights:,} edges of length 0: predecessors that are strictly nearer are preferred")
+    if counts.kept_repeats:
+        told.append(f"of {counts.kept_repeats:,} repeated edges the lightest count")
+    return [*told, *_bfs(counts)]
+
+
+def _pagerank(counts: Counts) -> list[str]:
+    told = _counting(counts)
+    if counts.dangling:
+        told.append(f"{counts.dangling:,} vertices without an edge out: their rank goes where jumps go (dangling=)")
+    if counts.negative_weights:
+        told.append(f"{counts.negative_weights:,} negative weights are refused by weighted=True")
+    return told
+
+
+def _counting(counts: Counts) -> list[str]:
+    return [f"{counts.kept_repeats:,} repeated edges count each"] if counts.kept_repeats else []
+
+
+def _voting(counts: Counts) -> list[str]:
+    told = [f"{counts.kept_repeats:,} repeated edges vote each"] if counts.kept_repeats else []
+    if counts.kept_loops:
+        votes = "twice " if counts.directed else ""
+        told.append(f"{counts.kept_loops:,} self loops vote {votes}for the vertex's own label")
+    return told
+
+
+def _degrees(counts: Counts) -> list[str]:
+    told = _counting(counts)
+    if counts.kept_loops:
+        told.append(f"{counts.kept_loops:,} self loops add {2 if counts.directed else 1} to a degree")
+    return told
+
+
+def _simple(counts: Counts) -> list[str]:
+    passed_over = ((counts.kept_loops, "self loops"), (counts.kept_repeats, "repeated edges"))
+    return [f"{count:,} {what} do not count" for count, what in passed_over if count]
+
+
+def _wcc(counts: Counts) -> list[str]:
+    return [f"{counts.isolated:,} isolated vertices are components of their own"] if counts.isolated else []
+
+
+def _matching(counts: Counts) -> list[str]:
+    return [f"{counts.kept_loops:,} self loops are refused: they join a side to itself"] if counts.kept_loops else []
+
+
+REMARKS: dict[str, Callable[[Counts], list[str]]] = {  # nothing, where nothing surprises
+    "bfs": _bfs,
+    "cdlp": _voting,
+    "core_number": _simple,
+    "degrees": _degrees,
+    "hits": _counting,
+    "k_core": _simple,
+    "katz": _counting,
+    "label_propagation": _voting,
+    "lcc": _simple,
+    "matching": _matching,
+    "pagerank": _pagerank,
+    "sssp": _sssp,
+    "triangles": _simple,
+    "wcc": _wcc,
+}
