@@ -25,6 +25,7 @@ class Case:
     device: str
     partitions: int  # 0: as the graph chooses
     workers: int  # 0: this process
+    capacities: Any = None
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -40,7 +41,7 @@ class Case:
     @property
     def place(self) -> tuple[Any, ...]:
         """Cases of the same place can run on the same partitions."""
-        return self.graph.name, self.policy, self.partitions, self.workers
+        return self.graph.name, self.policy, self.partitions, self.workers, self.capacities
 
 
 def cases_of(suite: Suite, only: Mapping[str, tuple[str, ...]] | None = None) -> list[Case]:
@@ -49,7 +50,7 @@ def cases_of(suite: Suite, only: Mapping[str, tuple[str, ...]] | None = None) ->
     for graph, operation, setting in product(suite.graphs.values(), suite.operations.values(), suite.settings.values()):
         if graph.name not in operation.graphs:
             continue
-        axes = {**suite.axes, **{name: [value] for name, value in setting.case.items()}}
+        axes = {**suite.axes, "capacities": [suite.capacities], **{name: [one] for name, one in setting.case.items()}}
         if operation.operation in WITHOUT_ENGINE:
             axes["engine"] = ["auto"]
         named = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))

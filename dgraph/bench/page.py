@@ -33,6 +33,9 @@ def page(
     parts = [f"<h1>{escape(suite.title)}</h1>", f'<p class="aside">{escape(_where(suite, heading))}</p>']
     if suite.about:
         parts.append(f"<p>{escape(suite.about)}</p>")
+    graphs = "; ".join(f"{one.name}: {one.title}" for one in suite.graphs.values() if one.title != one.name)
+    if graphs:
+        parts.append(f'<p class="aside">{escape(graphs)}</p>')
     if suite.paper["cite"]:
         place = f" ({escape(suite.paper['where'])})" if suite.paper["where"] else ""
         parts.append(f"<blockquote><p>{escape(suite.paper['says'])}</p><p>{escape(suite.paper['cite'])}{place}</p>")
@@ -63,21 +66,25 @@ def _legend(trials: Sequence[dict[str, Any]]) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    def cell(tag: str, text: str) -> str:
-        kind = {"met": "met", "MISSED": "missed"}.get(text, "" if text[:1].isdigit() else "word")
+    numbers = [all(cell[:1].isdigit() or not cell for cell in column) for column in zip(*rows[1:], strict=True)]
+
+    def line(tag: str, row: Sequence[str]) -> str:
+        return "".join(cell(tag, text, number) for text, number in zip(row, numbers, strict=True))
+
+    def cell(tag: str, text: str, number: bool) -> str:
+        kind = {"met": "met", "MISSED": "missed"}.get(text, "" if number else "word")
         kind += " wide" if len(text) > 40 else ""
         return f'<{tag} class="{kind}">{escape(text)}</{tag}>' if kind else f"<{tag}>{escape(text)}</{tag}>"
 
-    head, *body = rows
-    lines = ["".join(cell("th", text) for text in head), *("".join(cell("td", text) for text in row) for row in body)]
-    return "<table>" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+    lines = [line("th", rows[0]), *(line("td", row) for row in rows[1:])]
+    return "<table>" + "\n".join(f"<tr>{one}</tr>" for one in lines) + "</table>"
 
 
 def _details(outcomes: Sequence[dict[str, Any]]) -> list[str]:
     """Each target by its cases, folded away."""
     found = []
     for one in outcomes:
-        if len(one["each"]) > 1:
+        if len(one["each"]) > 1 and one["figure"] != "elapsed":
             rows = [["case", one["what"]], *([name, shown(value)] for name, value in one["each"].items())]
             found.append(f"<details><summary>{escape(one['what'])}, by case</summary>{_table(rows)}</details>")
     return found

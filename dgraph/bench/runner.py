@@ -131,7 +131,8 @@ class Runner:
         key = case.place if self.suite.build == "once" else (case.place, case.setting.name, *case.labels.values())
         if key not in self.standing:
             begun = time.perf_counter()
-            graph = load(case.graph, policy=case.policy, parts=case.partitions or None, client=client)
+            place = {"policy": case.policy, "parts": case.partitions or None, "capacities": case.capacities}
+            graph = load(case.graph, **place, client=client)
             self.standing[key] = Standing(graph, time.perf_counter() - begun, client)
         if self.edges is None:
             self.edges = Edges.of(self.standing[key].graph)

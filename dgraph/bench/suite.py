@@ -6,6 +6,7 @@ operations.NAME     options of an operation; `operation` where NAME is another, 
 graphs.NAME         `generate` or `file`, and the options of the generator or of `dgraph.read_edges`
 settings.NAME       what is compared: options for every operation, or an engine, policy ... of its own
 engines, policies, devices, partitions, workers: lists; every combination is a case. 0 workers are this process
+capacities          how fast each partition's worker is: a list, or "measure"; edges are split in proportion
 threads, trials, warmups, build, collect
 paper               `cite`, `where`, `says`
 targets, plots      lists of tables
@@ -52,7 +53,7 @@ class OperationSpec:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is compared with others; `case` replaces the engine, policy ... of the suite's lists."""
+    """What is compared with others; `case` replaces the engine, policy, capacities ... of the suite."""
 
     name: str = ""
     options: dict[str, Any] = field(default_factory=dict)
@@ -93,6 +94,7 @@ class Suite:
     operations: dict[str, OperationSpec]
     settings: dict[str, Setting]
     axes: dict[str, list[Any]]  # engines, policies, devices, partitions, workers
+    capacities: Any
     threads: int | None  # of each worker process; by default the cores are shared out
     trials: int
     warmups: int
@@ -104,7 +106,7 @@ class Suite:
     @property
     def replaced(self) -> set[str]:
         """The axes that settings have values of their own for."""
-        return {axis for setting in self.settings.values() for axis in setting.case}
+        return {axis for setting in self.settings.values() for axis in setting.case if axis in AXES}
 
 
 def shipped() -> dict[str, str]:
@@ -150,6 +152,7 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
         operations=operations,
         settings=settings,
         axes=axes,
+        capacities=_capacities(top),
         threads=top.take("threads", int, None, least=1),
         trials=top.take("trials", int, 3, least=1),
         warmups=top.take("warmups", int, 1, least=0),
@@ -199,10 +202,20 @@ def _operation(table: Table, graphs: Mapping[str, Any]) -> OperationSpec:
 def _setting(table: Table, operations: Mapping[str, OperationSpec]) -> Setting:
     case = {name: table.take(name, str) for name in ("engine", "policy", "device") if name in table.content}
     case |= {name: table.take(name, int, least=0) for name in ("partitions", "workers") if name in table.content}
+    if "capacities" in table.content:
+        case["capacities"] = _capacities(table)
     options = table.rest()
     for one in operations.values():
         table.check_options(one.operation, options)
     return Setting(table.name, options, case)
+
+
+def _capacities(table: Table) -> Any:
+    """None, "measure", or a tuple of numbers."""
+    given = table.content.get("capacities")
+    if given is None or isinstance(given, str):
+        return table.take("capacities", str, None, among=(None, "measure"))
+    return tuple(table.listed("capacities", float, []))
 
 
 def _target(table: Table, known: Mapping[str, Any]) -> Target:

@@ -22,16 +22,19 @@ def shown(value: Any, unit: str = "") -> str:
         return value
     if unit == "%":
         return f"{100 * value:.0f} %"
-    if unit == "s" and value < 1:
-        return f"{1000 * value:.3g} ms"
     if unit == "s":
-        return f"{value:.3g} s" if value < 1000 else f"{value:,.0f} s"
-    if not unit and 1000 <= abs(value) < 1e6:
-        return f"{value:,.0f}"
+        return f"{_digits(1000 * value)} ms" if value < 1 else f"{_digits(value)} s"
+    if not unit and abs(value) < 1e6:
+        return _digits(value)
     for scale, letter in SCALES:
         if abs(value) >= scale:
-            return f"{value / scale:.3g} {letter}{unit}"
-    return f"{value:.3g} {unit}".strip()
+            return f"{_digits(value / scale)} {letter}{unit}"
+    return f"{_digits(value)} {unit}".strip()
+
+
+def _digits(value: float) -> str:
+    """Three of them, or all before the point."""
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
 
 
 def case_cells(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[list[str]]:
@@ -66,6 +69,8 @@ def target_cells(outcomes: Sequence[dict[str, Any]]) -> list[list[str]]:
         unit = "" if one["ratio"] else TITLES.get(one["figure"], ("", ""))[1]
         verdict = {None: "", True: "met", False: "MISSED"}[one["met"]]
         rows.append([one["what"], one["paper"], shown(one["ours"], unit), limit(one, unit), verdict])
+    if not any(row[1] for row in rows[1:]):
+        return [row[:1] + row[2:] for row in rows]
     return rows
 
 
@@ -77,7 +82,8 @@ def limit(outcome: dict[str, Any], unit: str) -> str:
 
 def sentence(outcome: dict[str, Any]) -> str:
     """A target in a line."""
-    what, paper, here, wanted, verdict = target_cells([outcome])[1]
+    (what, *others, here, wanted, verdict) = target_cells([outcome])[1]
+    paper = "".join(others)
     aside = [wanted and f"{wanted}: {verdict}", paper and f"in the paper: {paper}"]
     return f"{what}: {here}" + "".join(f" ({one})" for one in aside if one)
 
