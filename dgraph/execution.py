@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from dgraph import plan as plans
-from dgraph.agents.daemon import start_daemon
+from dgraph.agents.agent import agent_of
 from dgraph.agents.edge_tables import EdgeTables
+from dgraph.agents.settings import settings
 from dgraph.analysis import Analysis, analyse
 from dgraph.codegen.recipe import Recipe, recipe_of
 from dgraph.columns import Given, with_columns
@@ -25,8 +26,7 @@ from dgraph.program import Delta, Parameter, VertexProgram
 from dgraph.progress import Progress
 from dgraph.repartition import needs_neighbourhoods, neighbourhoods
 from dgraph.result import Found, RunResult, has_none
-from dgraph.settling import Settling
-from dgraph.solvers.solver import Problem, Settle, Solver
+from dgraph.solvers.solver import Problem, Solver
 from dgraph.state import State
 from dgraph.steps import CHUNK, Steps, run_steps
 
@@ -48,6 +48,10 @@ def run(
     exchange: str = "auto",
     local_rounds: int | None = None,
     deterministic: bool = False,
+    daemons: Any = "auto",
+    pipeline_block: int | str | None = "auto",
+    vertex_cache: int | str = "auto",
+    lazy_upload: bool = True,
 ) -> RunResult:
     """Run a vertex program on a graph, on the cluster that holds the graph or in this process.
 
@@ -65,42 +69,49 @@ def run(
     active_only, drop_weights, changed_only: optimisations, on by default; the answer is the same without them.
     exchange:     how values travel on a cluster: from worker to worker ("workers"), which takes plugins of Dask; as
                   edges of the task graph ("graph"), slower; or "auto": as the cluster allows.
-    local_rounds: how many steps a partition takes by itself before others hear of it; only "bulk_async" takes more than
-                  one. By default one, or where messages merge like minima, as many as leave nothing to do: on
-                  "bulk_async", and wherever the operation brings an algorithm that gets there at once.
+    local_rounds: "bulk_async" only: how many steps a partition takes by itself before others hear of it; by default
+                  one, or where messages merge like minima, as many as it takes to have nothing left to do.
     deterministic: sums of floats are the same to the last bit for any number of partitions, workers and threads. It
                   takes partitions of its own, in which every vertex has all its edges, in one order.
+    daemons:      who computes on each worker: "in process" (the default), "own process" (isolated: when it dies or
+                  hangs it is started again and the run goes on), a list of kinds that take blocks of edges from one
+                  queue, or {number of a worker: such a list}. A daemon lives on after the run, for the next.
+    pipeline_block: how many edges a block has on its way to a daemon and back; "auto": as the measured costs say; None:
+                  one block, one stage after the other. This and what follows is not for daemons="in process".
+    vertex_cache: bytes of vertices that a daemon keeps between blocks and rounds, 0 for none.
+    lazy_upload:  messages stay with the daemon until all blocks of a round are done, where that does no harm.
     """
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
-    asked: dict[str, Any] = {
-        "engine": engine,
-        "max_rounds": max_rounds,
-        "local_rounds": local_rounds,
-        "direction": direction,
-        "active_only": active_only,
-        "drop_weights": drop_weights,
-        "changed_only": changed_only,
-        "deterministic": deterministic,
-    }
-    solved = plans.solves(graph, program, {**asked, "device": device, "progress": progress, "exchange": exchange})
-    if engine == plans.LOCAL and not solved:
+    solvable = program.solver is not None and graph.num_parts == 1
+    if engine == plans.LOCAL and not solvable:
         why = "the program has no solver" if program.solver is None else f"the graph has {graph.num_parts} partitions"
         raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(plans.ENGINES)}')
-    plan = plans.choose(**asked, device=device, random_seed=random_seed, solved=solved)
+    plan = plans.choose(
+        engine=engine,
+        device=device,
+        max_rounds=max_rounds,
+        random_seed=random_seed,
+        direction=direction,
+        active_only=active_only,
+        drop_weights=drop_weights,
+        changed_only=changed_only,
+        local_rounds=local_rounds,
+        deterministic=deterministic,
+        solvable=solvable and not progress and exchange == "auto",
+        settings=settings(daemons, pipeline_block, vertex_cache, lazy_upload),
+    )
     if plan.engine == plans.LOCAL:
         return _solve(graph, program, plan, columns or {})
     recipe = recipe_of(program, plan.device)
     plans.admit(plan, recipe.analysis)
-    recipe = replace(recipe, values=_parameters(graph, program))
-    settle = plans.settling(plan, program, recipe.analysis)
-    plan = replace(plan, settles=settle is not None)
+    recipe = replace(recipe, values=_by_number(graph, program))
     partitions, edge_columns, plan = _partitions(graph, recipe.analysis, plan)
-    job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, _threads(graph, len(partitions)), settle)
+    job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, _threads(graph, len(partitions)))
     given = with_columns(graph, recipe.analysis, partitions, columns or {}, anew=bool(plan.repartitioned))
     with Progress.of(progress) as shown:
         outcome = run_steps(
-            Steps(job.setup, job.step, job.finish, Found.without_values),
+            Steps(job.setup, job.step, job.finish),
             given,
             client=graph.client,
             threads=threads.cores(),
@@ -110,7 +121,7 @@ def run(
             fuse=True if plan.free else None,
         )
     options = {**plan.options(), "exchange": outcome.exchange}
-    return RunResult(graph, outcome.results, _vertex_columns(recipe.analysis), options, told=outcome.summaries)
+    return RunResult(graph, outcome.results, _vertex_columns(recipe.analysis), options)
 
 
 @dataclass(frozen=True)
@@ -123,19 +134,20 @@ class Job:
     vertices: int
     columns: dict[str, tuple[str, str]]
     threads: int
-    settle: Settle | None
 
     def setup(self, exchange: Exchange, partitions: Mapping[int, Any]) -> Running:
-        daemon = start_daemon(self.plan.device, self.recipe, self.threads)
-        states = []
-        for one in partitions.values():
-            partition, columns = one if isinstance(one, tuple) else (one, {})
+        agent, states = agent_of(exchange.route.workers[exchange.worker]), []
+        where: dict[str, Any] = {"device": self.plan.device, "worker": exchange.worker, "threads": self.threads}
+        for given in partitions.values():
+            partition, columns = given if isinstance(given, tuple) else (given, {})
             edges = EdgeTables(partition, self.directed, self.columns, self.threads)
-            given = (edges, self.recipe, daemon, Post(exchange, partition), self.plan.switches, self.vertices, columns)
-            states.append(State(*given) if self.settle is None else Settling(self.settle, *given))
+            post = Post(exchange, partition)
+            connected = agent.connect(self.recipe, partition.num_local, self.plan.settings, **where)
+            states.append(State(edges, self.recipe, connected, post, self.plan.switches, self.vertices, columns))
         alone = len(exchange.route.workers) == 1
-        limits = {"limit": self.plan.max_rounds, "local_rounds": self.plan.local_rounds}
-        rounds = Rounds(states, self.recipe, directed=self.directed, alone=alone, **limits)
+        limit = self.plan.max_rounds
+        rounds = Rounds(states, self.recipe, directed=self.directed, alone=alone, limit=limit)
+        rounds.local_rounds = self.plan.local_rounds
         return Running(rounds, plans.ENGINES[self.plan.engine](rounds))
 
     def step(self, running: Running, epoch: int, told: list[Told]) -> Told:
@@ -157,6 +169,7 @@ class Job:
                     missing.add(name)
             owned = state.partition.num_owned
             parts[state.partition.index] = state.partition.numbers[:owned], results
+            state.agent.disconnect()
         rounds = running.rounds
         return Found(parts, missing, rounds.rows, rounds.round, rounds.globals)
 
@@ -174,7 +187,7 @@ def _solve(graph: Graph, program: VertexProgram, plan: Plan, given: Given) -> Ru
     orders = program.solver.orders if graph.directed else ("out",)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
     (partition,) = with_columns(graph, analysis, held, given)
-    values, workers = {**_parameters(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
+    values, workers = {**_by_number(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
     job = LocalJob(program.solver, values, graph.directed, edge_columns, workers.threads, _vertex_columns(analysis))
     found = [job(partition)] if workers.client is None else workers.wait(workers.hold([workers.call(job, partition)]))
     return RunResult(graph, found, job.vertex_columns, plan.options())
@@ -230,7 +243,7 @@ def _partitions(graph: Graph, analysis: Analysis, plan: Plan) -> tuple[Sequence[
     return found, columns, replace(plan, switches=replace(plan.switches, whole=True, twice=twice), repartitioned=how)
 
 
-def _parameters(graph: Graph, program: VertexProgram) -> dict[str, Any]:
+def _by_number(graph: Graph, program: VertexProgram) -> dict[str, Any]:
     """The values of a program's parameters, vertices by their number."""
     values = dict(program.values)
     for parameter in program.of(Parameter):

@@ -4,7 +4,7 @@
     emit       what vertices send, once a vertex         cross             messages along the edges, by push or by pull
     fire       inboxes into states                       reduce, receive   what proxies have gathered, to their masters
 
-Local ids are owned vertices (`0:n`), then proxies. Only owned vertices fire. It asks a daemon to run kernels and a Post
+Local ids are owned vertices (`0:n`), then proxies. Only owned vertices fire. It asks an agent to run kernels and a Post
 to carry values; it knows neither device nor transport, and an engine decides what comes after what.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.daemon import Daemon
+from dgraph.agents.agent import Connection
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.agents.switches import Switches
 from dgraph.agents.vertex_lists import NOBODY, below, count_edges, put
@@ -25,7 +25,7 @@ from dgraph.codegen.bounds import bounded, bounds
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import inbox, name_in, sent
 from dgraph.exchange.encoding import rows_that_differ
-from dgraph.exchange.post import BROADCAST, REDUCE, TARGET, Post
+from dgraph.exchange.post import BROADCAST, TARGET, Post
 
 BLOCK = 1024  # vertices whose part of a global value is folded in one piece, where that must not change
 COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and partition
@@ -38,23 +38,24 @@ class State:
         self,
         edges: EdgeTables,
         recipe: Recipe,
-        daemon: Daemon,
+        agent: Connection,
         post: Post,
         switches: Switches,
         vertices: int,
         columns: Mapping[str, np.ndarray],
     ):
-        self.edges, self.recipe, self.daemon, self.post, self.switches = edges, recipe, daemon, post, switches
+        self.edges, self.recipe, self.agent, self.post, self.switches = edges, recipe, agent, post, switches
         self.partition, self.analysis = edges.partition, recipe.analysis
         self.n, self.size = self.partition.num_owned, self.partition.num_local
-        self.values: dict[str, Any] = {**recipe.values, "vertices": vertices, "round": 0}
-        self.values["random_seed"] = switches.random_seed
+        fixed = {"random_seed": switches.random_seed, "vertices": vertices, "round": 0}
+        self.values: dict[str, Any] = {**recipe.values, **fixed}
         self.values |= {name: field.identity for name, (field, _) in self.analysis.globals.items()}
         self.degrees: dict[str, np.ndarray] = {}
-        self.senders, self.queued, self.changed = NOBODY, 0, 0
-        self.scan = self.pulled = self.settles = False
+        self.senders, self.queued, self.scan = NOBODY, 0, False
         self.sent_before: dict[tuple, list[np.ndarray]] = {}
-        self.total, self.reported = (dict.fromkeys(COUNTED, 0) for _ in range(2))
+        self.changed, self.pulled = 0, False
+        self.total = dict.fromkeys(COUNTED, 0)
+        self.reported = dict(self.total)
         self.values |= vertex_table(recipe, edges, columns)
         self.queue, self.other_queue = (np.empty(max(self.size, 1), np.uint32) for _ in range(2))
 
@@ -68,7 +69,7 @@ class State:
             self.post.reduce("any", found, np.logical_or.reduce([degree > 0 for degree in found]))
 
     def add_degrees(self) -> None:
-        for _, ids, values in self.post.collect({REDUCE: "any"}):
+        for _, ids, values in self.post.collect("any"):
             for degree, more in zip(self.degrees.values(), values, strict=True):
                 degree[ids] += more
 
@@ -81,7 +82,7 @@ class State:
         return [*self.degrees.values(), *(self.values[column.name] for column in self.analysis.vertex_columns)]
 
     def take_copies(self) -> None:
-        for _, ids, values in self.post.collect({BROADCAST: "any"}):
+        for _, ids, values in self.post.collect("any"):
             for array, value in zip(self.copied_once(), values, strict=True):
                 array[ids] = value
 
@@ -105,7 +106,7 @@ class State:
     def emit(self, phase: PhaseAnalysis) -> None:
         """Synchronous: what every vertex sends, where that is the same along all its edges."""
         if self.analysis.synchronous and phase.hoisted:
-            self.daemon.rows(name_in(phase, "emit"), self.n, self.values)
+            self.agent.rows(name_in(phase, "emit"), self.n, self.values)
 
     def broadcast(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """The values that travel from masters to proxies: of those who send, or all that have changed."""
@@ -128,7 +129,7 @@ class State:
     def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Proxies get their masters' values; those of senders send too."""
         senders = [self.senders]
-        for tag, ids, values in self.post.collect({BROADCAST: side, TARGET: target_side}):
+        for tag, ids, values in self.post.collect(side, target_side):
             names = phase.target_broadcast if tag == TARGET else self._broadcast_arrays(phase)
             for name, value in zip(names, values, strict=False):
                 self.values[name][ids] = value
@@ -160,7 +161,7 @@ class State:
         for side in sides:
             more = {"senders": self.senders, "queue": self.queue, "queued": self.queued}
             values = {**self.values, **self.edges.arguments(side), **more}
-            self.queued = int(self.daemon.once(name_in(phase, "push"), len(self.senders), values))
+            self.queued = int(self.agent.once(name_in(phase, "push"), len(self.senders), values))
 
     def cross_to_owned(self, phase: PhaseAnalysis) -> None:
         """The others."""
@@ -173,8 +174,8 @@ class State:
 
     def reduce(self, phase: PhaseAnalysis, side: str) -> None:
         """What proxies have gathered, to their masters; then their inboxes are empty again."""
-        messages, changed = {inbox(phase, message): message for message in phase.messages}, self.values["arrived"]
-        arrays = [self.values[name] for name in messages]
+        messages = {inbox(phase, message): message for message in phase.messages}
+        arrays, changed = [self.values[name] for name in messages], self.values["arrived"]
         if self.analysis.synchronous:
             changed = [message.identity for message in phase.messages]
         self.post.reduce(side, arrays, changed if self.switches.changed_only else None)
@@ -186,21 +187,17 @@ class State:
 
     def receive(self, phase: PhaseAnalysis, side: str) -> None:
         """Masters merge what their proxies have gathered."""
-        self.merge(phase, {REDUCE: side})
-
-    def merge(self, phase: PhaseAnalysis, sides: Mapping[int, str]) -> None:
-        """Messages from others into inboxes."""
         names = [f"incoming_{inbox(phase, message)}" for message in phase.messages]
-        for _, ids, values in self.post.collect(sides):
+        for _, ids, values in self.post.collect(side):
             more = {"ids": ids, "queue": self.queue, "queued": self.queued}
             arguments = {**self.values, **dict(zip(names, values, strict=True)), **more}
-            queued = self.daemon.once(name_in(phase, "receive"), len(ids), arguments)
+            queued = self.agent.once(name_in(phase, "receive"), len(ids), arguments)
             self.queued = self.queued if queued is None else int(queued)
 
     def fire(self, phase: PhaseAnalysis) -> None:
         """A round's inboxes into the states."""
         if self.analysis.synchronous:
-            counts = self.daemon.rows(name_in(phase, "fire"), self.n, self.values)
+            counts = self.agent.rows(name_in(phase, "fire"), self.n, self.values)
             self.changed += sum(int(count) for _, count in counts)
             self.total["fired"] += self.n
             return
@@ -217,7 +214,8 @@ class State:
             return np.arange(self.n, dtype=np.uint32)
         if self.scan:
             return np.flatnonzero(self.values["arrived"][: self.n]).astype(np.uint32)
-        return self.queue[: self.queued] if self.n == self.size else below(self.queue[: self.queued], self.n)
+        queue = self.queue[: self.queued]
+        return queue if self.n == self.size else below(queue, self.n)
 
     def drop_proxies(self) -> None:
         """Their mail is posted, so they may be queued anew: let the queue hold owned vertices alone."""
@@ -242,7 +240,7 @@ class State:
         self.reported = dict(self.total)
         skipped = self.partition.parts > 1 and not found["messages"]
         direction = "pull" if self.analysis.synchronous or self.pulled else "push"
-        return {**found, "skipped": skipped, "direction": direction}
+        return {**found, "skipped": skipped, "direction": direction, **self.agent.counted()}
 
     # -- global values and results -------------------------------------------------------------------------------------
 
@@ -251,14 +249,14 @@ class State:
         if kernel not in self.recipe.source.kernels:
             return []
         block = BLOCK if self.switches.deterministic else None
-        return [values for _, values in self.daemon.rows(kernel, self.n, self.values, block=block)]
+        return [values for _, values in self.agent.rows(kernel, self.n, self.values, block=block)]
 
     def results(self) -> dict[str, np.ndarray]:
         """The columns of the answer, for the owned vertices."""
         if not self.analysis.results:
             return states_as_columns(self.analysis, self.values, self.n)
         self.values |= room_for_results(self.analysis, self.n)
-        self.daemon.rows("finish", self.n, self.values)
+        self.agent.rows("finish", self.n, self.values)
         return {name: self.values[f"result_{name}"] for name in self.analysis.results}
 
     # -- pieces of the above -------------------------------------------------------------------------------------------
@@ -284,7 +282,7 @@ class State:
     def _listed(self, kernel: str, count: int, queue: np.ndarray, **more: np.ndarray) -> np.ndarray:
         """Run a kernel that lists vertices at the head of each range of the queue."""
         values: dict[str, Any] = {**self.values, "queue": queue, **more}
-        found = self.daemon.rows(kernel, count, values)
+        found = self.agent.rows(kernel, count, values)
         lists = [queue[begin : begin + int(length or 0)] for begin, length in found]
         return lists[0] if len(lists) == 1 else np.concatenate(lists)
 
@@ -297,4 +295,4 @@ class State:
             for side in self.edges.receivers(phase.along, at_once=self.analysis.synchronous):
                 self.total["edges"] += int(side.indptr[last] - side.indptr[first])
                 values = {**self.values, **self.edges.arguments(side)}
-                self.daemon.rows(name_in(phase, "pull"), last, values, first)
+                self.agent.rows(name_in(phase, "pull"), last, values, first)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 RECENT = 256  # blocks that the coefficients are fitted to
+ENOUGH = 6  # blocks before there is a fit
 
 
 @dataclass(frozen=True)
@@ -73,18 +74,20 @@ class Measured:
     def add(self, edges: int, download: float, compute: float, upload: float) -> None:
         self.blocks.append((edges, download, compute, upload))
 
-    def __len__(self) -> int:
-        return len(self.blocks)
-
-    def fit(self) -> Cost:
-        """Least squares: lines through the origin for transfers, a line with a call overhead for computing."""
+    def fit(self) -> Cost | None:
+        """Least squares: lines through the origin for transfers; for computing a line with a call overhead, by relative
+        errors, so that short blocks tell the overhead. None while too little is known."""
+        if len(self.blocks) < ENOUGH:
+            return None
         edges, download, compute, upload = np.array(self.blocks, float).T
         squares = float(edges @ edges) or 1.0
         k1, k3 = float(edges @ download) / squares, float(edges @ upload) / squares
-        away = edges - edges.mean()
-        spread = float(away @ away)
-        k2 = float(away @ compute) / spread if spread > 0 else 0.0
-        a = float(compute.mean() - k2 * edges.mean())
+        weight = 1 / np.maximum(compute, 1e-9) ** 2
+        mean, time = np.average(edges, weights=weight), np.average(compute, weights=weight)
+        away = edges - mean
+        spread = float(weight @ away**2)
+        k2 = float(weight @ (away * compute)) / spread if spread > 1e-9 * float(weight @ edges**2) else 0.0
+        a = float(time - k2 * mean)
         if k2 <= 0 or a < 0:  # blocks of one size, or noise: all of it to the edges
             k2, a = float(edges @ compute) / squares, 0.0
         return Cost(k1, k2, k3, a)

@@ -1,32 +1,125 @@
-"""A daemon: a device at work for one program. States ask daemons to run kernels, and know nothing of devices."""
+"""A daemon: a device at work. It starts once and serves every later run. Its agent writes blocks of edges into arrays
+that the daemon makes room for, has it compute, and reads from the same arrays what came out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
 
-from dgraph.codegen.recipe import Recipe
+import numpy as np
+
+from dgraph.codegen.compile import load
+from dgraph.codegen.source import Source
 from dgraph.devices.cpu import Cpu
-from dgraph.devices.cuda import Cuda
-from dgraph.devices.probe import need_cuda
+
+BUFFERS = 3  # a block in each: one being downloaded, one computed, one uploaded
+
+
+class Space(NamedTuple):
+    """An array of the room that a daemon makes. `each`: its first dimension is the buffer; else all share it."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    each: bool = False
+
+
+class Room(NamedTuple):
+    """What a daemon must hold to compute the blocks of one table with the kernels of one program."""
+
+    source: Source
+    kernels: tuple[str, ...]
+    spaces: Mapping[str, Space]
+    constants: Mapping[str, Any]  # small: the program's parameters
+
+
+class Call(NamedTuple):
+    """A kernel over the block in a buffer; for `push` lo:hi are senders, else rows."""
+
+    kernel: str
+    lo: int
+    hi: int
+    buffer: int
+    edges: int
+    scalars: Mapping[str, Any]
 
 
 class Daemon(Protocol):
-    """Runs kernels by name; their other arguments come by name too."""
+    """All that a device must do. `table` is a name of the agent's choice."""
 
-    def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
-        """Over rows 0 to count at once, for kernels that want one thread a partition."""
+    def open(self, table: str, room: Room) -> dict[str, np.ndarray]:
+        """Make room, in place of the table's earlier one; the arrays that the agent writes to and reads from."""
 
-    def rows(
-        self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
-    ) -> list[tuple[int, Any]]:
-        """Over ranges of the rows first to count, in any order, of `block` rows each if that is given; (begin, what the
-        kernel returned) of each."""
+    def download(self, table: str, call: Call) -> None:
+        """Bring to the device what the agent has written to a buffer."""
+
+    def compute(self, table: str, call: Call) -> tuple[bool, Any]:
+        """Run the kernel. (True, what it returned), or (False, None) when the device had to be started anew: then the
+        agent writes the block once more."""
+
+    def upload(self, table: str, call: Call) -> None:
+        """Bring back to where the agent reads what the kernel has written."""
+
+    def shut(self, table: str) -> None:
+        """Let go of a table's room."""
+
+    def close(self) -> None:
+        """End; nothing is left behind."""
 
 
-def start_daemon(device: str, recipe: Recipe, threads: int = 1) -> Daemon:
-    """A daemon in this process, for kernels that were generated for the device."""
-    if device == "cuda":
-        need_cuda()
-        return Cuda(recipe)
-    return Cpu(recipe.kernels, threads)
+class CpuDaemon:
+    """The CPU of this process, on blocks."""
+
+    def __init__(self, threads: int = 1):
+        self.threads = threads
+        self.desks: dict[str, Desk] = {}
+
+    def open(self, table: str, room: Room) -> dict[str, np.ndarray]:
+        arrays = {name: np.zeros(space.shape, space.dtype) for name, space in room.spaces.items()}
+        self.desks[table] = Desk(room, arrays, self.threads)
+        return arrays
+
+    def download(self, table: str, call: Call) -> None:
+        """The block lies where kernels read it."""
+
+    def compute(self, table: str, call: Call) -> tuple[bool, Any]:
+        return True, self.desks[table].compute(call)
+
+    def upload(self, table: str, call: Call) -> None:
+        """The agent reads where kernels wrote."""
+
+    def shut(self, table: str) -> None:
+        self.desks.pop(table, None)
+
+    def close(self) -> None:
+        self.desks.clear()
+
+
+class Desk:
+    """Kernels of one program over one table's buffers, wherever these lie."""
+
+    def __init__(self, room: Room, arrays: Mapping[str, np.ndarray], threads: int):
+        self.cpu = Cpu(load(room.source), threads)
+        for name in room.kernels:  # now, so that no block is measured while compilers work
+            self.cpu.kernels[name].compile()
+        shared = {**room.constants, **{name: arrays[name] for name, space in room.spaces.items() if not space.each}}
+        each = [name for name, space in room.spaces.items() if space.each]
+        self.values = [{**shared, **{name: arrays[name][buffer] for name in each}} for buffer in range(BUFFERS)]
+
+    def compute(self, call: Call) -> Any:
+        values = {**self.values[call.buffer], **call.scalars}
+        if is_push(call.kernel):
+            return self.cpu.once(call.kernel, call.hi, values)
+        return self.cpu.rows(call.kernel, call.hi, values, call.lo)[0][1]
+
+
+def is_push(kernel: str) -> bool:
+    return kernel.rpartition("_")[2] == "push"
+
+
+def is_pull(kernel: str) -> bool:
+    return kernel.rpartition("_")[2] == "pull"
+
+
+def over_edges(kernels: Iterable[str]) -> tuple[str, ...]:
+    """The kernels in which messages cross edges: those that daemons run in blocks."""
+    return tuple(name for name in kernels if is_push(name) or is_pull(name))

@@ -36,7 +36,7 @@ class Grid(Protocol):
 
 
 class Cuda:
-    """Kernels of one program: a Daemon."""
+    """Kernels of one program, by name."""
 
     def __init__(self, recipe: Recipe, grid: Grid | None = None):
         self.source, self.globals = recipe.source, recipe.analysis.globals

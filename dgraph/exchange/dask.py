@@ -18,6 +18,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.protocol.pickle import dumps, loads
 from distributed.utils import sync
 
+from dgraph.agents.agent import close_agent
 from dgraph.errors import RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.frames import pack, unpack
@@ -142,6 +143,7 @@ class ExchangeOnWorker(WorkerPlugin):
         for run in list(self.ends):
             self.fail(run, "the worker is shutting down; run again")
             self.close(run)
+        close_agent(worker.address)
 
     def open(self, run: str, workers: list[str], homes: list[int], patience: float) -> None:
         """Join a run. All workers have, before any of them takes a step: mail never comes too early."""

@@ -68,7 +68,7 @@ def test_the_fit_finds_the_costs_behind_noisy_times():
         measured.add(
             edges, true.k1 * edges * noise[0], (true.a + true.k2 * edges) * noise[1], true.k3 * edges * noise[2]
         )
-    assert len(measured) == 256
+    assert len(measured.blocks) == 256
     found = measured.fit()
     assert [found.k1, found.k2, found.k3] == pytest.approx([true.k1, true.k2, true.k3], rel=0.03)
     assert found.a == pytest.approx(true.a, rel=0.2)
@@ -76,6 +76,7 @@ def test_the_fit_finds_the_costs_behind_noisy_times():
 
 def test_blocks_of_one_size_tell_no_overhead():
     measured = Measured()
-    for _ in range(5):
+    for _ in range(6):
+        assert measured.fit() is None
         measured.add(1000, 1.0, 3.0, 2.0)
     assert measured.fit() == Cost(0.001, 0.003, 0.002, 0.0)

@@ -68,7 +68,7 @@ def test_no_gpu_is_one_error_that_names_all_that_is_missing():
         dg.wcc(EDGES, device="cuda")
 
 
-@pytest.mark.parametrize("options", [{"engine": "local"}, {"deterministic": True}])
+@pytest.mark.parametrize("options", [{"engine": "local"}, {"deterministic": True}, {"daemons": "own process"}])
 def test_what_only_a_cpu_does(options):
     with pytest.raises(OptionError, match="is for device='cpu'"):
         dg.wcc(EDGES, device="cuda", **options)

@@ -1,0 +1,66 @@
+"""The process of a daemon: it waits for blocks in shared memory, runs kernels over them, and ends when its agent
+does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.daemon import Desk
+from dgraph.agents.shared_memory import arrays_in, mapped
+
+BEAT = 0.05  # seconds between two signs of life
+
+
+def main(descriptor: int, threads: int) -> None:
+    """Serve until the agent closes its end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the agent's to handle
+    connection, side = Connection(descriptor), socket.socket(fileno=os.dup(descriptor))
+    beat = np.frombuffer(mapped(_received(side)), np.int64)
+    threading.Thread(target=_beat, args=(beat, os.getppid()), daemon=True).start()
+    desks: dict[str, Desk] = {}
+    while True:
+        try:
+            what, table, value = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            if what == "open":
+                desks.pop(table, None)
+                desks[table] = Desk(value, arrays_in(mapped(_received(side)), value.spaces), threads)
+                answer: Any = None
+            elif what == "shut":
+                desks.pop(table, None)
+                answer = None
+            else:
+                answer = desks[table].compute(value)
+            connection.send((True, answer))
+        except Exception as error:
+            connection.send((False, error))
+
+
+def _received(side: socket.socket) -> int:
+    """A descriptor that the agent has sent after a message."""
+    _, (descriptor,), _, _ = socket.recv_fds(side, 1, 1)
+    return descriptor
+
+
+def _beat(beat: np.ndarray, parent: int) -> None:
+    """Show that this process runs, also while a kernel does; end it when the agent's is gone."""
+    while True:
+        beat[0] += 1
+        if os.getppid() != parent:
+            os._exit(0)
+        time.sleep(BEAT)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

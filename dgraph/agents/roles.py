@@ -1,0 +1,86 @@
+"""What a kernel that crosses edges reads and writes at which end of an edge: all that a block must bring and take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dgraph.agents.daemon import BUFFERS, Room, Space, is_push, over_edges
+from dgraph.analysis import PhaseAnalysis
+from dgraph.codegen.neighbourhood import SCRATCH
+from dgraph.codegen.recipe import Recipe
+from dgraph.codegen.text import FIXED, Argument, inbox, name_in
+
+LISTS = {"indptr", "neighbours", "senders", "queue", *SCRATCH}
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The arrays of one kernel by what they are for, and its scalars."""
+
+    phase: PhaseAnalysis
+    sources: tuple[str, ...]  # read at the end that sends
+    rows: tuple[str, ...]  # read at the end that is sent to; for `pull`, written there too
+    written: tuple[str, ...]
+    edges: tuple[str, ...]  # columns
+    scalars: tuple[str, ...]
+    identities: dict[str, object]  # of the inboxes
+
+
+def roles_of(recipe: Recipe) -> dict[str, Roles]:
+    """By the name of the kernel."""
+    analysis, found = recipe.analysis, {}
+    columns = {column.name for column in analysis.edge_columns}
+    vectors = {parameter.name for parameter in analysis.parameters if parameter.shape is not None}
+    phases = {name_in(phase, what): phase for phase in analysis.phases for what in ("push", "pull")}
+    for name in over_edges(recipe.source.kernels):
+        phase, arguments = phases[name], recipe.source.kernels[name]
+        arrays = [a for a in arguments if a.dims and a.name not in LISTS | columns | vectors]
+        written = {a.name for a in arrays if a.written}
+        rows = written | (set() if is_push(name) else _at_target(phase))
+        sources = ({a.name for a in arrays} - rows) | (_at_source(phase) - written)
+        found[name] = Roles(
+            phase,
+            tuple(a.name for a in arrays if a.name in sources),
+            tuple(a.name for a in arrays if a.name in rows),
+            tuple(a.name for a in arrays if a.name in written),
+            tuple(a.name for a in arguments if a.name in columns),
+            tuple(a.name for a in arguments if not a.dims and a.name not in ("lo", "hi", "queued")),
+            {inbox(phase, message): message.identity for message in phase.messages},
+        )
+    return found
+
+
+def _at_source(phase: PhaseAnalysis) -> set[str]:
+    """Arrays that `send` reads at the vertex that sends."""
+    if phase.hoisted:
+        return set()
+    reads = phase.send
+    more = {"number" for name in ("id", "random") if name in reads} | {
+        "degree" for name in ("degree",) if name in reads
+    }
+    return {*reads.of("state", "column"), *more}
+
+
+def _at_target(phase: PhaseAnalysis) -> set[str]:
+    """Arrays that a pull reads at the vertex that it gathers for."""
+    names = {name.removeprefix("target_") for name in phase.send.of("target")}
+    return {"number" if name == "id" else name for name in names} | (set() if phase.combines else {"number"})
+
+
+def room_for(recipe: Recipe, roles: dict[str, Roles], width: int, slots: int, area: int, edges: int) -> Room:
+    """What a daemon must hold: arrays over slots and over the areas of three buffers, and the edges of each buffer."""
+    asked: dict[str, Argument] = {}
+    for name in roles:
+        asked |= {argument.name: argument for argument in recipe.source.kernels[name] if argument.dims}
+    columns = {column for one in roles.values() for column in one.edges}
+    vectors = {p.name for p in recipe.analysis.parameters if p.shape is not None}
+    spaces = {}
+    for name, argument in asked.items():
+        if name in columns or name in ("neighbours", "senders", "queue"):
+            length = area if name in ("senders", "queue") else edges
+            spaces[name] = Space(argument.dtype, (BUFFERS, length), True)
+        elif name not in vectors and name not in SCRATCH:
+            spaces[name] = Space(argument.dtype, (slots + BUFFERS * area, width)[: argument.dims])
+    spaces["indptr"] = Space(FIXED["indptr"].dtype, (slots + BUFFERS * area,))
+    constants = {name: recipe.values[name] for name in vectors}
+    return Room(recipe.source, tuple(roles), spaces, constants)

@@ -1,0 +1,104 @@
+"""What a user may say of daemons: which a worker has, how long blocks are, and what daemons keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dgraph.agents.daemon import CpuDaemon, Daemon
+from dgraph.agents.process_daemon import PATIENCE, ProcessDaemon
+from dgraph.errors import OptionError
+
+CACHE = 64 << 20  # bytes of vertices that a daemon keeps, a partition
+AUTO, IN_PROCESS, OWN_PROCESS = "auto", "in process", "own process"
+
+
+class Kind(Protocol):
+    """A kind of daemon: a small value that travels to workers, where it starts one. Equal kinds share a daemon."""
+
+    def start(self, threads: int) -> Daemon: ...
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """The CPU of the worker's own process, on blocks as any other device; to work beside others on one queue."""
+
+    def start(self, threads: int) -> Daemon:
+        return CpuDaemon(threads)
+
+
+@dataclass(frozen=True)
+class OwnProcess:
+    """The CPU in a process of its own. `patience`: seconds without a sign of life, after which it counts as hung."""
+
+    patience: float = PATIENCE
+
+    def start(self, threads: int) -> Daemon:
+        return ProcessDaemon(threads, self.patience)
+
+
+KINDS: dict[str, Kind] = {IN_PROCESS: InProcess(), OWN_PROCESS: OwnProcess()}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`daemons`: kinds for all workers, or for each by its number; none: kernels run over the tables themselves."""
+
+    daemons: tuple[Kind, ...] | Mapping[int, tuple[Kind, ...]] = ()
+    pipeline_block: int | str | None = AUTO  # edges; None: no pipeline, all edges are one block
+    vertex_cache: int = CACHE  # bytes; 0: none
+    lazy_upload: bool = True
+
+    @property
+    def direct(self) -> bool:
+        return not self.daemons
+
+    def of(self, worker: int) -> tuple[Kind, ...]:
+        """The kinds of one worker's daemons."""
+        return self.daemons.get(worker, ()) if isinstance(self.daemons, Mapping) else self.daemons
+
+    def options(self) -> dict[str, Any]:
+        """What the report says."""
+        if self.direct:
+            return {"daemons": IN_PROCESS}
+        return {
+            "daemons": self.daemons if isinstance(self.daemons, Mapping) else ", ".join(map(_named, self.daemons)),
+            "pipeline block": self.pipeline_block or "no pipeline",
+            "vertex cache": f"{self.vertex_cache >> 10:,} KiB" if self.vertex_cache else "none",
+            "lazy upload": self.lazy_upload,
+        }
+
+
+DIRECT = Settings()
+
+
+def settings(daemons: Any, pipeline_block: Any, vertex_cache: Any, lazy_upload: Any) -> Settings:
+    """Check what a user asked for."""
+    if pipeline_block not in (AUTO, None) and not _whole(pipeline_block, 1):
+        raise OptionError(f'pipeline_block={pipeline_block!r} must be a number of edges, "auto", or None: no pipeline')
+    if vertex_cache != AUTO and not _whole(vertex_cache, 0):
+        raise OptionError(f'vertex_cache={vertex_cache!r} must be a number of bytes, 0 for none, or "auto"')
+    kinds = {w: _kinds(given) for w, given in daemons.items()} if isinstance(daemons, Mapping) else _kinds(daemons)
+    return Settings(kinds, pipeline_block, CACHE if vertex_cache == AUTO else vertex_cache, bool(lazy_upload))
+
+
+def _kinds(given: Any) -> tuple[Kind, ...]:
+    if given in (AUTO, IN_PROCESS, None):
+        return ()  # alone in its process, the CPU needs no blocks
+    several = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    found: list[Any] = [KINDS.get(one) if isinstance(one, str) else one for one in several]
+    if not found or not all(hasattr(one, "start") for one in found):
+        raise OptionError(
+            f'daemons={given!r} is not known; choose "{IN_PROCESS}", "{OWN_PROCESS}", or a list of kinds that take '
+            "blocks from one queue"
+        )
+    return tuple(found)
+
+
+def _whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _named(kind: Kind) -> str:
+    return next((name for name, known in KINDS.items() if known == kind), repr(kind))

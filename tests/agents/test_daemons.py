@@ -1,0 +1,121 @@
+"""Answers do not depend on who computes them: all programs on blocks, with every switch, on several daemons at once."""
+
+import os
+import sys
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dgraph as dg
+from dgraph.errors import OptionError
+
+sys.path.append(str(Path(__file__).parents[1] / "engines"))
+
+import cases
+
+BLOCKS = {"daemons": ["in process"], "pipeline_block": 7}
+HARD = {
+    "blocks": BLOCKS,
+    "no pipeline": {**BLOCKS, "pipeline_block": None},
+    "no cache": {**BLOCKS, "vertex_cache": 0},
+    "small cache": {**BLOCKS, "vertex_cache": 400, "pipeline_block": 3},
+    "eager": {**BLOCKS, "lazy_upload": False},
+    "two daemons": {**BLOCKS, "daemons": ["in process", "in process"]},
+    "own process": {"daemons": "own process", "pipeline_block": 16},
+}
+
+
+SAMPLED = [(name, list(HARD)[(i + 3 * j) % len(HARD)]) for j in range(2) for i, name in enumerate(cases.PROGRAMS)]
+
+
+@pytest.mark.parametrize(("name", "how"), product(cases.PROGRAMS, HARD) if os.environ.get("DGRAPH_ALL") else SAMPLED)
+def test_every_program_in_blocks(name, how):
+    directed = how != "eager" or name in ("Matching", "Factorize")
+    graph = cases.graph_for(name, directed, parts=2)
+    cases.check(name, directed, dg.run(graph, cases.PROGRAMS[name], engine="gas", random_seed=cases.SEED, **HARD[how]))
+
+
+@pytest.mark.parametrize("direction", ["push", "pull"])
+@pytest.mark.parametrize("engine", ["bsp", "bulk_async"])
+def test_other_engines_and_directions(engine, direction):
+    for name in ("ShortestPaths", "ManySources", "DeltaPageRank", "KCore"):
+        graph, program = cases.graph_for(name, parts=3), cases.PROGRAMS[name]
+        found = dg.run(graph, program, engine=engine, direction=direction, **HARD["small cache"]).compute()
+        expected = dg.run(graph, program, engine="gas").compute()
+        for column in expected.columns[1:]:
+            mine, theirs = (np.array(frame[column].tolist(), float) for frame in (found, expected))
+            np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return dg.rmat(scale=10, edge_factor=8, seed=2, weights=(1, 50))
+
+
+@pytest.fixture(scope="module")
+def source(graph):
+    return int(graph.edges.compute()["source"].mode()[0])
+
+
+def test_cached_vertices_need_not_be_brought_again(graph, source):
+    """Eight settings, one answer; and with the cache less than half is moved."""
+    expected = dg.sssp(graph, source, predecessors=False).compute()["distance"].to_numpy()
+    moved = {}
+    for cache, lazy, changed in product((0, 1 << 20), (False, True), (False, True)):
+        result = dg.sssp(
+            graph,
+            source,
+            predecessors=False,
+            daemons=["in process"],
+            pipeline_block=300,
+            vertex_cache=cache,
+            lazy_upload=lazy,
+            changed_only=changed,
+        )
+        assert np.array_equal(result.compute()["distance"], expected)
+        moved[cache > 0, lazy] = int(result.report["moved"].sum())
+    assert moved[False, False] == moved[False, True]  # messages can only stay in a cache
+    assert max(moved[True, True], moved[True, False]) < moved[False, False] / 2
+
+
+def test_blocks_without_active_sources_are_skipped(graph, source):
+    found = dg.sssp(graph, source, predecessors=False, daemons=["in process"], pipeline_block=100).report
+    every = -(-graph.num_edges // 100)
+    last = found[found["fired"] > 0].iloc[-1]
+    assert last["skipped_blocks"] > every / 2
+    assert (found["blocks"].max() > every / 2) and (found["block_size"].max() == 100)
+
+
+def test_the_report_tells_the_measured_costs(graph):
+    found = dg.pagerank(graph, tol=0, max_iter=20, engine="gas", daemons=["in process"]).report
+    last = found.iloc[-1]
+    assert last["k1"] > 0 and last["k2"] > 0 and last["k3"] > 0 and last["a"] >= 0
+    assert last["predicted"] > 0 and last["pipeline"] > 0 and last["blocks"] >= 1 and last["moved"] > 0
+    assert last["block_size"] >= 1024
+    assert found.options["daemons"] == "in process" and found.options["pipeline block"] == "auto"
+
+
+def test_the_daemon_in_process_needs_no_blocks(graph):
+    found = dg.pagerank(graph, engine="gas", daemons="in process").report
+    assert "blocks" not in found and found.options["daemons"] == "in process"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"daemons": "elsewhere"},
+        {"daemons": []},
+        {"daemons": [3]},
+        {"pipeline_block": 0},
+        {"pipeline_block": "large"},
+        {"vertex_cache": -1},
+        {"vertex_cache": None},
+        {"engine": "local", "daemons": "own process"},
+    ],
+)
+def test_what_cannot_be_had_is_refused(graph, options):
+    name = next(iter(options)) if "engine" not in options else "daemons"
+    with pytest.raises(OptionError, match=name):
+        dg.pagerank(graph, **options)
