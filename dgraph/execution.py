@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from dgraph.partition import threads
 from dgraph.plan import Plan
 from dgraph.program import Delta, Parameter, VertexProgram
 from dgraph.progress import Progress
+from dgraph.recovery import surviving
 from dgraph.repartition import needs_neighbourhoods, neighbourhoods
 from dgraph.result import Found, RunResult, has_none
 from dgraph.solvers.solver import Problem, Solver
@@ -102,13 +104,24 @@ def run(
         settings=settings(daemons, pipeline_block, vertex_cache, lazy_upload),
     )
     if plan.engine == plans.LOCAL:
-        return _solve(graph, program, plan, columns or {})
+        return _surviving(graph, partial(_solve, program=program, plan=plan), columns or {}, progress)
     recipe = recipe_of(program, plan.device)
     plans.admit(plan, recipe.analysis)
     recipe = replace(recipe, values=_by_number(graph, program))
+    return _surviving(graph, partial(_in_rounds, recipe=recipe, plan=plan, exchange=exchange), columns or {}, progress)
+
+
+def _surviving(graph: Graph, work: Callable[..., RunResult], columns: Given, progress: Any) -> RunResult:
+    """The result of a run that goes on when a worker is lost, and of which the values can be found again."""
+    found = surviving(graph.client, lambda: work(graph, columns=columns, progress=progress), graph.renew)
+    return found.repeatable(partial(work, columns=columns, progress=False), columns)
+
+
+def _in_rounds(graph: Graph, recipe: Recipe, plan: Plan, exchange: str, columns: Given, progress: Any) -> RunResult:
+    """The run of a plan, from the partitions on."""
     partitions, edge_columns, plan = _partitions(graph, recipe.analysis, plan)
     job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, _threads(graph, len(partitions)))
-    given = with_columns(graph, recipe.analysis, partitions, columns or {}, anew=bool(plan.repartitioned))
+    given = with_columns(graph, recipe.analysis, partitions, columns, anew=bool(plan.repartitioned))
     with Progress.of(progress) as shown:
         outcome = run_steps(
             Steps(job.setup, job.step, job.finish),
@@ -180,13 +193,13 @@ class Running:
     engine: Any
 
 
-def _solve(graph: Graph, program: VertexProgram, plan: Plan, given: Given) -> RunResult:
-    """The program's own solver, where the one partition is."""
+def _solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given, progress: Any) -> RunResult:
+    """The program's own solver, where the one partition is. It is one step: there is no progress to tell."""
     analysis = analyse(program)
     edge_columns = _edge_columns(graph, analysis)
     orders = program.solver.orders if graph.directed else ("out",)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
-    (partition,) = with_columns(graph, analysis, held, given)
+    (partition,) = with_columns(graph, analysis, held, columns)
     values, workers = {**_by_number(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
     job = LocalJob(program.solver, values, graph.directed, edge_columns, workers.threads, _vertex_columns(analysis))
     found = [job(partition)] if workers.client is None else workers.wait(workers.hold([workers.call(job, partition)]))

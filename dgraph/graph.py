@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dgraph import assembly, frames
-from dgraph.errors import ColumnError, LostError, OptionError
+from dgraph.errors import ColumnError, OptionError
 from dgraph.listed import Listed, Rules
 from dgraph.options import whole_number
 from dgraph.partition import chunk as chunks_of
@@ -18,6 +18,7 @@ from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
 from dgraph.partition.source import EdgeSource, VertexSource, is_lazy
 from dgraph.partitions import Partitions
+from dgraph.recovery import surviving
 from dgraph.report import Stopwatch
 from dgraph.workers import Workers
 
@@ -231,12 +232,14 @@ class Graph:
             if name not in self.edge_columns:
                 known = ", ".join(map(str, self.edge_columns)) or "none"
                 raise ColumnError(f"the edges have no column {name!r}; they have {known}")
-        try:
-            return self._with(orders, columns)
-        except LostError:  # once more, from the frames
-            self.listed.renew()
+        return surviving(self.client, lambda: self._with(orders, columns), self.renew)
+
+    def renew(self) -> None:
+        """A worker has left: let go of what went with it, to be made again from the frames."""
+        self.listed.renew()
+        self.workers.forget()
+        if self._partitions is not None and not self._partitions.all_there:
             self._partitions = None
-            return self._with(orders, columns)
 
     def _with(self, orders: Sequence[str], columns: Sequence[str]) -> Partitions:
         now = self._partitions or (self._opened() if self._as_saved else None)

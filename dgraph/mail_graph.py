@@ -15,7 +15,7 @@ from typing import Any
 from distributed import Client, Future
 from distributed.protocol.pickle import dumps, loads
 
-from dgraph.errors import RunError
+from dgraph.errors import LostError, RunError
 from dgraph.exchange import dask as exchange
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import Message, Route, Token
@@ -62,7 +62,7 @@ class MailExchange(Exchange):
         """Only the step whose turn it is may go on."""
         if epoch != self.next:
             lost = f"{self.route.workers[self.worker]} is to take superstep {epoch} and its state is at {self.next}"
-            raise RunError(f"{lost}: Dask has repeated a task, because a result was lost; run again")
+            raise LostError(f"{lost}: Dask has repeated a task, because a result was lost; run again")
         self.next += 1
 
     def take(self, told: list[Told]) -> list[Token]:
@@ -152,7 +152,7 @@ class MailChain(DaskChain):
     def _look(self) -> None:
         if absent := set(self.route.workers) - set(exchange.workers_of(self.client)):
             left = ", ".join(sorted(absent))
-            raise RunError(f"worker {left} left the cluster during the run; run again on the workers that are left")
+            raise LostError(f"worker {left} left the cluster during the run; run again on the workers that are left")
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         release([*self.futures, *self.ends])

@@ -49,6 +49,15 @@ class Partitions(Sequence):
         """Whether a partition went away with its worker and its source, and must be built again."""
         return lost(self.held)
 
+    @property
+    def all_there(self) -> bool:
+        """Whether every partition is on some worker now."""
+        if self.workers.client is None:
+            return True
+        from dgraph.exchange.dask import places_of
+
+        return all(places_of(self.workers.client, self.held))
+
     def __repr__(self) -> str:
         where = "this process" if self.workers.client is None else "the cluster"
         sides = " and ".join({"out": "by source", "incoming": "by destination"}[order] for order in self.orders)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -12,10 +12,11 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 
-from dgraph.errors import ColumnError
+from dgraph.errors import ColumnError, LostError
 from dgraph.frames import strings_as_dask_has_them
 from dgraph.graph import Graph
 from dgraph.partition.numbering import Numbering
+from dgraph.recovery import surviving
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -90,8 +91,37 @@ class RunResult:
         self._missing = set().union(*(one.missing for one in told))
         self._homes = {part: i for i, one in enumerate(told) for part in one.parts}
         self._empty = next(iter(told[0].without_values().parts.values()))
+        self._follows = False  # whether it was made from columns of another result
+        self._again: Callable[[Graph], RunResult] | None = None  # the run, where it can be repeated
         self._rows = sorted((row for one in told for row in one.rows), key=itemgetter("superstep", "partition"))
         self._options = dict(options)
+
+    def repeatable(self, again: Callable[[Graph], RunResult], columns: Mapping[str, Any]) -> RunResult:
+        """This result; should a worker leave with values of it, they are found `again`. But a long row of results, each
+        made from columns of the one before, is not kept for that."""
+        before = [column.result for column in columns.values() if isinstance(column, ResultColumn)]
+        self._follows = bool(before)
+        if not any(result._follows and result._again is not None for result in before):
+            self._again = again
+        return self
+
+    def _get(self, tasks: Callable[[], list[Any]]) -> list[Any]:
+        """The results of tasks on the values, here."""
+        if self._again is None:
+            return self._workers.get(tasks())
+        return surviving(self._workers.client, lambda: self._workers.get(tasks()), self._renew)
+
+    def _piece(self, part: int) -> list[Any]:
+        return [self._workers.call(_frame, self._tasks()[part])]
+
+    def _renew(self) -> None:
+        graph = self._graph()
+        if self._again is None or graph is None:
+            raise LostError("a worker left with values of this result, and the graph that they belong to is gone")
+        graph.renew()
+        again = self._again
+        found = surviving(graph.client, lambda: again(graph), graph.renew)
+        self._found, self._homes = found._found, found._homes
 
     @cached_property
     def report(self) -> RunReport:
@@ -111,7 +141,7 @@ class RunResult:
 
     def compute(self) -> pd.DataFrame:
         """Everything here, sorted by vertex."""
-        tables = self._workers.get(self._tasks())
+        tables = self._get(self._tasks)
         numbers = np.concatenate([number for number, _ in tables])
         frame = tables[0][1] if len(tables) == 1 else pd.concat([table for _, table in tables], ignore_index=True)
         if len(tables) > 1 or (numbers[1:] < numbers[:-1]).any():
@@ -123,8 +153,8 @@ class RunResult:
         if self._workers.client is None:
             yield self.compute()
             return
-        for task in self._tasks():
-            yield self._workers.get([self._workers.call(_frame, task)])[0]
+        for part in range(len(self._homes)):
+            yield self._get(partial(self._piece, part))[0]
 
     def column(self, name: str) -> ResultColumn:
         """One column where it is, for a later run to read."""
@@ -138,9 +168,8 @@ class RunResult:
         """One column here, by the numbers of the vertices."""
         if not self._whole:
             raise ColumnError("this result lists only some vertices; take compute(), which names them")
-        found = self._workers.get(
-            [self._workers.call(_values, self._found[home], part, name) for part, home in self._homes.items()]
-        )
+        call = self._workers.call
+        found = self._get(lambda: [call(_values, self._found[home], part, name) for part, home in self._homes.items()])
         values = np.concatenate([value for _, value in found])
         values[np.concatenate([number for number, _ in found])] = values.copy()
         return values

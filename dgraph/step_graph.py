@@ -14,7 +14,7 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from distributed import Client, Future
 from distributed.protocol.pickle import dumps, loads
 
-from dgraph.errors import OptionError, RunError
+from dgraph.errors import LostError, OptionError, RunError
 from dgraph.exchange import dask as exchange
 from dgraph.exchange.mail import Token
 from dgraph.exchange.registry import key_of
@@ -188,6 +188,8 @@ class DaskChain:
             raise RunError(f"the scheduler of {self.client!r} cannot be reached; is the cluster alive?") from lost
         if not isinstance(error, Exception):  # Ctrl-C
             return
+        if isinstance(error, LostError):
+            return
         if cause is not None:
             raise cause from error
         if reason != STOPPED:
@@ -198,8 +200,7 @@ def _where(client: Client, partitions: Sequence[Any]) -> list[str]:
     """The worker of each partition: where its future lies, else evenly over all workers."""
     if all(isinstance(partition, Future) for partition in partitions):
         settle(client, partitions)
-        held = client.who_has(partitions)
-        places = [sorted(held.get(partition.key, ())) for partition in partitions]
+        places = [sorted(found) for found in exchange.places_of(client, partitions)]
         if all(places):
             return [place[0] for place in places]
     workers = exchange.workers_of(client)

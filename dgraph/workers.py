@@ -121,6 +121,10 @@ class Workers:
             self._kept[value] = held
         return value
 
+    def forget(self) -> None:
+        """Let go of what is kept on the workers: one of them has left."""
+        self._kept.clear()
+
     def share(self, value: Any) -> Any:
         """A value that many tasks read, kept on the workers: where a task made it, if it is still there."""
         if self.client is None:

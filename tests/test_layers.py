@@ -50,6 +50,7 @@ LAYERS = {
     "dgraph.plan": 6,
     "dgraph.progress": 6,
     "dgraph.remarks": 6,
+    "dgraph.recovery": 6,
     "dgraph.repartition": 6,
     "dgraph.report": 6,
     "dgraph.result": 6,

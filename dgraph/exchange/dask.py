@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from distributed import Client, get_worker
+from distributed import Client, Future, get_worker
 from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.protocol.pickle import dumps, loads
 from distributed.utils import sync
 
 from dgraph.agents.agent import close_agent
-from dgraph.errors import RunError
+from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.frames import pack, unpack
 from dgraph.exchange.free import FREE
@@ -88,7 +88,7 @@ class DaskExchange(Exchange):
             async with self._gates[peer]:
                 delivered = await self._deliver(peer, pack(message))
             if not delivered:
-                raise RunError(f"{self.route.workers[peer]} takes no part in run {self.route.run} any more; run again")
+                raise LostError(f"{self.route.workers[peer]} takes no part in run {self.route.run} any more; run again")
             if message.epoch == FREE:
                 self.free.confirm(peer, message.number)
         except Exception as error:
@@ -100,7 +100,7 @@ class DaskExchange(Exchange):
                 return await self._peer(peer).dgraph_mail(**message)
             except OSError as error:
                 if attempt == ATTEMPTS - 1:
-                    raise RunError(f"{self.route.workers[peer]} cannot be reached; run again") from error
+                    raise LostError(f"{self.route.workers[peer]} cannot be reached; run again") from error
                 await asyncio.sleep(0.1 * 2**attempt)
         return False
 
@@ -182,10 +182,10 @@ def find_end(run: str, address: str) -> DaskExchange:
     """Called in a task that belongs on the worker with this address: its end of a run."""
     worker: Any = get_worker()
     if worker.address != address:
-        raise RunError(f"a step for {address} was placed on {worker.address}, which lacks its partitions; run again")
+        raise LostError(f"a step for {address} was placed on {worker.address}, which lacks its partitions; run again")
     end = worker.plugins[NAME].ends.get(run) if NAME in worker.plugins else None
     if end is None:
-        raise RunError(
+        raise LostError(
             f"{address} has no state of run {run}: the run has ended, or the worker was started anew; run again"
         )
     end.check()
@@ -229,6 +229,12 @@ def workers_of(client: Client) -> list[str]:
     client's own thread replaces every two seconds by one without workers.
     """
     return sorted(_call(client, "identity", n_workers=-1)["workers"])
+
+
+def places_of(client: Client, futures: Sequence[Future]) -> list[list[str]]:
+    """The workers that have each result now; none where it went away with them."""
+    found = _call(client, "who_has", keys=[future.key for future in futures])
+    return [list(found.get(future.key) or ()) for future in futures]
 
 
 def _ask(client: Client, what: str, /, **arguments: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from distributed.protocol.pickle import dumps
 
-from dgraph.errors import RunError
+from dgraph.errors import LostError, RunError
 
 NAME = "dgraph-exchange"  # of both plugins
 
@@ -25,6 +25,10 @@ def key_of(kind: str, run: str, *place: int) -> tuple:
 
 def run_of(key: Any) -> str:
     return key[0].rpartition("-")[2] if isinstance(key, tuple) and isinstance(key[0], str) else ""
+
+
+def is_result(key: Any) -> bool:
+    return isinstance(key, tuple) and str(key[0]).startswith("dgraph-finish-")
 
 
 @dataclass
@@ -51,6 +55,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         scheduler.add_plugin(self, name=NAME, idempotent=True)  # before the first await: there is only one registry
         self.scheduler, self.ready = scheduler, asyncio.Event()
         self.runs: dict[str, Run] = {}
+        self.kept: dict[Any, str] = {}  # results of runs that have ended -> the worker that found them
         handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum}
         scheduler.handlers.update({f"dgraph_{name}": handler for name, handler in handlers.items()})
         scheduler.stream_handlers["dgraph-failed"] = self.failed
@@ -67,7 +72,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
             worker for worker in workers if worker not in self.scheduler.workers or answers[worker] is not None
         ]:
             await self.end(run)
-            raise RunError(
+            raise LostError(
                 f"worker {', '.join(absent)} cannot take part ({answers.get(absent[0], 'not in the cluster')!r}); "
                 "has it left, or does it lack dgraph in this version?"
             )
@@ -79,6 +84,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         if (ended := self.runs.pop(run, None)) is None:
             return f"run {run} had ended on the scheduler", None
         ended.ended.set()
+        self._keep(ended)
         self._give_back(run)
         self._tell(ended.workers, op="dgraph-close", run=run)
         return ended.reason, ended.error
@@ -137,9 +143,10 @@ class ExchangeOnScheduler(SchedulerPlugin):
     def remove_worker(self, scheduler: Any, worker: str, **kwargs: Any) -> None:
         for run, record in list(self.runs.items()):
             if worker in record.workers:
-                self.fail(
-                    run, f"worker {worker} left the cluster during the run; run again on the workers that are left"
-                )
+                reason = f"worker {worker} left the cluster during the run; run again on the workers that are left"
+                self.fail(run, reason, dumps(LostError(reason)))
+        if gone := [key for key, place in self.kept.items() if place == worker]:
+            scheduler.loop.add_callback(self._let_go, gone)
 
     def remove_client(self, scheduler: Any, client: str) -> None:
         for run, record in list(self.runs.items()):
@@ -148,7 +155,9 @@ class ExchangeOnScheduler(SchedulerPlugin):
 
     def restart(self, scheduler: Any) -> None:
         for run in list(self.runs):
-            self.fail(run, "the cluster was restarted during the run; run again")
+            reason = "the cluster was restarted during the run; run again"
+            self.fail(run, reason, dumps(LostError(reason)))
+        self.kept.clear()
 
     def valid_workers_downscaling(self, scheduler: Any, workers: list[Any]) -> list[Any]:
         busy = {worker for record in self.runs.values() for worker in record.workers}
@@ -163,6 +172,25 @@ class ExchangeOnScheduler(SchedulerPlugin):
                 if record.reason is not None:
                     scheduler.loop.add_callback(self._cancel, record)
             return
+
+    def _keep(self, record: Run) -> None:
+        """Results stay where they were found, by tasks that nobody can repeat."""
+        tasks = self.scheduler.tasks
+        self.kept = {key: place for key, place in self.kept.items() if key in tasks}
+        for key in record.keys:
+            if is_result(key) and key in tasks:
+                self.kept[key] = record.workers[key[-1]]
+
+    def _let_go(self, keys: list[Any]) -> None:
+        """Results that went away with a worker: Dask would wait for ever for it to find them again."""
+        for key in keys:
+            task = self.scheduler.tasks.get(key)
+            if task is not None and not task.who_has:
+                clients = [client.client_key for client in task.who_wants or ()]
+                for client in clients:
+                    self.scheduler.stimulus_cancel(keys=[key], client=client, force=True, reason="lost", msg="lost")
+            if task is None or not task.who_has:
+                self.kept.pop(key, None)
 
     def _cancel(self, record: Run) -> None:
         tasks = [self.scheduler.tasks[key] for key in record.keys if key in self.scheduler.tasks]

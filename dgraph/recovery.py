@@ -1,0 +1,61 @@
+"""What goes on when a worker is lost: the same work again, on the workers that are left or came instead.
+
+Dask computes again what it has a recipe for. What it has none for is made anew: frames that were sent from here, the
+state of a run, results that stayed where they were found.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any, TypeVar
+
+from dgraph.errors import LostError, RunError
+
+ATTEMPTS = 10  # losses in one piece of work, beyond which something is killing the workers
+GRACE = 8.0  # seconds until some worker must be there again
+PAUSE = 0.2  # seconds after a loss: a worker that leaves is told of in pieces
+
+T = TypeVar("T")
+
+
+def surviving(client: Any, work: Callable[[], T], renew: Callable[[], None]) -> T:
+    """The answer of `work`, which is done again after each loss; before that `renew` lets go of what went away."""
+    if client is None:
+        return work()
+    for losses in count(1):
+        try:
+            return work()
+        except Exception as error:
+            if not is_loss(error) or client.status != "running":
+                raise
+            if losses == ATTEMPTS:
+                raise RunError(
+                    f"workers were lost {losses} times in a row ({error}); do they lack memory?"
+                ) from error
+            await_workers(client, error)
+            renew()
+    raise AssertionError("count() has no end")
+
+
+def is_loss(error: BaseException) -> bool:
+    """Whether work failed because a worker was lost, rather than by itself."""
+    from distributed import CancelledError, KilledWorker
+    from distributed.comm import CommClosedError
+
+    return isinstance(error, LostError | CancelledError | KilledWorker | CommClosedError)
+
+
+def await_workers(client: Any, loss: BaseException) -> None:
+    """Until there is a worker. Those that are left go on at once; a nanny's replacement takes seconds."""
+    from dgraph.exchange.dask import workers_of
+
+    begun = time.monotonic()
+    time.sleep(PAUSE)
+    while not workers_of(client):
+        if time.monotonic() - begun > GRACE:
+            raise RunError(
+                f"no worker is left on {client!r}, and none came within {GRACE:g} s ({loss}); start some and run again"
+            ) from loss
+        time.sleep(PAUSE)
