@@ -31,9 +31,7 @@ def surviving(client: Any, work: Callable[[], T], renew: Callable[[], None]) -> 
             if not is_loss(error) or client.status != "running":
                 raise
             if losses == ATTEMPTS:
-                raise RunError(
-                    f"workers were lost {losses} times in a row ({error}); do they lack memory?"
-                ) from error
+                raise RunError(f"workers were lost {losses} times in a row ({error}); do they lack memory?") from error
             await_workers(client, error)
             renew()
     raise AssertionError("count() has no end")

@@ -17,6 +17,7 @@ from dgraph.frames import strings_as_dask_has_them
 from dgraph.graph import Graph
 from dgraph.partition.numbering import Numbering
 from dgraph.recovery import surviving
+from dgraph.workers import lost
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -188,6 +189,8 @@ class RunResult:
         changed._found = self._workers.wait(self._workers.hold([call(_changed, change, *one) for one in beside]))
         (first,) = self._workers.get([call(Found.without_values, changed._found[0])])
         changed._empty, changed._whole = next(iter(first.parts.values())), whole
+        if self._again is not None:
+            changed._again = partial(_map_again, self._again, change, others, whole)
         return changed
 
     def _tasks(self) -> list[Any]:
@@ -232,6 +235,15 @@ def _changed(change: Callable[..., Any], found: Found, *others: Found) -> Found:
 def _values(found: Found, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     numbers, values = found.parts[part]
     return numbers, values[name]
+
+
+def _map_again(
+    again: Callable[[Graph], RunResult], change: Callable, others: Sequence[RunResult], whole: bool, graph: Graph
+) -> RunResult:
+    for other in others:
+        if lost(other._found):
+            other._renew()
+    return again(graph).map(change, *others, whole=whole)
 
 
 def _numbered_table(found: Found, part: int, *how: Any) -> tuple[np.ndarray, pd.DataFrame]:

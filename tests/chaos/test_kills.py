@@ -1,0 +1,86 @@
+"""A worker is killed while a run is on its way: it goes on by itself, and the answer is the same; without any worker
+left there is an error soon, and never a wait without end."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+import dgraph as dg
+from dgraph import recovery
+from dgraph.errors import DgraphError
+
+RNG = np.random.default_rng(9)
+FRAME = pd.DataFrame(RNG.integers(0, 900, (4000, 2)), columns=["src", "dst"])
+
+
+@pytest.fixture(scope="module")
+def fragile():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def kill(client, address: str) -> None:
+    os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
+
+
+class At:
+    """Kills the worker of partition 0 when a run has come so far: a function for `progress`."""
+
+    def __init__(self, client, graph, superstep: int = 1):
+        self.client, self.graph, self.superstep, self.killed = client, graph, superstep, False
+
+    def __call__(self, done) -> None:
+        if not self.killed and done["superstep"] >= self.superstep:
+            self.killed = True
+            (holder, *_) = self.client.who_has(self.graph.partitions[0]).popitem()[1]
+            kill(self.client, holder)
+
+
+@pytest.mark.parametrize(("engine", "exchange"), [("gas", "workers"), ("bsp", "workers"), ("gas", "graph")])
+def test_in_the_middle_of_rounds(fragile, engine, exchange, monkeypatch):
+    monkeypatch.setattr("dgraph.progress.EVERY", 0.0)
+    expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=40, tol=None, engine="gas").compute()
+    graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
+    at = At(fragile, graph, 10)
+    found = dg.pagerank(graph, max_iter=40, tol=None, engine=engine, exchange=exchange, progress=at)
+    assert at.killed
+    np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
+
+
+def test_of_values_that_were_not_yet_fetched(fragile):
+    graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
+    for engine in ("gas", "local"):
+        if engine == "local":
+            graph = dg.Graph.from_edges(FRAME, client=fragile, parts=1)
+        found = dg.wcc(graph, engine=engine)
+        places = fragile.who_has(found._found)
+        kill(fragile, next(place[0] for place in places.values()))
+        assert found.compute().equals(dg.wcc(dg.Graph.from_edges(FRAME)).compute())
+
+
+def test_nobody_is_left(monkeypatch):
+    """Without a nanny nobody comes instead."""
+    monkeypatch.setattr(recovery, "GRACE", 1.0)
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
+        graph.partitioned()
+        cluster.scale(0)
+        begun = time.monotonic()
+        with pytest.raises(DgraphError, match="worker"):
+            dg.pagerank(graph, max_iter=10, tol=None, engine="gas").compute()
+        assert time.monotonic() - begun < 60
