@@ -1,6 +1,7 @@
 """What all tests share: one small cluster, the folder of real graphs, and how Hypothesis searches."""
 
 import os
+import signal
 from pathlib import Path
 
 import dask
@@ -9,6 +10,9 @@ from distributed import Client, LocalCluster
 from hypothesis import HealthCheck, settings
 
 DATA = Path(os.environ.get("DGRAPH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+
+# A background job of a shell ignores Ctrl-C, and the tests of it would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # On two busy cores a slow example says nothing, so there is no deadline. CI draws the same examples every time, so that
 # a change fails for what it did, and few, because more of the same find nothing. Elsewhere they are fresh: the search
