@@ -49,7 +49,7 @@ class Found:
 
 def has_none(numbers: np.ndarray, vertices: int) -> bool:
     """Whether some number is that of no vertex."""
-    return bool(numbers.size) and not 0 <= numbers.min() <= numbers.max() < vertices
+    return bool(numbers.size) and int(numbers.view(np.uint64).max()) >= vertices  # negative ones are the largest
 
 
 class RunReport(pd.DataFrame):
