@@ -29,6 +29,7 @@ from peers.process import Process
 from peers.workloads import GRAPHS
 
 LIBRARIES = {
+    "networkx": "NetworkX",
     "scipy": "SciPy",
     "networkit": "NetworKit",
     "igraph": "igraph",
@@ -148,6 +149,7 @@ def hold(contest: Contest, graph: str, mine: Ours, single: Ours, spread: Ours | 
     contest.enter("dgraph", mine)
     contest.enter("dgraph with compute()", mine, mine.with_frame)
     contest.enter("dgraph end to end", mine, mine.whole)
+    contest.enter("dgraph build", mine, mine.build)
     if contest.operation == "pagerank":
         contest.enter("dgraph float32", single)
     if spread is not None and contest.operation not in SIMPLE:

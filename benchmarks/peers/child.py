@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from peers.library import Arrays, Library
+from peers.memory import Needs
 
 MEMORY = 12 << 30  # bytes that a library may take, so that one cannot end all others
 
@@ -29,7 +30,7 @@ class Bench:
     def __init__(self, library: Library):
         self.library = library
         self.arrays: dict[str, Arrays] = {}
-        self.graphs: dict[Any, tuple[Any, float]] = {}
+        self.graphs: dict[Any, tuple[Any, float, Needs]] = {}
 
     def facts(self) -> dict[str, Any]:
         versions = ", ".join(f"{package} {version(package)}" for package in self.library.packages)
@@ -41,18 +42,19 @@ class Bench:
         if folder not in self.arrays:
             self.arrays[folder] = Arrays.read(Path(folder))
         if (folder, load) not in self.graphs:
-            seconds, graph = timed(lambda: load(self.arrays[folder]))
-            self.graphs[folder, load] = graph, seconds
+            needs = Needs()
+            seconds, graph = needs.load(lambda: timed(lambda: load(self.arrays[folder])))
+            self.graphs[folder, load] = graph, seconds, needs
         return {"seconds": self.graphs[folder, load][1]}
 
     def trial(self, operation: str, folder: str, answer: str) -> dict[str, Any]:
         known, arrays = self.library.operations[operation], self.arrays[folder]
-        graph, _ = self.graphs[folder, known.load]
-        seconds, found = timed(lambda: known.run(graph, arrays))
+        graph, _, needs = self.graphs[folder, known.load]
+        (seconds, found), memory = needs.trial(lambda: timed(lambda: known.run(graph, arrays)))
         columns = known.answer(found, arrays)
         for name, values in columns.items():
             np.save(Path(answer) / f"{name}.npy", values)
-        return {"seconds": seconds, "columns": list(columns), "options": known.options}
+        return {"seconds": seconds, "columns": list(columns), "options": known.options, "memory": memory}
 
     def release(self) -> dict[str, Any]:
         self.arrays.clear()

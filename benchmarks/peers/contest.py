@@ -42,6 +42,7 @@ class Contest:
         self.lacking: set[str] = set()
         self.loading: dict[str, float | None] = {}
         self.notes: dict[str, str] = {}
+        self.memory: dict[str, int] = {}
 
     def enter(self, label: str, peer: Peer, run: Callable[[str, Workload], Trial] | None = None) -> None:
         try:
@@ -82,6 +83,8 @@ class Contest:
                         self.left[label] = 0 if counts else 1
                     if counts:
                         self.seconds.setdefault(label, []).append(done.seconds)
+                        if done.memory is not None:
+                            self.memory[label] = max(done.memory, self.memory.get(label, 0))
 
     def verify(self, done: Trial) -> None:
         if not done.answer:
@@ -117,6 +120,9 @@ class Contest:
                 self._claim("workers", "dgraph, two workers", peer, limit)
             if self.loading.get(peer.name) is not None:
                 self._claim("end to end", "dgraph end to end", peer, GRAPHX["end to end"] if graphx else 1.0)
+                self._claim("build", "dgraph build", peer, None)
+            if peer.name in self.memory and "dgraph" in self.memory:
+                self._claim("memory", "dgraph", peer, None)
         self._claim("with a frame", "dgraph with compute()", None, None)
 
     def _claim(self, column: str, mine: str, peer: Peer | None, target: float | None) -> None:
@@ -135,10 +141,16 @@ class Contest:
         }
         where = "" if column == "alone" else f", {column}"
         what = f"{TITLES[self.operation]}{where}, {self.workload.title}"
-        claim = Claim("operations", what, theirs, target, facts=facts)
+        claim = Claim("operations", what, theirs, target, unit="B" if column == "memory" else "s", facts=facts)
         missing = self.absent.get(theirs) or self.absent.get(mine)
         if missing or not (self.seconds.get(mine) and self.seconds.get(theirs)):
             claim.absent(missing or "no trial")
             return
-        extra = (self.loading[theirs] or 0.0) if column == "end to end" else 0.0
-        claim.record(self.seconds[mine], [extra + one for one in self.seconds[theirs]])
+        loading = self.loading[theirs] or 0.0
+        if column == "memory":
+            claim.record([self.memory[mine]], [self.memory[theirs]])
+        elif column == "build":
+            claim.record(self.seconds[mine], [loading])
+        else:
+            extra = loading if column == "end to end" else 0.0
+            claim.record(self.seconds[mine], [extra + one for one in self.seconds[theirs]])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 
 import dgraph as dg
+from peers.memory import Needs
 from peers.peer import Lacks, Trial
 from peers.workloads import Workload
 
@@ -52,6 +54,7 @@ class Ours:
     def __init__(self, name: str = "dgraph", *, client: Any = None, **options: Any):
         self.name, self.client, self.options = name, client, options
         self.graphs: dict[Any, dg.Graph] = {}
+        self.needs: dict[Any, Needs] = {}
 
     def version(self) -> str:
         return f"dgraph {dg.__version__}"
@@ -66,12 +69,23 @@ class Ours:
     def load(self, operation: str, workload: Workload) -> None:
         """One run beforehand builds the orders of the edges that are needed, and compiles."""
         if workload not in self.graphs:
-            self.graphs[workload] = self._graph(workload)
+            self.needs[workload] = Needs()
+            self.graphs[workload] = self.needs[workload].load(lambda: self._built(workload))
         self._call(self.graphs[workload], operation, workload)
 
     def trial(self, operation: str, workload: Workload) -> Trial:
-        seconds, result = timed(lambda: self._call(self.graphs[workload], operation, workload))
-        return self._trial(seconds, operation, result)
+        graph = self.graphs[workload]
+        (seconds, result), memory = self.needs[workload].trial(
+            lambda: timed(lambda: self._call(graph, operation, workload))
+        )
+        if self.client is not None:  # it is on the workers
+            memory = None
+        return replace(self._trial(seconds, operation, result), memory=memory)
+
+    def build(self, operation: str, workload: Workload) -> Trial:
+        """From edge arrays in memory to partitions with both orders of the edges, and weights where there are any."""
+        seconds, _ = timed(lambda: self._built(workload))
+        return Trial(seconds)
 
     def with_frame(self, operation: str, workload: Workload) -> Trial:
         """Until `compute()` has given the pandas frame with the user's ids."""
@@ -92,6 +106,7 @@ class Ours:
 
     def release(self) -> None:
         self.graphs.clear()
+        self.needs.clear()
         gc.collect()
 
     def close(self) -> None:
@@ -105,6 +120,11 @@ class Ours:
         weight = None if edges.weight is None else "weight"
         directed, vertices = edges.directed, edges.vertices
         return dg.Graph.from_edges(frame, weight=weight, directed=directed, vertices=vertices, client=self.client)
+
+    def _built(self, workload: Workload) -> dg.Graph:
+        graph = self._graph(workload)
+        graph.partitioned(("out", "incoming"), () if graph.weight is None else (graph.weight,))
+        return graph
 
     def _call(self, graph: dg.Graph, operation: str, workload: Workload) -> Any:
         return CALLS[operation](graph, workload.start, **self.options)

@@ -27,13 +27,15 @@ class Lacks(NotRun):
 
 @dataclass(frozen=True)
 class Trial:
-    """Seconds of the operation alone, and its answer: columns for the verifier, with the options that fit them.
+    """Seconds of the operation alone, and its answer: columns for the verifier, with the options that fit them; bytes
+    that it and its graph take at the most, beyond the edges in memory.
 
     Without columns, the peer keeps its answer to itself and has verified it as well as it can."""
 
     seconds: float
     answer: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    memory: int | None = None
 
 
 class Peer(Protocol):

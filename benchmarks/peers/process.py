@@ -43,7 +43,7 @@ class Process:
     def trial(self, operation: str, workload: Any) -> Trial:
         told = self._ask(do="trial", operation=operation, folder=self._arrays(workload), answer=str(self.folder))
         columns = {name: np.load(self.folder / f"{name}.npy") for name in told["columns"]}
-        return Trial(told["seconds"], columns, told["options"])
+        return Trial(told["seconds"], columns, told["options"], told["memory"])
 
     def release(self) -> None:
         for folder in self.read:

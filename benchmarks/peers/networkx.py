@@ -1,0 +1,72 @@
+"""NetworkX: plain Python, the library whose meaning of words we follow (Hagberg et al., 2008)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from peers.library import Arrays, Library, Operation
+
+
+def graph_of(arrays: Arrays) -> Any:
+    graph = (nx.DiGraph if arrays.directed else nx.Graph)()
+    graph.add_nodes_from(range(arrays.vertices))
+    ends = arrays.source.tolist(), arrays.destination.tolist(), arrays.weight.tolist()
+    graph.add_weighted_edges_from(zip(*ends, strict=True))
+    return graph
+
+
+def pagerank(graph: Any, arrays: Arrays) -> Any:
+    return nx.pagerank(graph, alpha=0.85, tol=1e-6, max_iter=1000, weight=None)
+
+
+def bfs(graph: Any, arrays: Arrays) -> Any:
+    return nx.single_source_shortest_path_length(graph, arrays.start)
+
+
+def sssp(graph: Any, arrays: Arrays) -> Any:
+    return nx.single_source_dijkstra_path_length(graph, arrays.start)
+
+
+def wcc(graph: Any, arrays: Arrays) -> Any:
+    return list(nx.weakly_connected_components(graph) if arrays.directed else nx.connected_components(graph))
+
+
+def distances(found: Any, arrays: Arrays) -> dict[str, np.ndarray]:
+    distance = np.full(arrays.vertices, np.inf)
+    distance[np.fromiter(found.keys(), np.int64)] = np.fromiter(found.values(), np.float64)
+    return {"distance": distance}
+
+
+def members(found: Any, arrays: Arrays) -> dict[str, np.ndarray]:
+    component = np.full(arrays.vertices, -1)
+    for label, part in enumerate(found):
+        component[list(part)] = label
+    return {"component": component}
+
+
+def by_number(name: str) -> Any:
+    return lambda found, arrays: {name: np.array([found[v] for v in range(arrays.vertices)])}
+
+
+LIBRARY = Library(
+    ("networkx",),
+    {
+        "pagerank": Operation(
+            graph_of,
+            pagerank,
+            by_number("pagerank"),
+            "float64, by SciPy, until a tolerance, as it gives no fixed rounds",
+            {"tol": 1e-6},
+        ),
+        "bfs": Operation(graph_of, bfs, distances, "distances"),
+        "sssp": Operation(graph_of, sssp, distances, "Dijkstra; float64, distances only"),
+        "wcc": Operation(graph_of, wcc, members, "sets of vertices", {"names": "any"}),
+        "triangles": Operation(
+            graph_of, lambda graph, _: nx.triangles(graph), by_number("triangles"), "of every vertex"
+        ),
+        "core_number": Operation(graph_of, lambda graph, _: nx.core_number(graph), by_number("core"), "exact"),
+    },
+)
