@@ -28,7 +28,8 @@ from dgraph.progress import Progress
 from dgraph.recovery import surviving
 from dgraph.repartition import needs_neighbourhoods, neighbourhoods
 from dgraph.result import Found, RunResult, has_none
-from dgraph.solvers.solver import Problem, Solver
+from dgraph.settling import Settling
+from dgraph.solvers.solver import Problem, Settle, Solver
 from dgraph.state import State
 from dgraph.steps import CHUNK, Steps, run_steps
 
@@ -71,8 +72,9 @@ def run(
     active_only, drop_weights, changed_only: optimisations, on by default; the answer is the same without them.
     exchange:     how values travel on a cluster: from worker to worker ("workers"), which takes plugins of Dask; as
                   edges of the task graph ("graph"), slower; or "auto": as the cluster allows.
-    local_rounds: "bulk_async" only: how many steps a partition takes by itself before others hear of it; by default
-                  one, or where messages merge like minima, as many as it takes to have nothing left to do.
+    local_rounds: how many steps a partition takes by itself before others hear of it; only "bulk_async" takes more than
+                  one. By default one, or where messages merge like minima, as many as leave nothing to do: on
+                  "bulk_async", and wherever the operation brings an algorithm that gets there at once.
     deterministic: sums of floats are the same to the last bit for any number of partitions, workers and threads. It
                   takes partitions of its own, in which every vertex has all its edges, in one order.
     daemons:      who computes on each worker: "in process" (the default), "own process" (isolated: when it dies or
@@ -85,30 +87,32 @@ def run(
     """
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
-    solvable = program.solver is not None and graph.num_parts == 1
-    if engine == plans.LOCAL and not solvable:
+    asked: dict[str, Any] = {
+        "engine": engine,
+        "max_rounds": max_rounds,
+        "local_rounds": local_rounds,
+        "direction": direction,
+        "active_only": active_only,
+        "drop_weights": drop_weights,
+        "changed_only": changed_only,
+        "deterministic": deterministic,
+    }
+    others = {"device": device, "daemons": daemons, "progress": progress, "exchange": exchange}
+    solved = plans.solves(graph, program, {**asked, **others})
+    if engine == plans.LOCAL and not solved:
         why = "the program has no solver" if program.solver is None else f"the graph has {graph.num_parts} partitions"
         raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(plans.ENGINES)}')
-    plan = plans.choose(
-        engine=engine,
-        device=device,
-        max_rounds=max_rounds,
-        random_seed=random_seed,
-        direction=direction,
-        active_only=active_only,
-        drop_weights=drop_weights,
-        changed_only=changed_only,
-        local_rounds=local_rounds,
-        deterministic=deterministic,
-        solvable=solvable and not progress and exchange == "auto",
-        settings=settings(daemons, pipeline_block, vertex_cache, lazy_upload),
-    )
+    found = settings(daemons, pipeline_block, vertex_cache, lazy_upload)
+    plan = plans.choose(**asked, device=device, random_seed=random_seed, solved=solved, settings=found)
     if plan.engine == plans.LOCAL:
         return _surviving(graph, partial(_solve, program=program, plan=plan), columns or {}, progress)
     recipe = recipe_of(program, plan.device)
     plans.admit(plan, recipe.analysis)
-    recipe = replace(recipe, values=_by_number(graph, program))
-    return _surviving(graph, partial(_in_rounds, recipe=recipe, plan=plan, exchange=exchange), columns or {}, progress)
+    recipe = replace(recipe, values=_parameters(graph, program))
+    settle = plans.settling(plan, program, recipe.analysis)
+    plan = replace(plan, settles=settle is not None)
+    work = partial(_in_rounds, recipe=recipe, plan=plan, settle=settle, exchange=exchange)
+    return _surviving(graph, work, columns or {}, progress)
 
 
 def _surviving(graph: Graph, work: Callable[..., RunResult], columns: Given, progress: Any) -> RunResult:
@@ -117,14 +121,16 @@ def _surviving(graph: Graph, work: Callable[..., RunResult], columns: Given, pro
     return found.repeatable(partial(work, columns=columns, progress=False), columns)
 
 
-def _in_rounds(graph: Graph, recipe: Recipe, plan: Plan, exchange: str, columns: Given, progress: Any) -> RunResult:
+def _in_rounds(
+    graph: Graph, recipe: Recipe, plan: Plan, settle: Settle | None, exchange: str, columns: Given, progress: Any
+) -> RunResult:
     """The run of a plan, from the partitions on."""
     partitions, edge_columns, plan = _partitions(graph, recipe.analysis, plan)
-    job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, _threads(graph, len(partitions)))
+    job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, _threads(graph, len(partitions)), settle)
     given = with_columns(graph, recipe.analysis, partitions, columns, anew=bool(plan.repartitioned))
     with Progress.of(progress) as shown:
         outcome = run_steps(
-            Steps(job.setup, job.step, job.finish),
+            Steps(job.setup, job.step, job.finish, Found.without_values),
             given,
             client=graph.client,
             threads=threads.cores(),
@@ -134,7 +140,7 @@ def _in_rounds(graph: Graph, recipe: Recipe, plan: Plan, exchange: str, columns:
             fuse=True if plan.free else None,
         )
     options = {**plan.options(), "exchange": outcome.exchange}
-    return RunResult(graph, outcome.results, _vertex_columns(recipe.analysis), options)
+    return RunResult(graph, outcome.results, _vertex_columns(recipe.analysis), options, told=outcome.summaries)
 
 
 @dataclass(frozen=True)
@@ -147,20 +153,21 @@ class Job:
     vertices: int
     columns: dict[str, tuple[str, str]]
     threads: int
+    settle: Settle | None
 
     def setup(self, exchange: Exchange, partitions: Mapping[int, Any]) -> Running:
         agent, states = agent_of(exchange.route.workers[exchange.worker]), []
         where: dict[str, Any] = {"device": self.plan.device, "worker": exchange.worker, "threads": self.threads}
-        for given in partitions.values():
-            partition, columns = given if isinstance(given, tuple) else (given, {})
+        for one in partitions.values():
+            partition, columns = one if isinstance(one, tuple) else (one, {})
             edges = EdgeTables(partition, self.directed, self.columns, self.threads)
-            post = Post(exchange, partition)
             connected = agent.connect(self.recipe, partition.num_local, self.plan.settings, **where)
-            states.append(State(edges, self.recipe, connected, post, self.plan.switches, self.vertices, columns))
+            post, switches = Post(exchange, partition), self.plan.switches
+            given = (edges, self.recipe, connected, post, switches, self.vertices, columns)
+            states.append(State(*given) if self.settle is None else Settling(self.settle, *given))
         alone = len(exchange.route.workers) == 1
-        limit = self.plan.max_rounds
-        rounds = Rounds(states, self.recipe, directed=self.directed, alone=alone, limit=limit)
-        rounds.local_rounds = self.plan.local_rounds
+        limits = {"limit": self.plan.max_rounds, "local_rounds": self.plan.local_rounds}
+        rounds = Rounds(states, self.recipe, directed=self.directed, alone=alone, **limits)
         return Running(rounds, plans.ENGINES[self.plan.engine](rounds))
 
     def step(self, running: Running, epoch: int, told: list[Told]) -> Told:
@@ -200,7 +207,7 @@ def _solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given, pro
     orders = program.solver.orders if graph.directed else ("out",)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
     (partition,) = with_columns(graph, analysis, held, columns)
-    values, workers = {**_by_number(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
+    values, workers = {**_parameters(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
     job = LocalJob(program.solver, values, graph.directed, edge_columns, workers.threads, _vertex_columns(analysis))
     found = [job(partition)] if workers.client is None else workers.wait(workers.hold([workers.call(job, partition)]))
     return RunResult(graph, found, job.vertex_columns, plan.options())
@@ -256,7 +263,7 @@ def _partitions(graph: Graph, analysis: Analysis, plan: Plan) -> tuple[Sequence[
     return found, columns, replace(plan, switches=replace(plan.switches, whole=True, twice=twice), repartitioned=how)
 
 
-def _by_number(graph: Graph, program: VertexProgram) -> dict[str, Any]:
+def _parameters(graph: Graph, program: VertexProgram) -> dict[str, Any]:
     """The values of a program's parameters, vertices by their number."""
     values = dict(program.values)
     for parameter in program.of(Parameter):

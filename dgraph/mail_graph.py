@@ -128,7 +128,7 @@ class MailChain(DaskChain):
         self.rounds, self.ends = 0, [self._submit("end", w, MailExchange, self.route, w) for w in self.workers]
         return self
 
-    def start(self) -> list[Token]:
+    def start(self, rounds: int) -> list[Token]:
         shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
         steps = dumps(self.steps)
         told = [self._submit("start", w, start_task, self.ends[w], steps, shares[w]) for w in self.workers]
@@ -141,10 +141,13 @@ class MailChain(DaskChain):
     def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
         self.rounds = first + rounds
         chunk = MailChunk(self.route, self.ends, first, rounds, tokens)
-        return self._run(chunk, chunk.graph())
+        return self._run(chunk)
 
-    def finish(self) -> list[Future]:
+    def finish(self, done: bool) -> list[Future]:
         return self._ended([self._submit("finish", w, finish_task, self.ends[w], self.rounds) for w in self.workers])
+
+    def _graph(self, chunk: Chunk) -> Any:
+        return chunk.graph()
 
     def _settle(self, futures: Sequence[Future]) -> None:
         settle(self.client, futures, self._look)

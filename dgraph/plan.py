@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +14,28 @@ from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.gas import gas
 from dgraph.engines.rounds import exact_sums
 from dgraph.errors import OptionError
+from dgraph.graph import Graph
 from dgraph.options import whole_number
+from dgraph.program import VertexProgram
+from dgraph.solvers.solver import Settle
 from dgraph.state import Switches
 
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async}
 WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other
 LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
 DEVICES = ("cpu", "cuda")
+
+# Options of `run` that only rounds can obey, and what they are where nothing was asked.
+OF_ROUNDS: dict[str, Any] = {
+    "max_rounds": None,
+    "local_rounds": None,
+    "direction": "auto",
+    "active_only": True,
+    "drop_weights": True,
+    "changed_only": True,
+    "deterministic": False,
+    "exchange": "auto",
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +50,7 @@ class Plan:
     repartitioned: str = ""
     local_rounds: int | None = None  # steps of a partition before others hear of it; None: as suits the program
     settings: Settings = DIRECT  # of agents and daemons
+    settles: bool = False  # whether partitions go to their local fixed points, by the program's own algorithm
 
     def options(self) -> dict[str, Any]:
         """What the report says of the plan."""
@@ -50,13 +66,29 @@ class Plan:
             "direction": self.switches.direction,
             "deterministic": self.switches.deterministic,
             "repartitioned": self.repartitioned or "no",
-            **({"local rounds": self.local_rounds or "by the program"} if self.free else {}),
+            "local rounds": self._local_rounds(),
         }
+
+    def _local_rounds(self) -> str | int:
+        if self.settles:
+            return "to the local fixed point"
+        return self.local_rounds or ("by the program" if self.free else 1)
 
     @property
     def free(self) -> bool:
         """Whether all workers must run at once, because they never wait for each other's rounds."""
         return self.engine in WITHOUT_ROUNDS
+
+
+def solves(graph: Graph, program: VertexProgram, options: Mapping[str, Any]) -> bool:
+    """Whether `run` takes the program's solver: where there is one, on a graph of one partition, and nothing was asked
+    that only rounds can give."""
+    if program.solver is None or graph.num_parts > 1:
+        return False
+    plain = not options.get("progress") and options.get("device", "auto") in ("auto", "cpu")
+    plain = plain and options.get("daemons", "auto") in ("auto", "in process")
+    plain = plain and all(options.get(name, usual) == usual for name, usual in OF_ROUNDS.items())
+    return options.get("engine", "auto") == LOCAL or (options.get("engine", "auto") == "auto" and plain)
 
 
 def choose(
@@ -71,11 +103,11 @@ def choose(
     random_seed: int,
     local_rounds: int | None = None,
     deterministic: bool = False,
-    solvable: bool = False,
+    solved: bool = False,
     settings: Settings = DIRECT,
 ) -> Plan:
     """Check what a user asked for. Rounds in GAS order wait once for the others, in BSP order at times twice; a local
-    solver is quicker than both, where there is one (`solvable`) and nothing was asked that only rounds can give."""
+    solver is quicker than both, where there is one (`solved`)."""
     if engine not in ("auto", LOCAL, *ENGINES):
         raise OptionError(f"engine={engine!r} is not known; choose one of auto, {LOCAL}, {', '.join(ENGINES)}")
     if device not in ("auto", *DEVICES):
@@ -99,15 +131,14 @@ def choose(
         for name, value in refused.items():
             if value is not None:
                 raise OptionError(f"engine={engine!r} has no common rounds: {name}={value} cannot be had; choose gas")
-    elif local_rounds is not None:
-        raise OptionError(f"local_rounds={local_rounds} is for {', '.join(WITHOUT_ROUNDS)}, not for engine={engine!r}")
+    elif local_rounds not in (None, 1):
+        raise OptionError(f"local_rounds={local_rounds} is for {', '.join(WITHOUT_ROUNDS)}; engine={engine!r} takes 1")
     if plan.device != "cpu":
         asked_of_daemons = not settings.direct and settings.options()["daemons"]
         only = {"engine": engine == LOCAL and LOCAL, "deterministic": deterministic, "daemons": asked_of_daemons}
         for name, asked in only.items():
             if asked:
                 raise OptionError(f"{name}={asked!r} is for device='cpu', not for device={device!r}")
-        solvable = False
     in_rounds = replace(switches, random_seed=0) != Switches() or max_rounds is not None or not drop_weights
     in_rounds |= not settings.direct
     if engine == LOCAL and in_rounds:
@@ -115,8 +146,19 @@ def choose(
             'engine="local" has no rounds: max_rounds, direction, deterministic, switches and daemons cannot be had'
         )
     if engine == "auto":
-        return replace(plan, engine=LOCAL if solvable and not in_rounds else "gas")
+        return replace(plan, engine=LOCAL if solved else "gas")
     return plan
+
+
+def settling(plan: Plan, program: VertexProgram, analysis: Analysis) -> Settle | None:
+    """How partitions go to their local fixed points; None where rounds are single steps: because that was asked, or
+    because the program counts them."""
+    asked = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)
+    if asked != (None, None, Switches()) or "bulk_async" not in engines_for(analysis):
+        return None
+    if plan.device != "cpu" or not plan.settings.direct:
+        return None
+    return None if program.solver is None else program.solver.settle
 
 
 def admit(plan: Plan, analysis: Analysis) -> None:

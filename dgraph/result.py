@@ -80,14 +80,15 @@ class RunResult:
         vertex_columns: Sequence[str],
         options: dict[str, Any],
         *,
+        told: Sequence[Found] = (),  # what each worker has found, without the values
         whole: bool = True,  # whether every vertex is listed
     ):
         self._whole = whole
         self._workers, self._numbering, self._graph = graph.workers, graph.numbering, ref(graph)
         self._found, self._vertex_columns = list(found), list(vertex_columns)
-        told = self._found
-        if self._workers.client is not None:
-            told = self._workers.get([self._workers.call(Found.without_values, one) for one in self._found])
+        if not told:
+            call, here = self._workers.call, self._workers.client is None
+            told = self._found if here else self._workers.get([call(Found.without_values, one) for one in self._found])
         self.rounds, self.totals = max(one.rounds for one in told), told[0].totals
         self._missing = set().union(*(one.missing for one in told))
         self._homes = {part: i for i, one in enumerate(told) for part in one.parts}

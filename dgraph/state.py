@@ -25,7 +25,7 @@ from dgraph.codegen.bounds import bounded, bounds
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import inbox, name_in, sent
 from dgraph.exchange.encoding import rows_that_differ
-from dgraph.exchange.post import BROADCAST, TARGET, Post
+from dgraph.exchange.post import BROADCAST, REDUCE, TARGET, Post
 
 BLOCK = 1024  # vertices whose part of a global value is folded in one piece, where that must not change
 COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and partition
@@ -47,15 +47,14 @@ class State:
         self.edges, self.recipe, self.agent, self.post, self.switches = edges, recipe, agent, post, switches
         self.partition, self.analysis = edges.partition, recipe.analysis
         self.n, self.size = self.partition.num_owned, self.partition.num_local
-        fixed = {"random_seed": switches.random_seed, "vertices": vertices, "round": 0}
-        self.values: dict[str, Any] = {**recipe.values, **fixed}
+        self.values: dict[str, Any] = {**recipe.values, "vertices": vertices, "round": 0}
+        self.values["random_seed"] = switches.random_seed
         self.values |= {name: field.identity for name, (field, _) in self.analysis.globals.items()}
         self.degrees: dict[str, np.ndarray] = {}
-        self.senders, self.queued, self.scan = NOBODY, 0, False
+        self.senders, self.queued, self.changed = NOBODY, 0, 0
+        self.scan = self.pulled = self.settles = False
         self.sent_before: dict[tuple, list[np.ndarray]] = {}
-        self.changed, self.pulled = 0, False
-        self.total = dict.fromkeys(COUNTED, 0)
-        self.reported = dict(self.total)
+        self.total, self.reported = (dict.fromkeys(COUNTED, 0) for _ in range(2))
         self.values |= vertex_table(recipe, edges, columns)
         self.queue, self.other_queue = (np.empty(max(self.size, 1), np.uint32) for _ in range(2))
 
@@ -69,7 +68,7 @@ class State:
             self.post.reduce("any", found, np.logical_or.reduce([degree > 0 for degree in found]))
 
     def add_degrees(self) -> None:
-        for _, ids, values in self.post.collect("any"):
+        for _, ids, values in self.post.collect({REDUCE: "any"}):
             for degree, more in zip(self.degrees.values(), values, strict=True):
                 degree[ids] += more
 
@@ -82,7 +81,7 @@ class State:
         return [*self.degrees.values(), *(self.values[column.name] for column in self.analysis.vertex_columns)]
 
     def take_copies(self) -> None:
-        for _, ids, values in self.post.collect("any"):
+        for _, ids, values in self.post.collect({BROADCAST: "any"}):
             for array, value in zip(self.copied_once(), values, strict=True):
                 array[ids] = value
 
@@ -129,7 +128,7 @@ class State:
     def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Proxies get their masters' values; those of senders send too."""
         senders = [self.senders]
-        for tag, ids, values in self.post.collect(side, target_side):
+        for tag, ids, values in self.post.collect({BROADCAST: side, TARGET: target_side}):
             names = phase.target_broadcast if tag == TARGET else self._broadcast_arrays(phase)
             for name, value in zip(names, values, strict=False):
                 self.values[name][ids] = value
@@ -174,8 +173,8 @@ class State:
 
     def reduce(self, phase: PhaseAnalysis, side: str) -> None:
         """What proxies have gathered, to their masters; then their inboxes are empty again."""
-        messages = {inbox(phase, message): message for message in phase.messages}
-        arrays, changed = [self.values[name] for name in messages], self.values["arrived"]
+        messages, changed = {inbox(phase, message): message for message in phase.messages}, self.values["arrived"]
+        arrays = [self.values[name] for name in messages]
         if self.analysis.synchronous:
             changed = [message.identity for message in phase.messages]
         self.post.reduce(side, arrays, changed if self.switches.changed_only else None)
@@ -187,8 +186,12 @@ class State:
 
     def receive(self, phase: PhaseAnalysis, side: str) -> None:
         """Masters merge what their proxies have gathered."""
+        self.merge(phase, {REDUCE: side})
+
+    def merge(self, phase: PhaseAnalysis, sides: Mapping[int, str]) -> None:
+        """Messages from others into inboxes."""
         names = [f"incoming_{inbox(phase, message)}" for message in phase.messages]
-        for _, ids, values in self.post.collect(side):
+        for _, ids, values in self.post.collect(sides):
             more = {"ids": ids, "queue": self.queue, "queued": self.queued}
             arguments = {**self.values, **dict(zip(names, values, strict=True)), **more}
             queued = self.agent.once(name_in(phase, "receive"), len(ids), arguments)
@@ -214,8 +217,7 @@ class State:
             return np.arange(self.n, dtype=np.uint32)
         if self.scan:
             return np.flatnonzero(self.values["arrived"][: self.n]).astype(np.uint32)
-        queue = self.queue[: self.queued]
-        return queue if self.n == self.size else below(queue, self.n)
+        return self.queue[: self.queued] if self.n == self.size else below(self.queue[: self.queued], self.n)
 
     def drop_proxies(self) -> None:
         """Their mail is posted, so they may be queued anew: let the queue hold owned vertices alone."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dask.core import quote
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from distributed import Client, Future
 from distributed.protocol.pickle import dumps, loads
@@ -18,7 +19,7 @@ from dgraph.errors import LostError, OptionError, RunError
 from dgraph.exchange import dask as exchange
 from dgraph.exchange.mail import Token
 from dgraph.exchange.registry import key_of
-from dgraph.steps import Steps, begin_steps, finish_steps, new_route, take_step, take_steps
+from dgraph.steps import START, Steps, finish_steps, is_done, new_route, open_steps, take_step, take_steps
 
 try:
     from dask._expr import Expr
@@ -31,9 +32,9 @@ LOOK_UP = 1.0  # seconds between looks at whether the client is still open
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
 
-def start_task(run: str, address: str, steps: bytes, partitions: list[Any]) -> Token:
+def start_task(run: str, address: str, steps: bytes, rounds: int, partitions: list[Any]) -> Token:
     end = exchange.find_end(run, address)
-    return begin_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True)))
+    return open_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True)), rounds)
 
 
 def step_task(run: str, address: str, round: int, tokens: list[Token]) -> Token:
@@ -44,25 +45,37 @@ def fused_task(run: str, address: str, first: int, rounds: int, tokens: list[Tok
     return take_steps(exchange.find_end(run, address), range(first, first + rounds), tokens)
 
 
-def finish_task(run: str, address: str) -> Any:
-    return finish_steps(exchange.find_end(run, address))
+def finish_task(run: str, address: str, last: list[Token]) -> Any:
+    """The result; nothing, if it comes after a token that is not the last."""
+    return finish_steps(exchange.find_end(run, address)) if not last or is_done(last) else None
 
 
 class Chunk:
-    """Some supersteps of a run: a task a worker and superstep, after all of the round before; or a task a worker."""
+    """Some supersteps of a run: a task a worker and superstep, after all of the round before; or a task a worker. And
+    one a worker for the result, if they turn out to be the last: the client need not ask again."""
 
     def __init__(self, run: str, workers: Sequence[str], first: int, rounds: int, tokens: list[Token], fuse: bool):
         self.run, self.workers, self.first, self.rounds = run, workers, first, rounds
         self.tokens, self.fuse = tokens, fuse
 
     def keys(self, round: int) -> list[tuple]:
-        kind = "steps" if self.fuse else "step"
+        return self.named("steps" if self.fuse else "step", round)
+
+    def named(self, kind: str, round: int) -> list[tuple]:
         return [key_of(kind, self.run, round, worker) for worker in range(len(self.workers))]
 
     def last_keys(self) -> list[tuple]:
-        return self.keys(self.first if self.fuse else self.first + self.rounds - 1)
+        """Of the last tokens, and of the results."""
+        return list(self.tasks())[-2 * len(self.workers) :]
 
     def tasks(self) -> dict[tuple, tuple]:
+        tasks = self.steps()
+        last, results = list(tasks)[-len(self.workers) :], self.named("finish", self.first)
+        ends = zip(results, self.workers, last, strict=True)
+        return tasks | {result: (finish_task, self.run, on, [token]) for result, on, token in ends}
+
+    def steps(self) -> dict[tuple, tuple]:
+        """The tasks of the supersteps; those of the last come last."""
         if self.fuse:
             calls = zip(self.keys(self.first), self.workers, strict=True)
             return {key: (fused_task, self.run, on, self.first, self.rounds, self.tokens) for key, on in calls}
@@ -83,13 +96,26 @@ class Chunk:
             for key, task in tasks.items()
         }
         needs = {
-            names[key]: {names[other] for other in task[-1] if isinstance(other, tuple)} for key, task in tasks.items()
+            names[key]: {names[one] for one in task[-1] if isinstance(one, tuple) and one in names}
+            for key, task in tasks.items()
         }
         return HighLevelGraph(layers, needs)
 
     def expression(self) -> Any:
         """Some hundred bytes on the wire, whatever the number of tasks."""
         return StepGraph(self, _determ_token=f"{self.run}-{self.first}")
+
+
+class Opening(Chunk):
+    """The first: a worker's state from its partitions, and some supersteps in the same task."""
+
+    def __init__(self, run: str, workers: Sequence[str], rounds: int, setup: bytes, shares: list[list[Any]]):
+        super().__init__(run, workers, START, rounds, [], fuse=True)
+        self.setup, self.shares = setup, shares
+
+    def steps(self) -> dict[tuple, tuple]:
+        calls = zip(self.named("start", START), self.workers, self.shares, strict=True)
+        return {key: (start_task, self.run, on, self.setup, self.rounds, share) for key, on, share in calls}
 
 
 if Expr is not None:
@@ -135,20 +161,20 @@ class DaskChain:
             raise
         return self
 
-    def start(self) -> list[Token]:
+    def start(self, rounds: int) -> list[Token]:
         shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
+        shares = [[one if isinstance(one, Future) else quote(one) for one in share] for share in shares]
         steps = dumps(self.steps)  # bytes: the scheduler need not look into them, nor keep objects in its logs
-        self.futures = [self._submit("start", w, start_task, *self._end(w), steps, shares[w]) for w in self.workers]
-        return self._tokens()
+        return self._run(Opening(self.route.run, self.route.workers, rounds, steps, shares))
 
     def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
-        chunk = Chunk(self.route.run, self.route.workers, first, rounds, tokens, fuse)
-        if fuse:
-            exchange.lend(self.client, self.route)
-        return self._run(chunk, chunk.graph() if Expr is None else chunk.expression())
+        return self._run(Chunk(self.route.run, self.route.workers, first, rounds, tokens, fuse))
 
-    def finish(self) -> list[Future]:
-        return self._ended([self._submit("finish", w, finish_task, *self._end(w)) for w in self.workers])
+    def finish(self, done: bool) -> list[Future]:
+        results = self.futures[len(self.workers) :]
+        if not done:
+            results = [self._submit("finish", w, finish_task, *self._end(w), []) for w in self.workers]
+        return self._ended(results)
 
     def _ended(self, futures: list[Future]) -> list[Future]:
         self._settle(futures)
@@ -160,15 +186,22 @@ class DaskChain:
     def _end(self, worker: int) -> tuple[str, str]:
         return self.route.run, self.route.workers[worker]
 
-    def _run(self, chunk: Chunk, graph: Any) -> list[Token]:
+    def _run(self, chunk: Chunk) -> list[Token]:
+        if chunk.fuse and chunk.rounds:
+            exchange.lend(self.client, self.route)
+        graph = self._graph(chunk)
         # The futures before are released only now: the client sends every 10 ms, and this must not wait for that.
         before, self.futures = self.futures, self.client.get(graph, chunk.last_keys(), sync=False)
         release(before)
         return self._tokens()
 
+    def _graph(self, chunk: Chunk) -> Any:
+        return chunk.graph() if Expr is None else chunk.expression()
+
     def _tokens(self) -> list[Token]:
-        self._settle(self.futures)
-        return self.client.gather(self.futures)
+        tokens = self.futures[: len(self.workers)]
+        self._settle(tokens)
+        return self.client.gather(tokens)
 
     def _settle(self, futures: Sequence[Future]) -> None:
         settle(self.client, futures)
@@ -179,7 +212,7 @@ class DaskChain:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if error is None:
-            release(self.futures)
+            release(self.futures[: len(self.workers)])
             exchange.end(self.client, self.route)
             return
         try:

@@ -24,6 +24,8 @@ from dgraph.exchange.mail import Route, Token
 CHUNK = 10  # supersteps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
 LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker
 START = -1  # the epoch of `setup`
+FOREVER = 1 << 62
+SUMMARY = "summary"  # among the values of a last token
 EXCHANGES = ("auto", "workers", "graph")
 
 Values = dict[str, Any]
@@ -39,6 +41,7 @@ class Steps:
     step: Callable[[Any, int, list[Values]], Values]  # state, round, what each worker told last -> what this one tells;
     #                                                   sends with epoch `round`, collects with epoch `round - 1`
     finish: Callable[[Any], Any]  # state -> this worker's result
+    summary: Callable[[Any], Any] | None = None  # result -> what the caller must know of it at once
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class Outcome:
     rounds: int
     values: list[Values]  # what each worker told last
     results: list[Any]  # of each worker; futures on a cluster
+    summaries: list[Any]  # of each worker's result
     route: Route
     exchange: str  # how mail went: "threads", "workers", "graph"
 
@@ -56,11 +60,13 @@ class Chain(AbstractContextManager["Chain"], Protocol):
     route: Route
     exchange: str
 
-    def start(self) -> list[Token]: ...
+    def start(self, rounds: int) -> list[Token]:
+        """Make the state, and take some supersteps in the same go if steps can be fused."""
+        ...
 
     def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]: ...
 
-    def finish(self) -> list[Any]: ...
+    def finish(self, done: bool) -> list[Any]: ...
 
 
 def run_steps(
@@ -97,15 +103,19 @@ def run_steps(
             raise OptionError(
                 "steps that need all workers at once cannot run with exchange='graph'; choose engine='gas'"
             )
-        tokens, rounds = chain.start(), 0
-        while not is_done(tokens) and (limit is None or rounds < limit):
-            light = max(token.seconds for token in tokens) < LIGHT
-            count = chunk if limit is None else min(chunk, limit - rounds)
-            tokens = chain.advance(rounds, count, tokens, light if fuse is None else fuse)
+        rounds, limit = 0, FOREVER if limit is None else limit
+        tokens = chain.start(0 if fuse is False else min(chunk, limit))
+        while True:
+            if after_chunk is not None and tokens[0].epoch >= rounds:
+                after_chunk(tokens[0].epoch + 1, tokens)
             rounds = tokens[0].epoch + 1
-            if after_chunk is not None:
-                after_chunk(rounds, tokens)
-        return Outcome(rounds, [token.values for token in tokens], chain.finish(), chain.route, chain.exchange)
+            if is_done(tokens) or rounds >= limit:
+                break
+            light = max(token.seconds for token in tokens) < LIGHT
+            tokens = chain.advance(rounds, min(chunk, limit - rounds), tokens, light if fuse is None else fuse)
+        results, values = chain.finish(is_done(tokens)), [token.values for token in tokens]
+        summaries = [one.pop(SUMMARY, None) for one in values]
+        return Outcome(rounds, values, results, summaries, chain.route, chain.exchange)
 
 
 def _chain(
@@ -130,11 +140,21 @@ def is_done(tokens: Sequence[Token]) -> bool:
     return any(token.values.get("done") for token in tokens)
 
 
-def begin_steps(exchange: Exchange, steps: Steps, partitions: dict[int, Any]) -> Token:
+def begin_steps(exchange: Exchange, steps: Steps, partitions: dict[int, Any], share: bool = False) -> Token:
     """The first task of a worker: it makes the state, which stays with the exchange."""
     with exchange.failing():
         exchange.held = steps, steps.setup(exchange, partitions)
-        return exchange.flush(START, {})
+        return exchange.flush(START, {}, share=share)
+
+
+def open_steps(exchange: Exchange, steps: Steps, partitions: dict[int, Any], rounds: int) -> Token:
+    """The first task of a worker, and the first supersteps in it while the others take theirs."""
+    token = begin_steps(exchange, steps, partitions, share=rounds > 0)
+    if not rounds:
+        return token
+    with exchange.failing():
+        tokens = exchange.gather(START)
+    return take_steps(exchange, range(rounds), tokens)
 
 
 def take_step(exchange: Exchange, round: int, tokens: list[Token], share: bool = False) -> Token:
@@ -147,25 +167,29 @@ def take_step(exchange: Exchange, round: int, tokens: list[Token], share: bool =
         steps, state = exchange.held
         begun = time.perf_counter()
         values = steps.step(state, round, [token.values for token in tokens])
+        if values.get("done"):  # all decide it alike, so nobody waits for this token
+            share, exchange.result = False, steps.finish(state)
+            if steps.summary is not None:
+                values = {**values, SUMMARY: steps.summary(exchange.result)}
         return exchange.flush(round, values, time.perf_counter() - begun, share)
 
 
 def take_steps(exchange: Exchange, rounds: range, tokens: list[Token]) -> Token:
     """Several supersteps of one worker in one task, while the others take theirs: tokens go through the exchange."""
     for round in rounds:
-        if is_done(tokens):
-            break
-        take_step(exchange, round, tokens, share=True)
+        token = take_step(exchange, round, tokens, share=True)
+        if is_done([token]):
+            return token
         with exchange.failing():
             tokens = exchange.gather(round)
     return tokens[exchange.worker]
 
 
 def finish_steps(exchange: Exchange) -> Any:
-    """The last task of a worker: its result."""
+    """The last task of a worker: its result, or that of a run that was cut short."""
     with exchange.failing():
         steps, state = exchange.held
-        return steps.finish(state)
+        return steps.finish(state) if exchange.result is None else exchange.result
 
 
 # -- in this process ---------------------------------------------------------------------------------------------------
@@ -183,14 +207,14 @@ class LocalChain:
         self.ends: Sequence[Exchange] = LocalExchange.ends(self.route, patience)
         self.pool = ThreadPoolExecutor(workers, "dgraph") if workers > 1 else None
 
-    def start(self) -> list[Token]:
+    def start(self, rounds: int) -> list[Token]:
         shares = [{p: self.partitions[p] for p in end.partitions} for end in self.ends]
-        return self._each(begin_steps, [(self.steps, share) for share in shares])
+        return self._each(open_steps, [(self.steps, share, rounds) for share in shares])
 
     def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
         return self._each(take_steps, [(range(first, first + rounds), tokens)] * len(self.ends))
 
-    def finish(self) -> list[Any]:
+    def finish(self, done: bool) -> list[Any]:
         return self._each(finish_steps, [()] * len(self.ends))
 
     def _each(self, task: Callable[..., Any], arguments: Sequence[tuple]) -> list[Any]:

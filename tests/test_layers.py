@@ -31,6 +31,7 @@ LAYERS = {
     "dgraph.agents": 3,
     "dgraph.solvers": 3,
     # 4  a partition being run, and messages between partitions
+    "dgraph.settling": 4,
     "dgraph.state": 4,
     "dgraph.exchange": 4,
     # 5  loops of a few lines; know neither device nor transport

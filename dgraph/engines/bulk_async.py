@@ -10,6 +10,7 @@ import numpy as np
 
 from dgraph.engines.rounds import SIDES, Rounds, Superstep
 from dgraph.exchange.termination import Note, Termination
+from dgraph.settling import Settling
 from dgraph.state import NOBODY, State
 
 LOOK = 0.05  # seconds that a worker at rest sleeps, if nothing wakes it, until it looks whether the run has failed
@@ -79,6 +80,9 @@ class FreeRounds:
         """Take in what has come; of each partition a buffer at a time: a later one would overwrite an earlier."""
         while any(came.values()):
             state.post.bring([(sender, buffers.pop(0)) for sender, buffers in came.items() if buffers])
+            if isinstance(state, Settling):
+                state.hear(self.phase, self.senders, self.targets)
+                continue
             state.receive(self.phase, self.targets)
             state.senders = NOBODY
             state.take(self.phase, self.senders, self.targets)
@@ -87,6 +91,11 @@ class FreeRounds:
 
     def advance(self, state: State) -> int:
         """Go on here, and at the end tell others what they must know."""
+        if isinstance(state, Settling):
+            state.settle(self.phase)
+            state.tell(self.phase, self.senders, self.targets)
+            self.mail.post()
+            return 1
         steps = 0
         while steps < self.limit and len(state.frontier()):
             self.exchange.check()  # a local fixed point may be far away, and the run stopped

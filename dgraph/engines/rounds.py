@@ -25,13 +25,21 @@ SIDES = {"out": ("out", "in"), "in": ("in", "out"), "both": ("any", "any")}  # p
 class Rounds:
     """The run of a program on the partitions of one worker. `alone` says that no other worker takes part."""
 
-    def __init__(self, states: Sequence[State], recipe: Recipe, *, directed: bool, alone: bool, limit: int | None):
+    def __init__(
+        self,
+        states: Sequence[State],
+        recipe: Recipe,
+        *,
+        directed: bool,
+        alone: bool,
+        limit: int | None,
+        local_rounds: int | None,  # for engines without common rounds
+    ):
         self.states, self.recipe, self.analysis = states, recipe, recipe.analysis
-        self.directed, self.alone, self.limit = directed, alone, limit
+        self.directed, self.alone, self.limit, self.local_rounds = directed, alone, limit, local_rounds
         self.several = states[0].partition.parts > 1
-        self.whole = states[0].switches.whole
+        self.whole, self.settles = states[0].switches.whole, states[0].settles
         self.round, self.settled, self.done = 0, 0, False
-        self.local_rounds: int | None = None  # of engines without common rounds
         self.seeded = not self.analysis.synchronous  # the messages of round 1 are there before anybody sends
         self.globals = {name: field.identity for name, (field, _) in self.analysis.globals.items()}
         self.folded: list[tuple[str, Any]] = []
@@ -70,9 +78,13 @@ class Rounds:
             yield from self.share()
             return
         phase = self.phase
+        senders, targets = self._sides(phase)
+        if self.settles:
+            self.waiting = sum(self._each("tell", phase, senders, targets)) + self._sum("queued")
+            yield from self.share()
+            return
         self._each("aim", phase, self.round + 1)
         self._each("emit", phase)
-        senders, targets = self._sides(phase)
         broadcasts = self._any(senders) or (bool(phase.target_broadcast) and self._any(targets))
         reduces = self._any(targets) and not self.whole
         if broadcasts:
@@ -92,8 +104,12 @@ class Rounds:
 
     def merge(self) -> None:
         """The messages from proxies into their masters' inboxes."""
-        targets = self._sides(self.phase)[1]
-        if not self.done and self._any(targets) and not self.whole:
+        senders, targets = self._sides(self.phase)
+        if self.done:
+            return
+        if self.settles:
+            self._each("hear", self.phase, senders, targets)
+        elif self._any(targets) and not self.whole:
             self._each("receive", self.phase, targets)
 
     def apply(self) -> None:
@@ -101,9 +117,9 @@ class Rounds:
         if self.done:
             return
         self._each("aim", self.phase, self.round + 1)
-        self._each("fire", self.phase)
+        self._each("settle" if self.settles else "fire", self.phase)
         self.round += 1
-        self.waiting = sum(len(state.senders) for state in self.states)
+        self.waiting = self._sum("news") if self.settles else sum(len(state.senders) for state in self.states)
         self._fold("fold", self.analysis.globals_each_round)
         self._report()
         self.done = self.round == self.limit

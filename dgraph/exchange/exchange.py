@@ -46,6 +46,7 @@ class Exchange(ABC):
         self.free = FreeMail(self)  # of asynchronous engines
         self.cause: BaseException | None = None  # the error that stopped the run, if it arose here
         self.held: Any = None  # what steps keep here from one to the next
+        self.result: Any = None  # of the last of them
         self.flushed = -(1 << 62)  # the last epoch whose mail has all been posted
         self._lock = threading.Lock()
         self._outboxes: dict[int, Outbox] = {}

@@ -7,7 +7,7 @@ list them in one order, so values travel without ids, and each buffer carries a 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,24 +76,24 @@ class Post:
                 mask = None if changed is None else changed[mine]
                 self._send(peer, tag, encode(mask, arrays, mine, exact=exact))
 
-    def collect(self, side: str, target_side: str = "") -> Iterator[Mail]:
-        """What came: by `side`, but under the tag TARGET by `target_side`."""
-        for sender, buffer in self._arrived(reduced=not target_side):
+    def collect(self, sides: Mapping[int, str]) -> Iterator[Mail]:
+        """What came under some tags, each with the side that takes part."""
+        for sender, buffer in self._arrived(sides):
             tag = tag_of(buffer)
             positions, values = decode(buffer)
             if tag == REDUCE:
-                yield Mail(tag, self.masters(side, sender)[positions], values)
+                yield Mail(tag, self.masters(sides[tag], sender)[positions], values)
             else:
-                mine = self.proxies(target_side if tag == TARGET else side, sender)
+                mine = self.proxies(sides[tag], sender)
                 yield Mail(tag, np.arange(mine.start, mine.stop, dtype=np.uint32)[positions], values)
 
     def bring(self, buffers: Sequence[tuple[int, np.ndarray]]) -> None:
         """From now on mail is free: what `collect` yields next, no matter in which epoch."""
         self.free = list(buffers)
 
-    def _arrived(self, reduced: bool) -> list[tuple[int, np.ndarray]]:
-        if self.free is not None:  # what masters take, or what their proxies take
-            return [(sender, buffer) for sender, buffer in self.free if (tag_of(buffer) == REDUCE) == reduced]
+    def _arrived(self, tags: Container[int]) -> list[tuple[int, np.ndarray]]:
+        if self.free is not None:
+            return [(sender, buffer) for sender, buffer in self.free if tag_of(buffer) in tags]
         begun = time.perf_counter()
         found = self.exchange.collect(self.epoch - 1, self.partition.index)
         self.waited += time.perf_counter() - begun

@@ -15,6 +15,7 @@ from dgraph.options import no_columns, vertices, whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.result import RunResult
 from dgraph.solvers.breadth_first import Goal, search
+from dgraph.solvers.levels import settle
 from dgraph.solvers.solver import Problem, Solved, Solver
 
 
@@ -39,7 +40,7 @@ class BreadthFirst(VertexProgram):
     source = Parameter(vertex)
     depth_limit = Parameter(int64, UNREACHED)
     message = Message(int64, MIN)
-    solver = Solver(_solve, orders=("out", "incoming"))
+    solver = Solver(_solve, ("out", "incoming"), settle)
 
     def seed(id, source):
         return 0 if id == source else UNREACHED

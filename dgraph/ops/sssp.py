@@ -18,7 +18,7 @@ from dgraph.ops.shortest_path_tree import Tree, TreeUpTo, is_local, tree_after
 from dgraph.options import no_columns, vertices
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.result import RunResult
-from dgraph.solvers.shortest_paths import from_each, shortest_paths
+from dgraph.solvers.shortest_paths import from_each, settle, shortest_paths
 from dgraph.solvers.solver import Solver
 
 _lowest_weights: WeakKeyDictionary[Graph, float] = WeakKeyDictionary()
@@ -31,7 +31,7 @@ class ShortestPaths(VertexProgram):
     dist = State(float64, start=inf)
     merge = MIN
     source = VertexColumn(bool)
-    solver = Solver(shortest_paths)
+    solver = Solver(shortest_paths, settle=settle)
 
     def seed(source):
         return 0.0 if source else inf

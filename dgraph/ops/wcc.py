@@ -9,7 +9,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import MIN, UNREACHED
 from dgraph.program import State, VertexProgram, vertex
 from dgraph.result import RunResult
-from dgraph.solvers.components import components
+from dgraph.solvers.components import components, settle
 from dgraph.solvers.solver import Solver
 
 
@@ -20,7 +20,7 @@ class Components(VertexProgram):
     component = State(vertex, start=UNREACHED)
     merge = MIN
     along = "both"
-    solver = Solver(components, orders=("out", "incoming"))
+    solver = Solver(components, ("out", "incoming"), settle)
 
     def seed(id):
         return id

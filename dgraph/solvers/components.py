@@ -7,7 +7,8 @@ import numpy as np
 from numba import uint64
 
 from dgraph.agents.edge_tables import EdgeTables
-from dgraph.solvers.solver import Problem, Solved
+from dgraph.monoid import UNREACHED
+from dgraph.solvers.solver import Problem, Solved, Unsettled
 from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, team
 
 ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
@@ -17,12 +18,23 @@ SERIAL = 1 << 15  # edges below which a second thread costs more than it saves
 
 ONE = uint64(1)
 NOBODY = np.uint32((1 << 32) - 1)
+NOBODY_LEFT = np.empty(0, np.uint32)
 
 
 def components(problem: Problem) -> Solved:
     """The smallest vertex of each one's component."""
     component, edges = local_components(problem.edges)
     return Solved({"component": component}, edges=edges)
+
+
+def settle(part: Unsettled) -> tuple[int, np.ndarray]:
+    """What the edges here join is found once; then the best that any of a local component has had goes to all of it."""
+    looked = 0
+    if not part.kept:
+        component, looked = local_components(part.edges)
+        part.kept |= {"component": component, "lowest": np.full(len(component), UNREACHED)}
+    _spread(part.kept["component"], part.kept["lowest"], part.frontier, part.best, part.improved)
+    return looked, NOBODY_LEFT
 
 
 def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
@@ -39,6 +51,19 @@ def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
     threads = edges.threads if tables[0].num_edges >= SERIAL else 1
     team(_unite, threads, *arrays, len(tables), from_both_ends, GRAIN, above, component, counts)
     return component, int(counts[-1, 0])
+
+
+@kernel
+def _spread(component, lowest, frontier, best, improved):
+    """Through `lowest`, which keeps the best of each component."""
+    for i in range(uint64(frontier.size)):
+        v = uint64(frontier[i])
+        c = uint64(component[v])
+        lowest[c] = min(lowest[c], best[v])
+    for v in range(uint64(best.size)):
+        low = lowest[uint64(component[v])]
+        if low < best[v]:
+            best[v], improved[v] = low, True
 
 
 @kernel

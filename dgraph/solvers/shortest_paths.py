@@ -7,8 +7,8 @@ import numpy as np
 from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.bellman_ford import bellman_ford, by_steps
 from dgraph.solvers.breadth_first import Goal, search
-from dgraph.solvers.delta_stepping import relax, rows_of
-from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.delta_stepping import Rows, relax, rows_of, width
+from dgraph.solvers.solver import Problem, Solved, Unsettled
 
 SERIAL = 1 << 15  # edges below which a second thread costs more than it saves
 AS_THEY_ARE = ("int64", "int32", "float64", "float32")  # weights that are not cast: each compiles once
@@ -49,6 +49,15 @@ def from_each(problem: Problem) -> Solved:
     return Solved({"distance": np.stack([dist for dist, _ in found], axis=1)}, edges=sum(looked for _, looked in found))
 
 
+def settle(part: Unsettled) -> tuple[int, np.ndarray]:
+    """Delta-stepping from whoever has news; the width of its slots is chosen once."""
+    rows = Rows(*_weighted(part), part.best, part.best[:0].astype(np.int64), part.improved)
+    if not part.kept:
+        part.kept["delta"] = width(rows)
+    looked, _ = relax(rows, part.frontier, delta=part.kept["delta"], threads=_threads(part))
+    return looked, part.frontier[:0]
+
+
 def _sources(problem: Problem) -> np.ndarray:
     return np.flatnonzero(problem.columns["source"]).astype(np.uint32)
 
@@ -59,11 +68,11 @@ def _start(problem: Problem, sources: np.ndarray) -> np.ndarray:
     return dist
 
 
-def _threads(problem: Problem) -> int:
-    return problem.threads if problem.edges.partition.num_edges >= SERIAL else 1
+def _threads(problem: Problem | Unsettled) -> int:
+    return problem.edges.threads if problem.edges.partition.num_edges >= SERIAL else 1
 
 
-def _weighted(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _weighted(problem: Problem | Unsettled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows with weights of the user's type, which are not copied if kernels admit it."""
     (out,) = problem.edges.senders("out")
     weights = out.columns[problem.edges.columns["weight"][0]]

@@ -37,12 +37,33 @@ class Solved:
     totals: dict[str, Any] = field(default_factory=dict)  # the last values of the program's Globals
 
 
+@dataclass
+class Unsettled:
+    """A partition of several in a round of a program whose messages merge like minima, with news to pass on here."""
+
+    edges: EdgeTables
+    values: dict[str, Any]  # the program's parameters, and arrays by local id, `number` among them if it is read
+    best: np.ndarray  # of each local vertex, owned or proxy, the best message that it has had
+    frontier: np.ndarray  # local ids: who has a better one than its neighbours here know
+    improved: np.ndarray  # a flag for each local vertex, down in the beginning
+    kept: dict[Any, Any]  # what is kept from one call to the next
+
+
+Settle = Callable[[Unsettled], tuple[int, np.ndarray]]
+
+
 @dataclass(frozen=True)
 class Solver:
-    """`orders`: those of a directed graph's edges that are read; rows of an undirected one have both directions."""
+    """`orders`: those of a directed graph's edges that are read; rows of an undirected one have both directions.
+
+    `settle` takes one partition of several to its local fixed point: it improves `best` until along no edge here any
+    message would, and raises the flag of all whose best it improved (of the frontier's, it may raise any). It returns
+    at how many edges it was looked, and whose news it has left for the next round: there it must have done some work.
+    """
 
     solve: Callable[[Problem], Solved]
     orders: tuple[str, ...] = ("out",)
+    settle: Settle | None = None
 
     def row(self, problem: Problem) -> tuple[Solved, dict[str, Any]]:
         """The answer, and the row of the report: all of the run is one superstep."""

@@ -80,4 +80,5 @@ def check(name: str, directed: bool, result) -> None:
             np.testing.assert_allclose(mine, values, rtol=1e-5 if name == "Factorize" else 1e-9)
         else:
             assert found[column].fillna(-1).astype("int64").tolist() == values.astype("int64").tolist(), column
-    assert oracle.rounds - 1 <= result.rounds <= oracle.rounds
+    if result.report.options["local rounds"] == 1:
+        assert oracle.rounds - 1 <= result.rounds <= oracle.rounds

@@ -81,7 +81,7 @@ def test_a_program_that_needs_rounds_is_refused(name):
         ({"max_rounds": 3}, "max_rounds=3 cannot be had"),
         ({"active_only": False}, "active_only=False cannot be had"),
         ({"local_rounds": 0}, "local_rounds=0 must be a whole number above zero"),
-        ({"engine": "gas", "local_rounds": 2}, "local_rounds=2 is for bulk_async"),
+        ({"engine": "gas", "local_rounds": 2}, "local_rounds=2 is for bulk_async; engine='gas' takes 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(asked, message):
@@ -149,7 +149,7 @@ def test_an_error_stops_all_workers(monkeypatch):
     monkeypatch.setattr(state, "fire", failing)
     before = threading.active_count()
     with pytest.raises(RuntimeError, match="on fire"):
-        dg.run(graph_for("Components", parts=2), PROGRAMS["Components"], engine="bulk_async")
+        dg.run(graph_for("ShortestPaths", parts=2), PROGRAMS["ShortestPaths"], engine="bulk_async")
     deadline = time.monotonic() + 5
     while threading.active_count() > before + 2 and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -50,7 +50,7 @@ def transport(monkeypatch):
 
 @pytest.fixture(scope="module")
 def messages():
-    return WORKERS * (WORKERS - 1) * (LAST + 2)
+    return WORKERS * (WORKERS - 1) * (LAST + 1)
 
 
 def test_count(messages):

@@ -1,0 +1,80 @@
+"""A partition that goes to its local fixed point in every round, by the program's own algorithm: others hear of it only
+what they must, and a graph of long paths takes as many rounds as paths cross partitions, not as they have edges.
+
+For programs whose messages merge like minima. Of each local vertex, owned or proxy, the inbox holds the best message
+that it has had. Nothing else travels: to masters what their proxies have found, to proxies what their masters know.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.vertex_lists import NOBODY, put
+from dgraph.analysis import PhaseAnalysis
+from dgraph.codegen.text import inbox, name_in
+from dgraph.exchange.post import BROADCAST, REDUCE
+from dgraph.solvers.solver import Settle, Unsettled
+from dgraph.state import State
+
+
+class Settling(State):
+    """A State of which `settle` fires whoever it takes; `tell` and `hear` are all its mail."""
+
+    def __init__(self, settling: Settle, *arguments: Any):
+        super().__init__(*arguments)
+        self.settles = True
+        self.settling = settling
+        self.improved = np.zeros(self.size, bool)
+        self.found = NOBODY  # proxies with news for their masters
+        self.kept: dict[Any, Any] = {}
+
+    def settle(self, phase: PhaseAnalysis) -> None:
+        """From all that has come to the local fixed point, or as far as its algorithm goes before others are told."""
+        best, improved = self._best(phase), self.improved
+        came = self.queue[: self.queued].copy()
+        put(self.values["arrived"], came, False)
+        proxies = came[came >= self.n]
+        before = best[proxies]
+        looked, left = self.settling(Unsettled(self.edges, self.values, best, came, improved, self.kept))
+        put(improved, came, True)
+        improved[proxies] = best[proxies] != before  # what they have had from their masters, these know
+        found = np.flatnonzero(improved).astype(np.uint32)
+        put(improved, found, False)
+        owned = found[: np.searchsorted(found, self.n)]
+        self.senders = self._listed(name_in(phase, "fire"), len(owned), self.other_queue, frontier=owned)
+        self.total["fired"] += len(owned)
+        self.total["edges"] += looked
+        self.found = found[len(owned) :]
+        self.queue[: len(left)], self.queued = left, len(left)
+        put(self.values["arrived"], left, True)
+
+    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> int:
+        """Masters what their proxies have found, and proxies what their masters know. Returns how many buffers it
+        took."""
+        before = self.post.buffers
+        told, best = self.values["sending"], [self._best(phase)]
+        if len(self.found):
+            put(told, self.found, True)
+            self.post.reduce(target_side, best, told)
+            put(told, self.found, False)
+        if len(self.senders):
+            put(told, self.senders, True)
+            self.post.broadcast(BROADCAST, side, best, told)
+            put(told, self.senders, False)
+        self.senders = self.found = NOBODY
+        return self.post.buffers - before
+
+    def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+        """What others have told."""
+        self.merge(phase, {BROADCAST: side, REDUCE: target_side})
+
+    @property
+    def news(self) -> int:
+        """For how many vertices there is something to tell, or to do here."""
+        return len(self.senders) + len(self.found) + self.queued
+
+    def _best(self, phase: PhaseAnalysis) -> np.ndarray:
+        (message,) = phase.messages
+        return self.values[inbox(phase, message)]

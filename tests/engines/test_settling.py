@@ -1,0 +1,80 @@
+"""Local fixed points in rounds: the answers of single steps, by engine, policy and number of partitions."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_agreement import POLICIES, by_ends, by_hash
+
+import dgraph as dg
+from dgraph.errors import OptionError
+from dgraph.solvers import levels
+
+OPERATIONS = {
+    "wcc": dg.wcc,
+    "bfs": lambda graph, **options: dg.bfs(graph, 3, **options),
+    "bfs of several": lambda graph, **options: dg.bfs(graph, [3, 5, 30], depth_limit=4, **options),
+    "sssp": lambda graph, **options: dg.sssp(graph, 3, **options),
+    "sssp of several": lambda graph, **options: dg.sssp(graph, [3, 17], predecessors=False, **options),
+}
+SETTLED = "to the local fixed point"
+
+
+def graph_of(kind: str, **options) -> dg.Graph:
+    rng = np.random.default_rng(3)
+    if kind == "path":  # which crosses partitions over and over
+        order = rng.permutation(60)
+        frame = pd.DataFrame({"src": order[:-1], "dst": order[1:]})
+    else:
+        frame = pd.DataFrame(rng.integers(0, 60, (150, 2)), columns=["src", "dst"])
+    frame["weight"] = rng.integers(0, 5, len(frame)) / 4
+    return dg.Graph.from_edges(frame, weight="weight", vertices=pd.DataFrame({"id": range(64)}), **options)
+
+
+CASES = list(product(("random", "path"), (True, False), (2, 3, 8), (*POLICIES, by_hash, by_ends)))
+
+
+@pytest.mark.parametrize(("kind", "directed", "parts", "policy"), CASES[::5])
+@pytest.mark.parametrize("name", list(OPERATIONS))
+def test_the_answer_is_that_of_single_steps(name, kind, directed, parts, policy):
+    graph, call = graph_of(kind, directed=directed, parts=parts, policy=policy), OPERATIONS[name]
+    expected = call(graph_of(kind, directed=directed)).compute()
+    for engine in ("gas", "bsp"):
+        settled, stepped = call(graph, engine=engine), call(graph, engine=engine, local_rounds=1)
+        pd.testing.assert_frame_equal(settled.compute(), expected)
+        pd.testing.assert_frame_equal(stepped.compute(), expected)
+        assert settled.report.options["local rounds"] == SETTLED
+        assert stepped.report.options["local rounds"] == 1
+    pd.testing.assert_frame_equal(call(graph, engine="bulk_async").compute(), expected)
+
+
+@pytest.mark.parametrize("large", [0, 8, 1 << 40])
+def test_levels_that_are_left_for_the_next_round(large, monkeypatch):
+    monkeypatch.setattr(levels, "LARGE", large)
+    for policy in ("outgoing", "cartesian"):
+        found = dg.bfs(graph_of("random", parts=3, policy=policy), 3).compute()
+        pd.testing.assert_frame_equal(found, dg.bfs(graph_of("random"), 3).compute())
+
+
+@pytest.mark.parametrize("name", ["wcc", "bfs", "sssp"])
+def test_on_a_cluster(name, client):
+    graph = graph_of("random", parts=4, policy="cartesian", client=client)
+    expected = OPERATIONS[name](graph_of("random")).compute()
+    pd.testing.assert_frame_equal(OPERATIONS[name](graph).compute(), expected)
+
+
+def test_long_paths_take_few_rounds():
+    """As many as they cross from one partition to another."""
+    frame = pd.DataFrame({"src": range(300), "dst": range(1, 301)})
+    graph = dg.Graph.from_edges(frame, parts=3)
+    assert dg.bfs(graph, 0, local_rounds=1).rounds > 300
+    assert dg.bfs(graph, 0).rounds < 8
+
+
+def test_what_counts_rounds_takes_single_steps():
+    graph = graph_of("random", parts=2)
+    for options in ({"max_rounds": 2}, {"active_only": False}, {"direction": "push"}, {"deterministic": True}):
+        assert dg.wcc(graph, **options).report.options["local rounds"] == 1
+    with pytest.raises(OptionError, match="local_rounds=3 is for bulk_async; engine='gas' takes 1"):
+        dg.wcc(graph, engine="gas", local_rounds=3)
