@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -73,14 +75,27 @@ class Place:
                     LocalCluster(self.workers, threads_per_worker=threads, host="127.0.0.1", **quiet)
                 )
             else:
-                cluster = self.cluster
+                cluster = self._address()
             try:
-                options = {"scheduler_file": self.scheduler_file, "security": self._security(), "timeout": 10}
-                yield stack.enter_context(Client(cluster, set_as_default=False, **options))
-            except (OSError, TimeoutError) as error:
-                if isinstance(error, TimeoutError) or "connect" in str(error).lower():
-                    raise RunError(f"no scheduler answers at {self.cluster or self.scheduler_file}: {error}") from error
-                raise
+                options = {"security": self._security(), "timeout": 10}
+                client = stack.enter_context(Client(cluster, set_as_default=False, **options))
+            except (OSError, TimeoutError, ValueError) as error:
+                raise RunError(f"no scheduler answers at {cluster}: {error}") from error
+            yield client
+
+    def _address(self) -> str:
+        """Of the scheduler. Dask itself would wait for a missing file for ever, and lets bad addresses fail late."""
+        address = self.cluster
+        if self.scheduler_file is not None:
+            try:
+                address = str(json.loads(Path(self.scheduler_file).read_text())["address"])
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                remedy = "name the file that `dask scheduler --scheduler-file` has written"
+                raise OptionError(f"{self.scheduler_file} tells no scheduler's address: {error} ({remedy})") from error
+        assert address is not None
+        if not re.fullmatch(r"(\w+://)?[^/\s]+:\d+/?", address):
+            raise OptionError(f"{address!r} is no address of a scheduler: it looks like tcp://10.0.0.1:8786")
+        return address
 
     def _security(self) -> Any:
         if not self.tls_ca_file:
@@ -173,6 +188,8 @@ def _spooled(path: str) -> Iterator[str]:
     with tempfile.NamedTemporaryFile(suffix=".txt") as spool:
         while block := sys.stdin.buffer.read(1 << 22):
             spool.write(block)
+        if not spool.tell():
+            raise OptionError("standard input is empty: pipe edges into it, or name their file instead of -")
         spool.flush()
         yield spool.name
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
@@ -41,9 +42,7 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
 
     from dgraph.io import files
 
-    writer = WRITERS.get(PurePath(path).suffix.lower()) if path != "-" else _csv
-    if writer is None:
-        raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(WRITERS)}, or -")
+    writer = writer_of(path)
     tables = (pa.Table.from_pandas(pd.DataFrame(frame), preserve_index=False) for frame in frames)
     first = next(tables)
     if path == "-":
@@ -51,6 +50,16 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
         return
     with files.atomic(path) as stream:
         _write(writer, first, tables, stream)
+
+
+def writer_of(path: str) -> Callable:
+    """Asked before a run, too, which would be in vain."""
+    writer = WRITERS.get(PurePath(path).suffix.lower()) if path != "-" else _csv
+    if writer is None:
+        raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(WRITERS)}, or -")
+    if PurePath(path).name and os.path.isdir(path):
+        raise OptionError(f"{path} is a folder; name a file, in it or beside it")
+    return writer
 
 
 def _write(writer: Callable, first: pa.Table, others: Iterator[pa.Table], stream: Any) -> None:

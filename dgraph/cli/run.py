@@ -12,7 +12,7 @@ import click
 import dgraph as dg
 from dgraph.cli.command import Command, as_json, tell
 from dgraph.cli.graphs import Edges, reads_graph
-from dgraph.cli.results import OUTPUT, write_frames, write_result
+from dgraph.cli.results import OUTPUT, write_frames, write_result, writer_of
 from dgraph.cli.signatures import id_reader, options_of, values_of
 
 RUNNING = (
@@ -55,6 +55,8 @@ def load_compiler() -> None:
 def _command_for(name: str, operation: Callable) -> click.Command:
     def run(edges: Edges, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
         asked = {"engine": given.pop("engine"), "device": given.pop("device"), "max_rounds": given.pop("max_rounds")}
+        for path in filter(None, (output, report)):
+            writer_of(path)
         begun = time.perf_counter()
         with edges.graph() as graph:
             kind = graph.numbering.id_type.kind

@@ -183,3 +183,35 @@ def test_json_stands_alone(run):
 def test_vectors_have_no_form_in_csv(run):
     done = run("run sssp calls.csv --source-vertex ann --source-vertex bob --per-source -o d.csv")
     assert (done.exit_code, "write .parquet or .arrow" in done.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("run wcc calls.csv --cluster nonsense", "'nonsense' is no address of a scheduler: it looks like tcp://"),
+        ("run wcc calls.csv --scheduler-file nope.json", "nope.json tells no scheduler's address"),
+        ("run wcc calls.csv --scheduler-file calls.csv", "calls.csv tells no scheduler's address"),
+        ("run wcc nope.csv --report r.txt", "r.txt: the suffix tells no format"),  # before anything is read
+        ("run wcc nope.csv -o folder.csv", "folder.csv is a folder"),
+        ("run wcc -", "standard input is empty"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(run, tmp_path, line, message):
+    (tmp_path / "folder.csv").mkdir()
+    done = run(line, input="")
+    assert (done.exit_code, message in done.output.splitlines()[-1]) == (2, True), done.output
+
+
+def test_an_error_of_the_run_is_not_taken_for_one_of_the_cluster(run, client, monkeypatch):
+    def late(*arguments, **options):
+        raise TimeoutError("a lock was not had in time")
+
+    monkeypatch.setattr(dg, "wcc", late)
+    done = run(f"run wcc calls.csv --cluster {client.scheduler.address} -o c.csv")
+    assert (done.exit_code, "no scheduler answers" in done.output) == (1, False)
+
+
+def test_completion_of_the_shell(run):
+    asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": "dgraph val", "COMP_CWORD": "1"}
+    assert run("", env=asked).output.split() == ["plain,validate"]
+    assert "_dgraph_completion" in run("", env={"_DGRAPH_COMPLETE": "bash_source"}).output
