@@ -34,7 +34,7 @@ LAZY_PIECES = 4  # pieces of a lazy frame that are read
 @dataclass(frozen=True)
 class Estimate:
     """`frame` has a row for each policy: bytes a worker needs to build and to run, bytes exchanged in a round in which
-    every vertex changes, copies of a vertex on average, and whether it fits."""
+    every vertex changes, edges of the largest partition, copies of a vertex on average, and whether it fits."""
 
     op: str
     workers: int
@@ -87,14 +87,15 @@ def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> E
     if workers < 1:
         raise OptionError(f"workers={workers!r} must be at least 1")
     limit = parse_bytes(memory) if memory is not None else None
-    sample, need = _sample(graph), FOOTPRINTS[op]
-    rows = {name: _row(graph, sample, need, policies.choose(name, workers), workers) for name in POLICIES}
+    found, need = sample(graph), FOOTPRINTS[op]
+    rows = {name: _row(graph, found, need, policies.choose(name, workers), workers) for name in POLICIES}
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame["fits"] = True if limit is None else frame[["build", "run"]].max(axis=1) <= limit
-    return Estimate(op, workers, limit, sample.vertices, sample.edges, sample.exact, frame)
+    return Estimate(op, workers, limit, found.vertices, found.edges, found.exact, frame)
 
 
-def _sample(graph: Graph) -> Sample:
+def sample(graph: Graph) -> Sample:
+    """All edges of a graph in memory; of a lazy one, those of a few pieces."""
     if graph.listed.is_read and not is_lazy(graph.listed.edges.frame):
         chunks = graph.workers.get([graph.workers.call(_compact, c) for c in graph.listed.as_listed()])
         return Sample(_joined(chunks), graph.num_vertices, graph.num_edges, 1.0, True)
@@ -159,6 +160,7 @@ def _row(graph: Graph, sample: Sample, need: Footprint, policy: policies.Policy,
         "build": int(run + pieces + sample.vertices / 4),
         "run": int(run + own.vertex_bytes * local + own.edge_bytes * edges),
         "exchange": int(need.message_bytes * (reduced + broadcast) + need.passed_bytes * arcs * (workers - 1)),
+        "edges": int(edges),
         "replication": 1 + copies / max(sample.vertices, 1),
         "reduced": int(reduced),
         "broadcast": int(broadcast),

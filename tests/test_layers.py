@@ -43,6 +43,7 @@ LAYERS = {
     "dgraph.estimate": 6,
     "dgraph.execution": 6,
     "dgraph.footprints": 6,
+    "dgraph.forecast": 6,
     "dgraph.frames": 6,
     "dgraph.graph": 6,
     "dgraph.listed": 6,

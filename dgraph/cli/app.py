@@ -13,7 +13,7 @@ from dgraph import __version__
 
 COMMANDS = [
     *("run", "generate", "convert", "partition"),
-    *("estimate", "validate", "explain", "bench", "graphalytics", "warmup", "info"),
+    *("estimate", "plan", "validate", "explain", "bench", "graphalytics", "warmup", "info"),
 ]
 
 

@@ -63,6 +63,7 @@ class Place:
         if not any(chosen):
             yield None
             return
+        security = self._security()
         from distributed import Client, LocalCluster
 
         with ExitStack() as stack:
@@ -77,8 +78,8 @@ class Place:
             else:
                 cluster = self._address()
             try:
-                options = {"security": self._security(), "timeout": 10}
-                client = stack.enter_context(Client(cluster, set_as_default=False, **options))
+                how: dict[str, Any] = {"set_as_default": False, "security": security, "timeout": 10}
+                client = stack.enter_context(Client(cluster, **how))
             except (OSError, TimeoutError, ValueError) as error:
                 raise RunError(f"no scheduler answers at {cluster}: {error}") from error
             yield client
@@ -104,6 +105,9 @@ class Place:
             return None
         from distributed.security import Security
 
+        for path in (self.tls_ca_file, self.tls_cert, self.tls_key):
+            if path is not None and not Path(path).is_file():
+                raise OptionError(f"{path}: there is no such file of TLS")
         files = {"tls_ca_file": self.tls_ca_file, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
         return Security(**files, require_encryption=True)
 

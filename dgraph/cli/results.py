@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,7 +56,7 @@ def writer_of(path: str) -> Callable:
     writer = WRITERS.get(PurePath(path).suffix.lower()) if path != "-" else _csv
     if writer is None:
         raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(WRITERS)}, or -")
-    if PurePath(path).name and os.path.isdir(path):
+    if path != "-" and Path(path).is_dir():
         raise OptionError(f"{path} is a folder; name a file, in it or beside it")
     return writer
 

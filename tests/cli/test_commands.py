@@ -193,6 +193,7 @@ def test_vectors_have_no_form_in_csv(run):
         ("run wcc calls.csv --scheduler-file calls.csv", "calls.csv tells no scheduler's address"),
         ("run wcc nope.csv --report r.txt", "r.txt: the suffix tells no format"),  # before anything is read
         ("run wcc nope.csv -o folder.csv", "folder.csv is a folder"),
+        ("run wcc calls.csv --cluster tls://127.0.0.1:1 --tls-ca-file no.pem", "no.pem: there is no such file"),
         ("run wcc -", "standard input is empty"),
     ],
 )
@@ -203,7 +204,7 @@ def test_what_cannot_be_is_refused_at_once(run, tmp_path, line, message):
 
 
 def test_an_error_of_the_run_is_not_taken_for_one_of_the_cluster(run, client, monkeypatch):
-    def late(*arguments, **options):
+    def late(graph, **options):
         raise TimeoutError("a lock was not had in time")
 
     monkeypatch.setattr(dg, "wcc", late)

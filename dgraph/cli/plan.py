@@ -1,0 +1,74 @@
+"""`dgraph plan OP EDGES`: time, memory and traffic on a cluster that is not there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from dgraph.cli.command import Command, as_json
+from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.errors import OptionError
+
+
+class Split(click.ParamType):
+    """Numbers with commas between."""
+
+    name = "number,number"
+
+    def convert(self, value: Any, param: Any, context: Any) -> list[float]:
+        try:
+            return [float(one) for one in str(value).split(",")]
+        except ValueError:
+            return self.fail(f"{value!r} is no list of numbers, such as 4,1,1", param, context)
+
+
+@click.command("plan", cls=Command)
+@click.argument("operation", metavar="OP")
+@click.option("--on-workers", type=click.IntRange(1), default=4, show_default=True, help="Workers there will be.")
+@click.option("--cores", type=click.IntRange(0), default=1, show_default=True, help="Of each worker.")
+@click.option("--devices", type=click.IntRange(0), default=0, show_default=True, help="Of each worker.")
+@click.option("--device-cores", type=float, default=20.0, show_default=True, help="Cores that a device is worth.")
+@click.option("--bandwidth", default="1.25 GB", show_default=True, help="Bytes a second of each worker.")
+@click.option("--latency", default="2 ms", show_default=True, help="What a round takes beside its work.")
+@click.option("--split", type=Split(), help="Edges, or shares of them, of each worker, as 4,1,1: who needs how much.")
+@as_json
+@reads_graph
+def command(edges: Edges, operation: str, split: list[float] | None, as_json: bool, **given: Any) -> None:
+    """Predict seconds, memory and traffic of an operation on a cluster, under every policy.
+
+    The operation is run on a sample of the edges, here, to measure it. With --split, say also what capacity each worker
+    needs so that none waits for another, the busiest being as the other options say.
+
+    \b
+    Example:
+      $ dgraph generate rmat --scale 10 -o edges.parquet
+      $ dgraph plan pagerank edges.parquet --on-workers 16 --cores 8 --bandwidth "3 GB" --split 4,1,1
+    """
+    import dgraph as dg
+    from dgraph.forecast import Cluster, forecast
+
+    name = operation.replace("-", "_")
+    if name not in dg.OPERATIONS:
+        raise OptionError(f"{operation!r} is no operation; take {', '.join(dg.OPERATIONS)}")
+    cluster = Cluster.described(given.pop("on_workers"), **given)
+    needed = None if split is None else dg.daemons_for(split, largest=cluster.capacity)
+    with edges.graph() as graph:
+        found = forecast(graph, name, cluster, lambda sample: run_on(sample, name))
+    if as_json:
+        policies = json.loads(found.frame.to_json(orient="index"))
+        told = {"operation": name, "policy": found.policy, "rounds": found.coefficients.rounds, "policies": policies}
+        click.echo(json.dumps({**told, "vertices": found.vertices, "edges": found.edges, "capacities": needed}))
+        return
+    click.echo(repr(found))
+    if needed is not None:
+        click.echo("capacities for this split, in cores: " + ", ".join(f"{one:.3g}" for one in needed))
+
+
+def run_on(graph: Any, name: str) -> Any:
+    """The operation, from the first vertex where it needs one."""
+    import dgraph as dg
+
+    source = {"source": graph.numbering.ids()[0]} if name in ("bfs", "sssp") else {}
+    return getattr(dg, name)(graph, **source, **({"alpha": 1e-4} if name == "katz" else {}))

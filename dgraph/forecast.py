@@ -1,0 +1,168 @@
+"""How long an operation will take on a cluster that is not there, what memory it needs and what it sends.
+
+Coefficients are measured here, by the operation itself on a sample of the edges; what partitions will be like is
+estimated from the graph; a round is as long as its slowest worker, and what it sends takes its share of the network.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from dask.utils import format_bytes, parse_bytes, parse_timedelta
+
+from dgraph.errors import OptionError
+from dgraph.estimate import estimate, sample
+from dgraph.footprints import FOOTPRINTS
+from dgraph.partition.threads import cores as cores_here
+
+if TYPE_CHECKING:
+    from dgraph.graph import Graph
+
+EDGES = 1 << 22  # of the sample that is run
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What there will be. A device counts as so many cores as it replaces."""
+
+    workers: int
+    cores: int = 1  # of each worker
+    devices: int = 0  # of each worker
+    device_cores: float = 20.0  # cores that a device is worth
+    bandwidth: float = 1.25e9  # bytes a second of each worker, in either direction: 10 Gbit/s
+    latency: float = 2e-3  # seconds that a round takes beside its work: Dask's for a step, and the network's
+
+    def __post_init__(self) -> None:
+        for name, least in (("workers", 1), ("cores", 0), ("devices", 0), ("latency", 0)):
+            if getattr(self, name) < least:
+                raise OptionError(f"{name}={getattr(self, name)!r} must be at least {least}")
+        if self.bandwidth <= 0 or self.device_cores <= 0 or self.capacity <= 0:
+            raise OptionError("bandwidth, and the cores and devices of a worker, must be above zero")
+
+    @classmethod
+    def described(cls, workers: int, *, bandwidth: str, latency: str, **others: Any) -> Cluster:
+        """Bandwidth as "1.25 GB" a second, latency as "2 ms"."""
+        try:
+            network: dict[str, Any] = {"bandwidth": parse_bytes(bandwidth), "latency": parse_timedelta(latency)}
+        except (ValueError, KeyError) as error:
+            raise OptionError(f'{error}: a bandwidth is like "1.25 GB", a latency like "2 ms"') from error
+        return cls(workers, **network, **others)
+
+    @property
+    def capacity(self) -> float:
+        """Of a worker, in cores."""
+        return self.cores + self.devices * self.device_cores
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Measured on this machine; times are those of one core."""
+
+    build: float  # seconds an edge, to place and sort it
+    edge: float  # seconds an edge of a partition and run: all its rounds together
+    alone: float  # the same where all is one partition, and the operation's own solver runs
+    rounds: int
+    traffic: float  # of a run, in rounds in which every vertex changes
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """`frame` has a row for each policy: seconds to build, compute, exchange and wait for rounds, and of all; bytes of
+    memory a worker, and bytes sent in all."""
+
+    op: str
+    cluster: Cluster
+    coefficients: Coefficients
+    vertices: int
+    edges: int
+    frame: pd.DataFrame
+
+    @property
+    def policy(self) -> str:
+        """The quickest."""
+        return str(self.frame["seconds"].idxmin())
+
+    def __repr__(self) -> str:
+        shown = self.frame.copy()
+        for name in shown:
+            form: Callable = format_bytes if name in ("memory", "traffic") else "{:.3g} s".format
+            shown[name] = shown[name].map(form)
+        head = f"{self.op} on {self.cluster.workers} workers of {self.cluster.capacity:g} cores: "
+        graph = f"{self.vertices:,} vertices, {self.edges:,} edges, {self.coefficients.rounds} rounds"
+        return f"{head}{graph}\n{shown.to_string()}\nquickest policy: {self.policy}"
+
+
+def forecast(
+    graph: Graph, op: str, cluster: Cluster, run: Callable[..., Any], *, measured: Coefficients | None = None
+) -> Forecast:
+    """`run(graph, **options)` runs the operation, to measure it on a sample of the graph."""
+    found = estimate(graph, op, cluster.workers, None)
+    known = measured or calibrate(graph, op, run)
+    return Forecast(op, cluster, known, found.vertices, found.edges, seconds(found.frame, cluster, known, found.edges))
+
+
+def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients, edges: int) -> pd.DataFrame:
+    """The model: the largest partition says how long all compute, and each worker sends its share."""
+    frame = pd.DataFrame(index=estimated.index)
+    spread = cluster.workers > 1
+    frame["build"] = known.build * estimated["edges"] / max(cluster.cores, 1)
+    frame["compute"] = (known.edge if spread else known.alone) * estimated["edges"] / cluster.capacity
+    traffic = estimated["exchange"] * known.traffic * spread
+    frame["exchange"] = traffic / cluster.workers / cluster.bandwidth
+    frame["rounds"] = known.rounds * cluster.latency * spread
+    frame["seconds"] = frame.sum(axis=1)
+    frame["memory"] = estimated[["build", "run"]].max(axis=1)
+    frame["traffic"] = traffic.astype(np.int64)
+    return frame
+
+
+def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, edges: int = EDGES) -> Coefficients:
+    """Run the operation on a sample of the edges: as one partition, and as one for each core here."""
+    chunk = sample(graph).chunk
+    every = slice(None, None, -(-max(len(chunk.sources), 1) // edges))
+    columns: dict[str, Any] = {"src": chunk.sources[every], "dst": chunk.destinations[every]}
+    how: dict[str, Any] = {"directed": graph.directed}
+    if FOOTPRINTS[op].weighted and graph.weight is not None:  # some numbers will do: the rounds hardly depend on them
+        columns["weight"] = np.random.default_rng(1).integers(1, 100, len(columns["src"])).astype(np.float64)
+        how["weight"] = "weight"
+    parts, arcs = max(2, cores_here()), max(len(columns["src"]), 1) * (1 if graph.directed else 2)
+    alone, spread = (_measured(columns, {**how, "parts": count}, run) for count in (1, parts))
+    at_once = min(parts, cores_here())
+    told = estimate(spread.graph, op, parts, None).frame.loc[spread.graph.policy]
+    return Coefficients(
+        build=spread.build * at_once / arcs,
+        edge=spread.busy / arcs,
+        alone=alone.seconds * cores_here() / arcs,
+        rounds=spread.rounds,
+        traffic=spread.bytes / told["exchange"] if told["exchange"] else 0.0,
+    )
+
+
+@dataclass(frozen=True)
+class _Measured:
+    graph: Graph
+    build: float
+    seconds: float
+    busy: float
+    bytes: int
+    rounds: int
+
+
+def _measured(columns: dict[str, Any], how: dict[str, Any], run: Callable[..., Any]) -> _Measured:
+    """The second of two runs: the first compiles, and builds what the operation asks for."""
+    from dgraph.graph import Graph
+
+    graph = Graph.from_edges(columns, **how)
+    begun = time.perf_counter()
+    graph.partitioned()
+    build = time.perf_counter() - begun
+    run(graph)
+    begun = time.perf_counter()
+    result = run(graph)
+    took, rows = time.perf_counter() - begun, result.report
+    return _Measured(graph, build, took, float(rows["busy"].sum()), int(rows["bytes"].sum()), result.rounds)

@@ -1,0 +1,55 @@
+"""What a cluster would take: the model's own arithmetic, and that measuring feeds it."""
+
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph.errors import OptionError
+from dgraph.forecast import Cluster, Coefficients, forecast, seconds
+
+KNOWN = Coefficients(build=1e-8, edge=4e-8, alone=1e-8, rounds=10, traffic=5.0)
+ESTIMATED = pd.DataFrame(
+    {"edges": [1e8], "exchange": [8e8], "build": [2e9], "run": [3e9]}, index=["outgoing"]
+)  # of the largest of 4 partitions
+
+
+def row(**cluster):
+    return seconds(ESTIMATED, Cluster(4, **cluster), KNOWN, int(4e8)).loc["outgoing"]
+
+
+def test_the_model_by_hand():
+    found = row(cores=2, bandwidth=1e9, latency=0.01)
+    assert found["build"] == pytest.approx(0.5)
+    assert found["compute"] == pytest.approx(2.0)
+    assert found["exchange"] == pytest.approx(1.0)  # 4 GB, by four workers at a GB a second
+    assert found["rounds"] == pytest.approx(0.1)
+    assert found["seconds"] == pytest.approx(3.6)
+    assert (found["memory"], found["traffic"]) == (3e9, 4e9)
+
+
+def test_devices_compute_and_do_not_build():
+    with_devices = row(cores=2, devices=1, device_cores=18)
+    assert with_devices["compute"] == pytest.approx(0.2)
+    assert with_devices["build"] == row(cores=2)["build"]
+
+
+def test_alone_nothing_is_sent():
+    found = seconds(ESTIMATED, Cluster(1), KNOWN, int(1e8)).loc["outgoing"]
+    assert (found["exchange"], found["rounds"], found["traffic"]) == (0, 0, 0)
+    assert found["compute"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("wrong", [{"workers": 0}, {"workers": 2, "cores": 0}, {"workers": 2, "bandwidth": 0}])
+def test_what_is_no_cluster(wrong):
+    with pytest.raises(OptionError):
+        Cluster(**wrong)
+
+
+def test_measured_on_a_sample():
+    graph = dg.rmat(scale=12)
+    found = forecast(graph, "wcc", Cluster(4), dg.wcc)
+    known = found.coefficients
+    assert min(known.build, known.edge, known.alone, known.traffic) > 0
+    assert known.rounds == dg.wcc(dg.rmat(scale=12, parts=2)).rounds
+    assert found.policy in repr(found)
+    assert (found.frame["seconds"] > 0).all()
