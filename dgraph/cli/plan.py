@@ -31,7 +31,7 @@ class Split(click.ParamType):
 @click.option("--devices", type=click.IntRange(0), default=0, show_default=True, help="Of each worker.")
 @click.option("--device-cores", type=float, default=20.0, show_default=True, help="Cores that a device is worth.")
 @click.option("--bandwidth", default="1.25 GB", show_default=True, help="Bytes a second of each worker.")
-@click.option("--latency", default="2 ms", show_default=True, help="What a round takes beside its work.")
+@click.option("--latency", default="3 ms", show_default=True, help="What a round takes beside its work.")
 @click.option("--split", type=Split(), help="Edges, or shares of them, of each worker, as 4,1,1: who needs how much.")
 @as_json
 @reads_graph

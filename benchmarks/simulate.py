@@ -1,0 +1,205 @@
+"""Recorded rounds replayed on up to 1,024 simulated workers, in rounds and without; and the model against real runs.
+
+    .venv/bin/python benchmarks/simulate.py
+
+A run is recorded as its report has it: seconds busy and bytes of each partition and round. More workers than partitions
+stand for a graph that is so much larger and rounds that look the same. Then `dgraph plan` is checked: what it says,
+from a quarter of the edges, of one and of two workers against runs on them; and a replay on four against four processes
+that wait and send instead of computing. What a run takes to start, and a round without work, is measured there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from harness import Claim, Wrong
+
+import dgraph as dg
+from dgraph.exchange.exchange import Exchange
+from dgraph.forecast import Cluster, Coefficients, calibrate, seconds
+from dgraph.partition.threads import cores
+from dgraph.steps import Steps, run_steps
+
+WITHIN = 0.25
+WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+REPLAYED = {"wcc": dg.wcc, "sssp": lambda graph, **how: dg.sssp(graph, 0, **how)}
+PLANNED = {"pagerank": lambda graph: dg.pagerank(graph, tol=0, max_iter=20), "wcc": dg.wcc}
+
+
+@dataclass(frozen=True)
+class Recording:
+    """By round and partition."""
+
+    busy: np.ndarray
+    bytes: np.ndarray
+
+    @classmethod
+    def of(cls, report: Any) -> Recording:
+        how = {"index": "superstep", "columns": "partition", "fill_value": 0}
+        tables = [report.pivot_table(values=name, **how) for name in ("busy", "bytes")]
+        return cls(*(table.to_numpy(np.float64) for table in tables))
+
+    def on(self, workers: int) -> Recording:
+        """What each worker does: neighbouring partitions are on one; with fewer partitions than workers, each of them
+        stands for several."""
+        parts = self.busy.shape[1]
+        if workers >= parts:
+            return Recording(*(np.tile(one, -(-workers // parts))[:, :workers] for one in (self.busy, self.bytes)))
+        home = np.arange(parts) * workers // parts
+        return Recording(
+            *(np.stack([np.bincount(home, row, workers) for row in one]) for one in (self.busy, self.bytes))
+        )
+
+
+def in_rounds(recorded: Recording, cluster: Cluster) -> float:
+    """Every round waits for its slowest worker, and for the one that has most to send."""
+    sending = recorded.bytes.max(axis=1) / cluster.bandwidth
+    return float((recorded.busy.max(axis=1) + sending + cluster.latency).sum())
+
+
+def without_rounds(recorded: Recording, cluster: Cluster) -> float:
+    """A worker begins its next turn when it has done the last one and any other's news of that turn is there: it never
+    waits for all. The end is found in two more exchanges."""
+    free = np.zeros(recorded.busy.shape[1])
+    news = 0.0
+    for busy, sent in zip(recorded.busy, recorded.bytes, strict=True):
+        begun = np.maximum(free, news) if len(free) > 1 else free
+        free = begun + busy
+        news = float((free + sent / cluster.bandwidth).min()) + cluster.latency
+    return float(free.max()) + 2 * cluster.latency
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--scale", type=int, default=18, help="2**scale vertices, 16 edges each")
+    options.add_argument("--parts", type=int, default=16, help="partitions of the runs that are recorded")
+    options.add_argument("--trials", type=int, default=3)
+    options.add_argument("--workers", type=int, nargs="+", default=list(WORKERS))
+    given = options.parse_args()
+    for name, operation in REPLAYED.items():
+        replay(name, operation, given)
+    check_plan(given)
+    check_waiting(given)
+
+
+def replay(name: str, operation: Any, given: argparse.Namespace) -> None:
+    """A table: seconds in rounds and without, and how much longer rounds take."""
+    graph = dg.rmat(scale=given.scale, parts=given.parts, weights=(1, 255))
+    recordings = []
+    for engine in ("gas", "bulk_async"):
+        operation(graph, engine=engine)
+        recordings.append(Recording.of(operation(graph, engine=engine).report))
+    print(f"{name} of R-MAT scale {given.scale} in {given.parts} partitions, replayed (seconds)")
+    print(f"{'workers':>8} {'in rounds':>10} {'without':>10} {'ratio':>6}")
+    for workers in given.workers:
+        cluster = Cluster(workers)
+        found = in_rounds(recordings[0].on(workers), cluster), without_rounds(recordings[1].on(workers), cluster)
+        print(f"{workers:8} {found[0]:10.4f} {found[1]:10.4f} {found[0] / found[1]:6.2f}")
+
+
+def check_plan(given: argparse.Namespace) -> None:
+    """What is told from a quarter of the edges, against runs on all."""
+    graph = dg.rmat(scale=given.scale)
+    known = {name: calibrate(graph, name, run, edges=graph.num_edges // 4) for name, run in PLANNED.items()}
+    for name, run in PLANNED.items():
+        compare(name, Cluster(1, cores()), graph, run, known[name], given)
+    with processes(2) as client:
+        here, graph = network(client), dg.rmat(scale=given.scale, client=client)
+        for name, run in PLANNED.items():
+            compare(name, here, graph, run, known[name], given)
+
+
+def compare(name: str, cluster: Cluster, graph: Any, run: Any, known: Coefficients, given: argparse.Namespace) -> None:
+    estimated = graph.estimate(name, workers=cluster.workers).frame
+    told = seconds(estimated, cluster, known, graph.num_edges).loc[graph.policy]
+    predicted = float(told["seconds"] - told["build"])
+    run(graph)
+    took = [timed(lambda: run(graph)) for _ in range(given.trials)]
+    title = f"{name} on {cluster.workers} worker{'s' * (cluster.workers > 1)}, R-MAT scale {given.scale}"
+    claim_of(f"seconds of {title}, as `dgraph plan` tells them", "the run", predicted, took)
+
+
+def claim_of(what: str, against: str, predicted: float, took: list[float]) -> None:
+    claim = Claim("simulate", what, against, 1 + WITHIN, floor=1 - WITHIN)
+    claim.record([predicted] * len(took), took)
+
+
+@contextmanager
+def processes(count: int) -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    place: dict[str, Any] = {"n_workers": count, "threads_per_worker": 1, "host": "127.0.0.1", "silence_logs": 50}
+    with LocalCluster(**place, dashboard_address=":0") as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def network(client: Any) -> Cluster:
+    """What a run on a cluster takes when there is nothing to do: once, and for each round."""
+    workers = len(client.scheduler_info()["workers"])
+    few, many = (Recording(np.zeros((rounds, workers)), np.zeros((rounds, workers))) for rounds in (1, 41))
+    replayed(client, many)
+    least = [min(timed(lambda: replayed(client, one)) for _ in range(3)) for one in (few, many)]  # noqa: B023
+    latency = max(0.0, least[1] - least[0]) / 40
+    return Cluster(workers, latency=latency, start=max(0.0, least[0] - latency))
+
+
+def timed(run: Any) -> float:
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+class Waiting:
+    """A worker that waits as long as it was busy when it was recorded, and sends as many bytes."""
+
+    def __init__(self, recorded: Recording):
+        self.recorded = recorded
+
+    def setup(self, exchange: Exchange, partitions: dict[int, Any]) -> Any:
+        return exchange, next(iter(partitions))
+
+    def step(self, state: Any, epoch: int, told: list[Any]) -> dict[str, Any]:
+        exchange, part = state
+        received = sum(len(data) for _, data in exchange.collect(epoch - 1, part)) if epoch else 0
+        rounds, parts = self.recorded.busy.shape
+        time.sleep(self.recorded.busy[epoch, part])
+        share = np.zeros(int(self.recorded.bytes[epoch, part]) // (parts - 1), np.uint8)
+        for peer in range(parts):
+            if peer != part:
+                exchange.send(epoch, part, peer, share)
+        return {"received": received, "done": epoch + 1 == rounds}
+
+    def finish(self, state: Any) -> None:
+        return None
+
+
+def replayed(client: Any, recorded: Recording) -> None:
+    """The recorded rounds on workers that wait."""
+    waiting = Waiting(recorded)
+    homes = list(client.scheduler_info()["workers"])
+    parts = [client.submit(int, part, workers=[home], pure=False) for part, home in enumerate(homes)]
+    outcome = run_steps(Steps(waiting.setup, waiting.step, waiting.finish), parts, client=client, homes=homes)
+    if outcome.rounds < len(recorded.busy):
+        raise Wrong(f"{outcome.rounds} rounds of {len(recorded.busy)} were replayed")
+
+
+def check_waiting(given: argparse.Namespace, workers: int = 4) -> None:
+    """A replay on four workers, against processes of which none has a core to itself, nor needs one."""
+    graph = dg.rmat(scale=given.scale, parts=workers)
+    PLANNED["pagerank"](graph)
+    recorded = Recording.of(PLANNED["pagerank"](graph).report)
+    with processes(workers) as client:
+        here = network(client)
+        took = [timed(lambda: replayed(client, recorded)) for _ in range(given.trials)]
+    what = f"seconds of 20 rounds of PageRank on {workers} workers, R-MAT scale {given.scale}, replayed"
+    claim_of(what, f"{workers} processes that wait and send", here.start + in_rounds(recorded, here), took)
+
+
+if __name__ == "__main__":
+    main()
