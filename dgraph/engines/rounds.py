@@ -43,6 +43,7 @@ class Rounds:
         self.seeded = not self.analysis.synchronous  # the messages of round 1 are there before anybody sends
         self.globals = {name: field.identity for name, (field, _) in self.analysis.globals.items()}
         self.folded: list[tuple[str, Any]] = []
+        self.unshared = False  # whether there are global values to share; a worker without vertices has folded none
         self.exactly = exact_sums(self.analysis) if states[0].switches.deterministic else []
         self.waiting = 0
         self.proxies = {"in": False, "out": False}  # whether any partition has such
@@ -67,7 +68,7 @@ class Rounds:
                 self._each("take_copies")
         self._each("begin")
         self._fold("fold", self.analysis.globals_each_round)
-        yield from self.settle(wait=bool(self.folded))
+        yield from self.settle(wait=self.unshared)
 
     def send(self) -> Superstep:
         """The messages of the next round, as far as the masters' mailboxes."""
@@ -137,7 +138,7 @@ class Rounds:
         """The global values that only results read."""
         names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
         self._fold("conclude", names)
-        if self.folded:  # these, or those of a last round that nobody waited for
+        if self.unshared:  # these, or those of a last round that nobody waited for
             if self.alone:
                 self.learn([self.tell()])
             else:
@@ -170,7 +171,7 @@ class Rounds:
     def learn(self, told: list[Told]) -> None:
         """Take in what all workers have told, in one order everywhere."""
         self.proxies = {side: any(one["proxies"][side] for one in told) for side in self.proxies}
-        if self.folded:
+        if self.unshared:
             self._learn_globals(told)
         if self.settled < self.round and self.turn_ends:
             unchanged = self.analysis.synchronous and not sum(one["changed"] for one in told)
@@ -189,7 +190,7 @@ class Rounds:
                 merged[name] = merge(merged[name], value) if name in merged else value
         merged = {name: float(value) if isinstance(value, ExactSum) else value for name, value in merged.items()}
         self.globals |= merged
-        self.folded = []
+        self.folded, self.unshared = [], False
         for state in self.states:
             state.values |= merged
 
@@ -219,6 +220,7 @@ class Rounds:
         return sum(getattr(state, what) for state in self.states)
 
     def _fold(self, kernel: str, names: Sequence[str]) -> None:
+        self.unshared |= bool(names)
         for values in (values for found in self._each("fold", kernel) for values in found):
             self.folded += zip(names, values, strict=True)
         if self.exactly:

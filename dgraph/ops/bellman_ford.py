@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf, int64
 
-from dgraph.errors import WeightError
+from dgraph.errors import OptionError, WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MIN, NONE, UNREACHED
-from dgraph.ops.shortest_path_tree import Tree, in_rounds, is_local, tree_after
+from dgraph.ops.shortest_path_tree import Tree, in_rounds, tree_after
+from dgraph.plan import solves
 from dgraph.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
 from dgraph.result import RunResult
 from dgraph.solvers.bellman_ford import cycle_of
@@ -85,7 +86,11 @@ class Lowered(VertexProgram):
 def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str, Any]) -> RunResult:
     """Bellman and Ford's method: for so many rounds, then a look for a negative cycle, and so on. As many rounds as
     there are vertices have found any."""
-    if is_local(graph, options):
+    if options.get("engine") == "bulk_async":
+        raise OptionError(
+            "engine='bulk_async' is not for weights below zero, whose method counts rounds; choose bsp or gas"
+        )
+    if solves(graph, Steps(), options):
         found = run(graph, Steps(), columns=given, **{**options, "engine": "local"})
         _refuse(graph, found.totals["cycle"])
         return found
@@ -98,7 +103,7 @@ def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str,
         paths = run(graph, BellmanFord(before=before), columns=columns, max_rounds=rounds, **options)
         known, since = paths.by_number("dist"), paths.by_number("since")
         if paths.rounds < rounds:
-            return tree_after(paths, graph, Steps(), {"known": known, **given}, options)
+            return tree_after(paths, graph, [Steps()], {"known": known, **given}, options)
         columns = {"known": known, "since_known": since}
         _refuse(graph, cycle_of(run(graph, Lowered(), columns=columns, max_rounds=1, **options).by_number("by")))
         before, rounds = before + rounds, 2 * rounds

@@ -12,6 +12,7 @@ from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.listed import Rules
 from dgraph.monoid import H_INDEX
+from dgraph.plan import solves
 from dgraph.program import State, VertexProgram
 from dgraph.result import RunResult
 from dgraph.solvers.cores import core_numbers
@@ -42,13 +43,13 @@ class CoreNumber(VertexProgram):
 
 def core_number(graph: Graph, **options: Any) -> RunResult:
     """The column `core`. Options are those of `dgraph.run`."""
-    return run(peelable(graph, options), CoreNumber(), **options)
+    program = CoreNumber()
+    return run(peelable(graph, program, options), program, **options)
 
 
-def peelable(graph: Graph, options: dict[str, Any]) -> Graph:
+def peelable(graph: Graph, program: VertexProgram, options: dict[str, Any]) -> Graph:
     """The graph on which to run: solvers pass over what does not count, programs need it gone."""
-    solved = graph.num_parts == 1 and options.get("engine", "auto") in ("auto", "local")
-    return graph if solved and set(options) <= {"engine", "device"} else simple(graph)
+    return graph if solves(graph, program, options) else simple(graph)
 
 
 def simple(graph: Graph) -> Graph:

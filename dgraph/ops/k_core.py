@@ -67,7 +67,8 @@ def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **option
     With `remove`, the result lists only the vertices that stay. Other options are those of `dgraph.run`.
     """
     k = whole_number("k", k, 0, or_none=True)
-    result = run(peelable(graph, options), MainCore() if k is None else KCore(k=k), **options)
+    program = MainCore() if k is None else KCore(k=k)
+    result = run(peelable(graph, program, options), program, **options)
     return result.map(_staying, whole=False) if remove else result
 
 

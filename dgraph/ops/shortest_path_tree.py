@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from numpy import float64, inf, int64
 
 from dgraph.execution import run
 from dgraph.graph import Graph
-from dgraph.monoid import MIN, NONE, UNREACHED
-from dgraph.program import Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
+from dgraph.monoid import MIN, NONE, SUM, UNREACHED
+from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.result import RunResult
 from dgraph.solvers.shortest_paths import shortest_path_tree
 from dgraph.solvers.solver import Solver
@@ -19,7 +20,8 @@ class Tree(VertexProgram):
     """Predecessors, once distances are known: the smallest of those from which a path comes in strictly nearer.
 
     Where edges of length 0 lead in circles, a predecessor must be a step nearer to where the distance was reached, or
-    paths would never end. So a message is step * vertices + sender, and steps count edges of length 0.
+    paths would never end. So a message is step * vertices + sender, and steps count edges of length 0. What a vertex is
+    told first is final: most often all is known after one round.
     """
 
     operation = "sssp"
@@ -47,6 +49,13 @@ class Tree(VertexProgram):
             return dist, step, parent
         return dist, message // vertices, message % vertices
 
+    @Global(int64, SUM)
+    def unresolved(dist, step):
+        return 1 if dist < inf and step == UNREACHED else 0
+
+    def stop(unresolved, round, vertices):
+        return unresolved == 0 or round > vertices
+
     @Result(float64)
     def distance(dist):
         return dist
@@ -62,21 +71,57 @@ class TreeUpTo(Tree):
     target = Parameter(vertex)
 
 
+class Nearer(VertexProgram):
+    """The same in one round, for all that need no edge of length 0; `unresolved` is how many do."""
+
+    operation = "sssp"
+    kind = "synchronous"
+    dist = State(float64)
+    parent = State(int64, start=NONE)
+    message = Message(int64, MIN)
+    known = VertexColumn(float64)
+    source = VertexColumn(bool)
+
+    def start(known):
+        return known, NONE
+
+    def send(dist, target_dist, weight, id):
+        return id if dist < target_dist and target_dist < inf and dist + weight == target_dist else UNREACHED
+
+    def apply(dist, message):
+        return dist, (NONE if message == UNREACHED else message)
+
+    def stop(round):
+        return round >= 1
+
+    @Global(int64, SUM)
+    def unresolved(dist, parent, source):
+        return 1 if dist < inf and parent == NONE and not (source and dist == 0) else 0
+
+    @Result(float64)
+    def distance(dist):
+        return dist
+
+    @Result(vertex)
+    def predecessor(parent):
+        return parent
+
+
 def tree_after(
-    paths: RunResult, graph: Graph, tree: VertexProgram, columns: dict, options: dict[str, Any]
+    paths: RunResult, graph: Graph, trees: Sequence[VertexProgram], columns: dict, options: dict[str, Any]
 ) -> RunResult:
-    """Predecessors, with the report of the run that found the distances."""
-    return run(graph, tree, columns=columns, **in_rounds(options)).after(paths)
+    """Predecessors, by the first program that resolves all, with the report of the run that found the distances."""
+    for tree in trees:
+        found = run(graph, tree, columns=columns, **in_rounds(options))
+        if not found.totals["unresolved"]:
+            break
+    found = found.after(paths)
+    found.report.options["predecessors"] = "by a synchronous program in BSP order"
+    return found
 
 
 def in_rounds(options: dict[str, Any]) -> dict[str, Any]:
-    """For a synchronous program that has no end set by the user, and no use for a solver."""
+    """For a synchronous program that has no end set by the user, and no use for a solver: in BSP order, which learns of
+    the end before it looks at all edges once more."""
     options = {name: value for name, value in options.items() if name not in ("max_rounds", "local_rounds")}
-    return {**options, "engine": "bsp" if options.get("engine") == "bsp" else "gas"}
-
-
-def is_local(graph: Graph, options: dict[str, Any]) -> bool:
-    """Whether `run` would take the solver."""
-    engine = options.get("engine", "auto")
-    plain = options.keys() <= {"engine", "device", "random_seed"}
-    return graph.num_parts == 1 and (engine == "local" or (engine == "auto" and plain))
+    return {**options, "engine": "bsp"}

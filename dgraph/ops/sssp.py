@@ -14,8 +14,9 @@ from dgraph.graph import Graph
 from dgraph.monoid import MIN
 from dgraph.ops.bellman_ford import whatever_the_weights
 from dgraph.ops.bfs import bfs
-from dgraph.ops.shortest_path_tree import Tree, TreeUpTo, is_local, tree_after
+from dgraph.ops.shortest_path_tree import Nearer, Tree, TreeUpTo, tree_after
 from dgraph.options import no_columns, vertices
+from dgraph.plan import solves
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.result import RunResult
 from dgraph.solvers.shortest_paths import from_each, settle, shortest_paths
@@ -152,8 +153,8 @@ def sssp(
         return whatever_the_weights(graph, given, options)
     if predecessors and not weighted:
         return bfs(graph, sources, target=target, **options)
-    if predecessors and is_local(graph, options):
-        tree = Tree() if target is None else TreeUpTo(target=target)
+    tree = Tree() if target is None else TreeUpTo(target=target)
+    if predecessors and solves(graph, tree, options):
         return run(graph, tree, columns=given, **{**options, "engine": "local"})
     if target is None:
         paths = run(graph, ShortestPaths() if weighted else Hops(), columns=given, **options)
@@ -161,7 +162,7 @@ def sssp(
         paths = run(graph, (UpTo if weighted else HopsUpTo)(target=target), columns=given, **options)
     if not predecessors:
         return paths
-    return tree_after(paths, graph, Tree(), {"known": paths.column("distance"), **given}, options)
+    return tree_after(paths, graph, [Nearer(), Tree()], {"known": paths.column("distance"), **given}, options)
 
 
 def _lowest(graph: Graph, weight: str) -> float:
