@@ -80,6 +80,10 @@ class Table:
         """What nobody has taken."""
         return {key: value for key, value in self.content.items() if key not in self.taken}
 
+    def options(self) -> dict[str, Any]:
+        """What nobody has taken, as options of a function; TOML has no None, so that the word stands for it."""
+        return {key: None if value == "None" else value for key, value in self.rest().items()}
+
     def refuse_others(self, known: Iterable[str]) -> None:
         """Refuse keys that nobody reads: they are misspelt."""
         known = [*known, *self.taken]

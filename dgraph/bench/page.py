@@ -60,7 +60,7 @@ def _legend(trials: Sequence[dict[str, Any]]) -> str:
     seconds = shown(trials[-1]["elapsed"], "s")
     return (
         f"Medians of {len(trials)} trials in all, every one verified, in {seconds}. Load: until the edges are in "
-        "frames; build: the steps to partitions; run: the operation alone. Moved: between partitions. Peak memory: of "
+        "frames; build: the steps to partitions; run: the operation alone. Sent: between partitions. Peak memory: of "
         "all processes together. EVPS: vertices and edges a second; TEPS: edges among those reached, a second."
     )
 

@@ -25,6 +25,7 @@ from dgraph.errors import FileError, OptionError
 
 SHIPPED = Path(__file__).parent / "suites"
 AXES = ("operation", "graph", "engine", "policy", "device", "partitions", "workers", "setting")
+LEAST = "least"  # in a ratio: the other value of the axis that has the least figure
 OVERS = ("mean", "worst", "best")
 STATISTICS = ("median", "harmonic", "least", "most")
 
@@ -192,7 +193,7 @@ def _operation(table: Table, graphs: Mapping[str, Any]) -> OperationSpec:
     chosen = table.listed("graphs", str, list(graphs), among=tuple(graphs))
     sources = table.take("sources", int, 0, least=1)
     trials = table.take("trials", int, None, least=1)
-    options = table.rest()
+    options = table.options()
     table.check_options(operation, options)
     if operation in ("bfs", "sssp") and not sources and "source" not in options:
         table.refuse("sources", f"{operation} begins at a vertex", "`sources = 1` draws one, `source = 7` names it")
@@ -204,7 +205,7 @@ def _setting(table: Table, operations: Mapping[str, OperationSpec]) -> Setting:
     case |= {name: table.take(name, int, least=0) for name in ("partitions", "workers") if name in table.content}
     if "capacities" in table.content:
         case["capacities"] = _capacities(table)
-    options = table.rest()
+    options = table.options()
     for one in operations.values():
         table.check_options(one.operation, options)
     return Setting(table.name, options, case)
@@ -223,7 +224,7 @@ def _target(table: Table, known: Mapping[str, Any]) -> Target:
     ratio, text = None, table.take("ratio", str, "")
     if text:
         ratio = tuple(part.strip() for part in text.split("/"))
-        values = [str(one) for one in known[axis]]
+        values = [*(str(one) for one in known[axis]), LEAST]
         if len(ratio) != 2 or not set(ratio) <= set(values):
             table.refuse("ratio", f"{text!r} names no two of {axis}", f'"A / B" of {", ".join(values)}')
     figure = table.take("figure", str)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from dgraph.bench.suite import AXES, Suite, Target
+from dgraph.bench.suite import AXES, LEAST, Suite, Target
 from dgraph.errors import OptionError
 
 STATISTICS: dict[str, Callable[[list[float]], float]] = {
@@ -60,10 +60,11 @@ def _ratios(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, floa
     ratios = {}
     for key, group in frame[frame[target.figure].notna()].groupby(others, sort=False):
         by = {str(name): list(one[target.figure]) for name, one in group.groupby(target.axis, sort=False)}
-        if set(target.ratio) <= set(by):
-            above, below = (float(STATISTICS[target.statistic](by[name])) for name in target.ratio)
-            if below:
-                ratios[_name(frame, key, others)] = above / below
+        values = {name: float(STATISTICS[target.statistic](one)) for name, one in by.items()}
+        if values.keys() - set(target.ratio):
+            values[LEAST] = min(value for name, value in values.items() if name not in target.ratio)
+        if set(target.ratio) <= values.keys() and values[target.ratio[1]]:
+            ratios[_name(frame, key, others)] = values[target.ratio[0]] / values[target.ratio[1]]
     return ratios
 
 

@@ -1,9 +1,13 @@
 """Suites in TOML: what is wrong with one is said with the file, the key and the remedy."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from dgraph.bench.cases import cases_of
 from dgraph.bench.suite import open_suite
+from dgraph.bench.targets import outcomes
 from dgraph.errors import FileError, OptionError
 
 
@@ -47,6 +51,22 @@ def test_what_is_wrong_with_a_suite(tiny, old, new, message):
     with pytest.raises(FileError) as error:
         open_suite(str(tiny))
     assert str(error.value).startswith(f"{tiny}: {message}")
+
+
+def test_the_suite_in_the_documentation(tmp_path, run):
+    page = (Path(__file__).parents[2] / "docs/benchmarks.md").read_text()
+    path = tmp_path / "mine.toml"
+    path.write_text(re.search(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1])
+    done = run(f"bench {path} --trials 1")
+    assert done.exit_code == 0
+    assert "time, exact / plain" in done.output.splitlines()[-1]
+
+
+def test_a_ratio_to_the_best_of_the_others(tiny):
+    tiny.write_text(tiny.read_text().replace('ratio = "off / on"', 'ratio = "off / least"'))
+    suite = open_suite(str(tiny))
+    rows = [{**case.labels, "edges": 6 if case.setting.name == "off" else 4, "rounds": 1} for case in cases_of(suite)]
+    assert outcomes(suite, rows)[0]["ours"] == pytest.approx(1.5)
 
 
 def test_a_figure_that_nobody_measures(run, tiny):
