@@ -29,6 +29,7 @@ _HOME = {
     "uniform": "dgraph.io.graphs",
     "write_edges": "dgraph.io.graphs",
     "daemons_for": "dgraph.partition.balance",
+    "Checkpoint": "dgraph.checkpoint.option",
     "explain": "dgraph.codegen.explain",
     "run": "dgraph.execution",
     "dot": "dgraph.functions",
@@ -76,6 +77,7 @@ OPERATIONS = tuple(name for name, home in _HOME.items() if home.startswith("dgra
 
 if TYPE_CHECKING:
     from dgraph import errors
+    from dgraph.checkpoint.option import Checkpoint
     from dgraph.codegen.explain import explain
     from dgraph.execution import run
     from dgraph.functions import dot

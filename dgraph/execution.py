@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from dgraph import plan as plans
 from dgraph.agents.agent import agent_of
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.agents.settings import settings
-from dgraph.analysis import Analysis, analyse
+from dgraph.analysis import analyse
+from dgraph.checkpoint.keeper import Keeper, Kept
+from dgraph.checkpoint.option import Checkpoint
 from dgraph.codegen.recipe import Recipe, recipe_of
 from dgraph.columns import Given, with_columns
 from dgraph.engines.rounds import Rounds, Told
-from dgraph.errors import ColumnError, OptionError
+from dgraph.errors import OptionError
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.post import Post
 from dgraph.graph import Graph
 from dgraph.partition import threads
 from dgraph.plan import Plan
-from dgraph.program import Delta, Parameter, VertexProgram
+from dgraph.program import VertexProgram
 from dgraph.progress import Progress
+from dgraph.reads import edge_columns_of, parameters_of, partitions_for, vertex_columns_of
 from dgraph.recovery import surviving
-from dgraph.repartition import needs_neighbourhoods, neighbourhoods
 from dgraph.result import Found, RunResult, has_none
+from dgraph.resuming import kept_for
 from dgraph.settling import Settling
 from dgraph.solvers.solver import Problem, Settle, Solver
 from dgraph.state import State
@@ -51,6 +52,7 @@ def run(
     exchange: str = "auto",
     local_rounds: int | None = None,
     deterministic: bool = False,
+    checkpoint: Any = None,
     daemons: Any = "auto",
     pipeline_block: int | str | None = "auto",
     vertex_cache: int | str = "auto",
@@ -77,6 +79,8 @@ def run(
                   "bulk_async", and wherever the operation brings an algorithm that gets there at once.
     deterministic: sums of floats are the same to the last bit for any number of partitions, workers and threads. It
                   takes partitions of its own, in which every vertex has all its edges, in one order.
+    checkpoint:   a folder or URL: every 10 supersteps the run is written there, and goes on from there if it is started
+                  again, or a worker is lost; or a `dgraph.Checkpoint`, which says how often.
     daemons:      who computes on each worker: "in process" (the default), "own process" (isolated: when it dies or
                   hangs it is started again and the run goes on), a list of kinds that take blocks of edges from one
                   queue, or {number of a worker: such a list}. A daemon lives on after the run, for the next.
@@ -102,16 +106,19 @@ def run(
     if engine == plans.LOCAL and not solved:
         why = "the program has no solver" if program.solver is None else f"the graph has {graph.num_parts} partitions"
         raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(plans.ENGINES)}')
+    kept = Checkpoint.of(checkpoint)
+    solved = solved and (kept is None or engine == plans.LOCAL)
     found = settings(daemons, pipeline_block, vertex_cache, lazy_upload)
     plan = plans.choose(**asked, device=device, random_seed=random_seed, solved=solved, settings=found)
+    plans.admit_checkpoints(plan, kept)
     if plan.engine == plans.LOCAL:
         return _surviving(graph, partial(_solve, program=program, plan=plan), columns or {}, progress)
     recipe = recipe_of(program, plan.device)
     plans.admit(plan, recipe.analysis)
-    recipe = replace(recipe, values=_parameters(graph, program))
-    settle = plans.settling(plan, program, recipe.analysis)
+    recipe = replace(recipe, values=parameters_of(graph, program))
+    settle = plans.settling(plan, program, recipe.analysis) if kept is None else None
     plan = replace(plan, settles=settle is not None)
-    work = partial(_in_rounds, recipe=recipe, plan=plan, settle=settle, exchange=exchange)
+    work = partial(_in_rounds, recipe=recipe, plan=plan, settle=settle, exchange=exchange, checkpoint=kept)
     return _surviving(graph, work, columns or {}, progress)
 
 
@@ -122,12 +129,21 @@ def _surviving(graph: Graph, work: Callable[..., RunResult], columns: Given, pro
 
 
 def _in_rounds(
-    graph: Graph, recipe: Recipe, plan: Plan, settle: Settle | None, exchange: str, columns: Given, progress: Any
+    graph: Graph,
+    recipe: Recipe,
+    plan: Plan,
+    settle: Settle | None,
+    exchange: str,
+    checkpoint: Checkpoint | None,
+    columns: Given,
+    progress: Any,
 ) -> RunResult:
     """The run of a plan, from the partitions on."""
-    partitions, edge_columns, plan = _partitions(graph, recipe.analysis, plan)
-    job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, _threads(graph, len(partitions)), settle)
+    partitions, edge_columns, plan = partitions_for(graph, recipe.analysis, plan)
     given = with_columns(graph, recipe.analysis, partitions, columns, anew=bool(plan.repartitioned))
+    kept = None if checkpoint is None else kept_for(graph, recipe, plan, given, checkpoint)
+    cores = _threads(graph, len(partitions))
+    job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, cores, settle, kept)
     with Progress.of(progress) as shown:
         outcome = run_steps(
             Steps(job.setup, job.step, job.finish, Found.without_values),
@@ -140,7 +156,10 @@ def _in_rounds(
             fuse=True if plan.free else None,
         )
     options = {**plan.options(), "exchange": outcome.exchange}
-    return RunResult(graph, outcome.results, _vertex_columns(recipe.analysis), options, told=outcome.summaries)
+    found = RunResult(graph, outcome.results, vertex_columns_of(recipe.analysis), options, told=outcome.summaries)
+    if kept is not None:  # nobody will go on from there
+        kept.folder.forget()
+    return found
 
 
 @dataclass(frozen=True)
@@ -154,6 +173,7 @@ class Job:
     columns: dict[str, tuple[str, str]]
     threads: int
     settle: Settle | None
+    kept: Kept | None = None
 
     def setup(self, exchange: Exchange, partitions: Mapping[int, Any]) -> Running:
         agent, states = agent_of(exchange.route.workers[exchange.worker]), []
@@ -168,6 +188,7 @@ class Job:
         alone = len(exchange.route.workers) == 1
         limits = {"limit": self.plan.max_rounds, "local_rounds": self.plan.local_rounds}
         rounds = Rounds(states, self.recipe, directed=self.directed, alone=alone, **limits)
+        rounds.keeper = None if self.kept is None else Keeper(self.kept)
         return Running(rounds, plans.ENGINES[self.plan.engine](rounds))
 
     def step(self, running: Running, epoch: int, told: list[Told]) -> Told:
@@ -182,9 +203,11 @@ class Job:
     def finish(self, running: Running) -> Found:
         """The answers of each partition, and the rows of the report."""
         parts, missing = {}, set()
+        if running.rounds.keeper is not None:
+            running.rounds.keeper.close()
         for state in running.rounds.states:
             results = state.results()
-            for name in _vertex_columns(self.recipe.analysis):
+            for name in vertex_columns_of(self.recipe.analysis):
                 if has_none(results[name], self.vertices):
                     missing.add(name)
             owned = state.partition.num_owned
@@ -203,12 +226,12 @@ class Running:
 def _solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given, progress: Any) -> RunResult:
     """The program's own solver, where the one partition is. It is one step: there is no progress to tell."""
     analysis = analyse(program)
-    edge_columns = _edge_columns(graph, analysis)
+    edge_columns = edge_columns_of(graph, analysis)
     orders = program.solver.orders if graph.directed else ("out",)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
     (partition,) = with_columns(graph, analysis, held, columns)
-    values, workers = {**_parameters(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
-    job = LocalJob(program.solver, values, graph.directed, edge_columns, workers.threads, _vertex_columns(analysis))
+    values, workers = {**parameters_of(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
+    job = LocalJob(program.solver, values, graph.directed, edge_columns, workers.threads, vertex_columns_of(analysis))
     found = [job(partition)] if workers.client is None else workers.wait(workers.hold([workers.call(job, partition)]))
     return RunResult(graph, found, job.vertex_columns, plan.options())
 
@@ -233,56 +256,6 @@ class LocalJob:
         return Found(parts, missing, [row], solved.rounds, solved.totals)
 
 
-def _edge_columns(graph: Graph, analysis: Analysis) -> dict[str, tuple[str, str]]:
-    """What the program reads of an edge -> the graph's column, and the dtype that its functions want."""
-    columns = {}
-    for column in analysis.edge_columns:
-        name = graph.weight if column.name == "weight" and graph.weight is not None else column.name
-        if name not in graph.edge_columns:
-            remedy = "name the column of weights when you make the graph: weight=" if column.name == "weight" else ""
-            has = ", ".join(map(repr, graph.edge_columns)) or "no columns"
-            problem = f"{analysis.title} reads the edge column {name!r}; the edges have {has}. {remedy}"
-            raise ColumnError(problem.strip())
-        columns[column.name] = name, column.dtype.name
-    return columns
-
-
-def _partitions(graph: Graph, analysis: Analysis, plan: Plan) -> tuple[Sequence[Any], dict[str, tuple[str, str]], Plan]:
-    """Partitions with what the program reads; cut anew where it merges whole neighbourhoods."""
-    columns = _edge_columns(graph, analysis)
-    kept = tuple(name for name, _ in columns.values())
-    if not plan.drop_weights and graph.weight is not None:
-        kept = tuple(dict.fromkeys([*kept, graph.weight]))
-    orders = plans.orders_for(analysis, graph.directed, plan.switches.direction)
-    anew, twice = needs_neighbourhoods(graph, analysis)
-    in_order = plan.switches.deterministic
-    if not anew and not in_order:
-        return graph.partitioned(orders, kept).held, columns, plan
-    how = "to an incoming cut" + (" with every edge at both of its ends" if twice else "")
-    found = neighbourhoods(graph, kept, orders, twice=twice, in_order=in_order)
-    return found, columns, replace(plan, switches=replace(plan.switches, whole=True, twice=twice), repartitioned=how)
-
-
-def _parameters(graph: Graph, program: VertexProgram) -> dict[str, Any]:
-    """The values of a program's parameters, vertices by their number."""
-    values = dict(program.values)
-    for parameter in program.of(Parameter):
-        if parameter.is_vertex:
-            given = values[parameter.name]
-            if parameter.shape is None:
-                values[parameter.name] = graph.numbering.find(given)
-            else:
-                values[parameter.name] = np.array([graph.numbering.find(one) for one in given], np.int64)
-    return values
-
-
 def _threads(graph: Graph, parts: int) -> int:
     """Threads for the kernels of each partition."""
     return max(1, threads.cores() // min(parts, threads.cores())) if graph.client is None else 1
-
-
-def _vertex_columns(analysis: Analysis) -> list[str]:
-    """The columns of the answer that hold vertices."""
-    if analysis.results:
-        return [name for name, (field, _) in analysis.results.items() if field.is_vertex]
-    return [state.name for state in analysis.states if state.is_vertex and not isinstance(state, Delta)]

@@ -178,6 +178,18 @@ def admit(plan: Plan, analysis: Analysis) -> None:
                 )
 
 
+def admit_checkpoints(plan: Plan, asked: Any) -> None:
+    """Checkpoints are of the moment between two common rounds, and of what this process has of them."""
+    if asked is None:
+        return
+    if plan.engine == LOCAL or plan.free:
+        raise OptionError(
+            f"engine={plan.engine!r} has no common rounds, after which a checkpoint could be made: choose gas or bsp"
+        )
+    if not plan.settings.direct:
+        raise OptionError('checkpoint= is for daemons="in process": others keep a part of the run to themselves')
+
+
 def orders_for(analysis: Analysis, directed: bool, direction: str) -> tuple[str, ...]:
     """The orders of edges that the rounds read: rows of those who are sent to, and to push, of those who send."""
     wanted: list[str] = []

@@ -34,6 +34,7 @@ LAYERS = {
     "dgraph.settling": 4,
     "dgraph.state": 4,
     "dgraph.exchange": 4,
+    "dgraph.checkpoint": 4,
     # 5  loops of a few lines; know neither device nor transport
     "dgraph.engines": 5,
     # 6  the doors into execution
@@ -52,10 +53,12 @@ LAYERS = {
     "dgraph.plan": 6,
     "dgraph.progress": 6,
     "dgraph.remarks": 6,
+    "dgraph.reads": 6,
     "dgraph.recovery": 6,
     "dgraph.repartition": 6,
     "dgraph.report": 6,
     "dgraph.result": 6,
+    "dgraph.resuming": 6,
     "dgraph.saved": 6,
     "dgraph.saving": 6,
     "dgraph.step_graph": 6,

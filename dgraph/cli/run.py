@@ -19,6 +19,7 @@ RUNNING = (
     click.option("--engine", default="auto", show_default=True, help="auto, local, bsp, gas or bulk_async."),
     click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
     click.option("--max-rounds", type=int, help="Stop after so many rounds."),
+    click.option("--checkpoint", help="A folder or URL: write the run there every 10 rounds, and go on from there."),
 )
 RENAMED = {"source": "source_vertex"}  # --source is the column, everywhere
 NEEDS = {"bfs": " --source-vertex 0", "sssp": " --source-vertex 0", "katz": " --alpha 0.001"}  # in the example
@@ -54,7 +55,7 @@ def load_compiler() -> None:
 
 def _command_for(name: str, operation: Callable) -> click.Command:
     def run(edges: Edges, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
-        asked = {"engine": given.pop("engine"), "device": given.pop("device"), "max_rounds": given.pop("max_rounds")}
+        asked = {option: given.pop(option) for option in ("engine", "device", "max_rounds", "checkpoint")}
         for path in filter(None, (output, report)):
             writer_of(path)
         begun = time.perf_counter()

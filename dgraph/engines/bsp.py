@@ -13,4 +13,5 @@ def bsp(rounds: Rounds) -> Superstep:
         rounds.merge()
         rounds.apply()
         yield from rounds.settle(wait=rounds.decides_by_others or rounds.analysis.send_reads_global)
+        yield from rounds.keep()
     yield from rounds.finish()

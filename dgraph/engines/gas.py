@@ -14,5 +14,6 @@ def gas(rounds: Rounds) -> Superstep:
         rounds.merge()
         rounds.apply()
         yield from rounds.settle(wait=rounds.analysis.send_reads_global)
+        yield from rounds.keep()
         yield from rounds.send()
     yield from rounds.finish()

@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from dgraph.analysis import Analysis, PhaseAnalysis
+from dgraph.checkpoint.keeper import Keeper
 from dgraph.codegen.recipe import Recipe
 from dgraph.exact import ExactSum
 from dgraph.monoid import SUM
@@ -40,6 +41,8 @@ class Rounds:
         self.several = states[0].partition.parts > 1
         self.whole, self.settles = states[0].switches.whole, states[0].settles
         self.round, self.settled, self.done = 0, 0, False
+        self.keeper: Keeper | None = None  # of checkpoints
+        self.overdue = False  # whether some worker says that it is time for one
         self.seeded = not self.analysis.synchronous  # the messages of round 1 are there before anybody sends
         self.globals = {name: field.identity for name, (field, _) in self.analysis.globals.items()}
         self.folded: list[tuple[str, Any]] = []
@@ -67,6 +70,9 @@ class Rounds:
                 yield from self.share()
                 self._each("take_copies")
         self._each("begin")
+        if self.keeper is not None and self.keeper.kept.round:
+            self.keeper.restore(self)
+            return
         self._fold("fold", self.analysis.globals_each_round)
         yield from self.settle(wait=self.unshared)
 
@@ -134,6 +140,16 @@ class Rounds:
         elif wait and not self.done:
             yield from self.share()
 
+    def keep(self) -> Superstep:
+        """Begin to write a checkpoint, if one is due: between a round and the next. Everybody comes here with it."""
+        if self.keeper is None or self.done or not self.keeper.is_due(self.round, self.overdue):
+            return
+        self.keeper.wait()
+        if not self.alone:
+            yield from self.share()
+        if not self.done:
+            self.keeper.keep(self)
+
     def finish(self) -> Superstep:
         """The global values that only results read."""
         names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
@@ -165,6 +181,7 @@ class Rounds:
             "folded": self.folded,
             "proxies": {side: any(state.post.has(side) for state in self.states) for side in self.proxies},
             "round": self.round,
+            "overdue": self.keeper is not None and self.keeper.overdue,
             **{what: sum(state.total[what] for state in self.states) for what in COUNTED},
         }
 
@@ -179,6 +196,7 @@ class Rounds:
             for state in self.states:
                 state.changed = 0
         self.settled = self.round
+        self.overdue = any(one["overdue"] for one in told)
         if not self.analysis.synchronous and not self.seeded:
             self.done |= not sum(one["waiting"] for one in told)
 

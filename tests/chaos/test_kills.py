@@ -47,13 +47,15 @@ class At:
 
 
 @pytest.mark.parametrize(("engine", "exchange"), [("gas", "workers"), ("bsp", "workers"), ("gas", "graph")])
-def test_in_the_middle_of_rounds(fragile, engine, exchange, monkeypatch):
+def test_in_the_middle_of_rounds(fragile, engine, exchange, monkeypatch, tmp_path):
     monkeypatch.setattr("dgraph.progress.EVERY", 0.0)
     expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=40, tol=None, engine="gas").compute()
     graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
-    at = At(fragile, graph, 10)
-    found = dg.pagerank(graph, max_iter=40, tol=None, engine=engine, exchange=exchange, progress=at)
+    at = At(fragile, graph, 20)
+    option = dg.Checkpoint(tmp_path, every=5) if engine == "bsp" else None
+    found = dg.pagerank(graph, max_iter=40, tol=None, engine=engine, exchange=exchange, progress=at, checkpoint=option)
     assert at.killed
+    assert found.report["superstep"].min() > (5 if option else 0), "it went on from a checkpoint"
     np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 import dgraph as dg
+from dgraph.checkpoint import piece
 from dgraph.exchange.encoding import encode
 from dgraph.exchange.mail import Message, cut
 from dgraph.io import EdgeList, write_edge_list
@@ -90,6 +91,13 @@ def buffers() -> list[bytes]:
     few, many = np.arange(40) == 3, np.arange(40) % 3 > 0
     found = [encode(changed, [floats, pairs]) for changed in (None, few, many)]
     return [one.tobytes() for one in found if one is not None]
+
+
+def pieces() -> list[bytes]:
+    """A piece of a checkpoint of three vertices."""
+    states = {"rank": np.arange(3.0), "factors": np.ones((3, 2), np.float32), "global total": np.array(7)}
+    arrays = {piece.NUMBERS: np.arange(3, dtype=np.uint32), **states}
+    return [piece.to_bytes(piece.Piece({"kernels": "ab12"}, 10, 0, 2, arrays))]
 
 
 def messages() -> list[bytes]:

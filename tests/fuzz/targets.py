@@ -8,12 +8,15 @@ import tempfile
 import types
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import seeds
+import xxhash
 
+from dgraph.checkpoint.piece import from_bytes, rows_for
 from dgraph.errors import DgraphError
 from dgraph.exchange.encoding import decode
 from dgraph.exchange.frames import unpack
@@ -119,6 +122,21 @@ def take_message(data: bytes) -> None:
     join(unpack("run", 3, 0, 0, manifest, frames, None).fragments)
 
 
+def read_piece(data: bytes) -> None:
+    """A piece of a checkpoint, and one whose checksums are right."""
+    with suppress(DgraphError):
+        from_bytes(data, "a piece")
+    head, _, body = data.partition(b"\n")
+    try:
+        content = json.loads(head)["content"]
+        content |= {"bytes": len(body), "checksum": xxhash.xxh3_128_hexdigest(body)}
+        head = manifest_text("dgraph checkpoint", 1, content).encode()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return
+    piece = from_bytes(head + b"\n" + body, "a piece")
+    rows_for({0: piece}, np.arange(3, dtype=np.uint32), "a piece")
+
+
 ADMITTED = {"min", "max", "abs", "round", "int", "float", "bool", "range", "math"}
 
 
@@ -172,6 +190,7 @@ TARGETS: dict[str, tuple[Target, Callable[[], list[bytes]]]] = {
     "block": (read_block, seeds.blocks),
     "buffer": (decode_buffer, seeds.buffers),
     "message": (take_message, seeds.messages),
+    "piece": (read_piece, seeds.pieces),
     "program": (analyse_text, lambda: PROGRAMS),
 }
 

@@ -1,0 +1,55 @@
+"""How a graph is told from another, whatever its partitions: a sum over its edges, with the columns that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numba import njit, uint64
+
+ODD, ODDER = uint64(0x9E3779B97F4A7C15), uint64(0xC2B2AE3D27D4EB4F)
+
+
+def fingerprint(partition: Any, columns: Mapping[str, np.ndarray], *, twice: bool = False) -> int:
+    """Of a partition's edges with their columns, and of columns of its own vertices: add up those of all partitions.
+    `twice` says that edges are with both of their ends' owners: then they count with the owner of the first."""
+    total = 0
+    if partition.out is not None or partition.incoming is not None:
+        side, turned = (partition.out, False) if partition.out is not None else (partition.incoming, True)
+        numbers = partition.numbers.astype(np.uint64)
+        none = np.zeros(0, np.uint64)
+        limit = partition.num_owned if twice else partition.num_local
+        for column in [none, *(_bits(values) for values in side.columns.values())]:
+            total += int(_edges(side.indptr, side.neighbours, numbers, column, turned, limit))
+    owned = partition.numbers[: partition.num_owned].astype(np.uint64)
+    for name in sorted(columns):
+        total += int((_mixed(owned * ODDER + np.uint64(len(name))) * (_bits(columns[name]) | np.uint64(1))).sum())
+    return total % (1 << 64)
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values.astype(np.float64)).view(np.uint64)
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    x = x * np.uint64(ODD)
+    return x ^ (x >> np.uint64(29))
+
+
+@njit(nogil=True, cache=True)
+def _edges(indptr, neighbours, numbers, column, turned, limit):
+    total = uint64(0)
+    for row in range(uint64(len(indptr) - 1)):
+        for e in range(uint64(indptr[row]), uint64(indptr[row + uint64(1)])):
+            first, second = uint64(row), uint64(neighbours[e])
+            if turned:
+                first, second = second, first
+            if first >= limit:
+                continue
+            u, v = numbers[first], numbers[second]
+            x = (u * ODD) ^ (v * ODDER + uint64(1))
+            x = (x ^ (x >> uint64(31))) * ODD
+            x ^= x >> uint64(29)
+            total += x * (column[e] | uint64(1)) if len(column) else x
+    return total

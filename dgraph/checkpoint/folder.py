@@ -1,0 +1,129 @@
+"""Pieces in a folder or under a URL of fsspec: `<program>-<identity>/<round>/p<part>.piece`.
+
+A piece is written beside its place and moved there. A checkpoint is whole when all its pieces are.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import fsspec
+import xxhash
+
+from dgraph.checkpoint.piece import Piece, from_bytes, to_bytes
+from dgraph.errors import StorageError
+
+KEPT = 2  # checkpoints: the last may be torn, and then the one before is used
+WHERE = "give checkpoint= a folder or URL with space, that all workers can read and write"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The checkpoints of one run under a path."""
+
+    path: str
+    program: str
+    identity: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        return f"{_word(self.program)}-{xxhash.xxh3_64_hexdigest(repr(self.identity).encode())}"
+
+    def write(self, piece: Piece) -> None:
+        fs, root = _filesystem(self.path)
+        folder = f"{root}/{self.name}/{piece.round:09d}"
+        beside = f"{folder}/.{piece.part}-{uuid4().hex}"
+        try:
+            fs.makedirs(folder, exist_ok=True)
+            try:
+                fs.pipe_file(beside, to_bytes(piece))
+                fs.mv(beside, f"{folder}/p{piece.part}.piece")
+            except BaseException:
+                if fs.exists(beside):
+                    fs.rm_file(beside)
+                raise
+        except Exception as cause:
+            raise StorageError(f"{self.path}: the checkpoint cannot be written ({cause}); {WHERE}") from cause
+
+    def read(self, round: int, part: int) -> Piece:
+        """A piece that is whole and of this run."""
+        fs, root = _filesystem(self.path)
+        where = f"{root}/{self.name}/{round:09d}/p{part}.piece"
+        try:
+            data = fs.cat_file(where)
+        except Exception as cause:
+            raise StorageError(f"{where}: cannot be read ({cause})") from cause
+        piece = from_bytes(data, where)
+        if (piece.round, piece.part) != (round, part) or piece.identity != dict(self.identity):
+            raise StorageError(f"{where}: a piece of another checkpoint lies in its place")
+        return piece
+
+    def rounds(self) -> list[int]:
+        """Of the checkpoints that were begun, the latest first."""
+        fs, root = _filesystem(self.path)
+        return sorted((int(name) for name in _names(fs, f"{root}/{self.name}") if name.isdigit()), reverse=True)
+
+    def parts(self, round: int) -> int:
+        """How many pieces a checkpoint has, as one of them says; 0 if none is whole."""
+        fs, root = _filesystem(self.path)
+        for name in _names(fs, f"{root}/{self.name}/{round:09d}"):
+            if (found := re.fullmatch(r"p([0-9]{1,6})\.piece", name)) is not None:
+                try:
+                    return self.read(round, int(found[1])).parts
+                except StorageError:
+                    continue
+        return 0
+
+    def others(self) -> list[Piece]:
+        """A piece of each run of the same program on something else."""
+        fs, root = _filesystem(self.path)
+        found = []
+        for name in _names(fs, root):
+            if name != self.name and name.rpartition("-")[0] == _word(self.program):
+                pieces = sorted(fs.glob(f"{root}/{name}/*/p*.piece"))
+                if pieces:
+                    found.append(from_bytes(fs.cat_file(pieces[-1]), pieces[-1]))
+        return found
+
+    def forget(self, before: int | None = None) -> None:
+        """Remove checkpoints before a round, or all of this run."""
+        fs, root = _filesystem(self.path)
+        for round in self.rounds():
+            if before is None or round < before:
+                _remove(fs, f"{root}/{self.name}/{round:09d}")
+        if before is None:
+            _remove(fs, f"{root}/{self.name}")
+
+
+def _filesystem(path: str) -> tuple[Any, str]:
+    try:
+        fs, root = fsspec.core.url_to_fs(path)
+    except (ValueError, ImportError, TypeError) as cause:
+        raise StorageError(f"{path}: cannot be opened ({cause}); {WHERE}") from cause
+    fs.invalidate_cache()
+    return fs, root.rstrip("/")
+
+
+def _names(fs: Any, folder: str) -> list[str]:
+    try:
+        return [name.rstrip("/").rpartition("/")[2] for name in fs.ls(folder, detail=False)]
+    except FileNotFoundError:
+        return []
+    except Exception as cause:
+        raise StorageError(f"{folder}: cannot be listed ({cause}); {WHERE}") from cause
+
+
+def _remove(fs: Any, folder: str) -> None:
+    """Two workers may remove the same; and a rest does no harm."""
+    try:
+        fs.rm(folder, recursive=True)
+    except (OSError, ValueError, KeyError):
+        return
+
+
+def _word(name: str) -> str:
+    """A name as part of a path."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", name)[:60]

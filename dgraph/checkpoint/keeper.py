@@ -1,0 +1,122 @@
+"""What a worker does for checkpoints: pieces of its partitions go to the folder while the run goes on.
+
+Between a round and the next all that matters is with the vertices' owners: their states, their inboxes, and who sends.
+What proxies hold is sent to them again. So a piece is of vertices by their numbers, and fits any partitions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dgraph.checkpoint.folder import KEPT, Folder
+from dgraph.checkpoint.option import Checkpoint
+from dgraph.checkpoint.piece import NUMBERS, Piece, rows_for
+from dgraph.codegen.text import inbox, sent
+
+SENDS = " sends"  # the array of who sends next: the name of no field
+GLOBAL = "global "  # before the names of global values
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What travels to the workers: where checkpoints go, how often, and the one to begin with."""
+
+    folder: Folder
+    option: Checkpoint
+    round: int = 0  # of the checkpoint to go on from; 0: none
+    parts: int = 0  # its pieces
+
+
+@dataclass
+class Keeper:
+    """`rounds` is that of the worker, between two rounds."""
+
+    kept: Kept
+    last: int = 0  # round of the last checkpoint
+    made: list[int] = field(default_factory=list)
+    _opened: float = field(default_factory=time.monotonic)
+    _writing: list[Future] = field(default_factory=list)
+    _pool: ThreadPoolExecutor | None = None
+
+    @property
+    def overdue(self) -> bool:
+        seconds = self.kept.option.seconds
+        return seconds is not None and time.monotonic() - self._opened >= seconds
+
+    def is_due(self, round: int, overdue: bool) -> bool:
+        """The same for all workers, for they know the same."""
+        every = self.kept.option.every
+        return round > self.last and (overdue or (every is not None and round - self.last >= every))
+
+    def wait(self) -> None:
+        """Until the pieces of the last checkpoint are written; raises if one cannot be."""
+        for future in self._writing:
+            future.result()
+        self._writing = []
+
+    def close(self) -> None:
+        """The run is over."""
+        self.wait()
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def keep(self, rounds: Any) -> None:
+        """Begin to write. When all workers have come here, those pieces that `wait` waited for are whole everywhere, so
+        older ones can go."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, "dgraph-checkpoint")
+        self.last, self._opened = rounds.round, time.monotonic()
+        self.made.append(rounds.round)
+        values = {f"{GLOBAL}{name}": np.array(value) for name, value in rounds.globals.items()}
+        folder, identity = self.kept.folder, dict(self.kept.folder.identity)
+        for state in rounds.states:
+            arrays = {**values, **arrays_of(state)}
+            piece = Piece(identity, rounds.round, state.partition.index, state.partition.parts, arrays)
+            self._writing.append(self._pool.submit(folder.write, piece))
+        if len(self.made) > KEPT:
+            self._writing.append(self._pool.submit(folder.forget, self.made[-KEPT]))
+
+    def restore(self, rounds: Any) -> None:
+        """Let a worker be where the run was."""
+        folder, kept = self.kept.folder, self.kept
+        pieces = {part: folder.read(kept.round, part) for part in range(kept.parts)}
+        for state in rounds.states:
+            numbers = state.partition.numbers[: state.n]
+            found = rows_for(pieces, numbers, folder.path)
+            for name in fields_of(state):
+                state.values[name][: state.n] = found[name]
+            state.senders = np.flatnonzero(found[SENDS]).astype(np.uint32)
+            state.values["arrived"][:] = False
+            state.queued, state.scan = 0, False
+            known = {n.removeprefix(GLOBAL): v[()].item() for n, v in found.items() if n.startswith(GLOBAL)}
+            state.values |= known
+            rounds.globals |= known
+        rounds.round = rounds.settled = self.last = kept.round
+        self.made.append(kept.round)
+        rounds.seeded, rounds.folded = False, []
+        rounds.waiting = sum(len(state.senders) for state in rounds.states)
+
+
+def fields_of(state: Any) -> Sequence[str]:
+    """The arrays that a round leaves behind for the next: states; and what accumulative programs have in inboxes and
+    are about to send."""
+    analysis = state.analysis
+    names = [one.name for one in analysis.states]
+    if not analysis.synchronous:
+        for phase in analysis.phases:
+            names += [array(phase, message) for message in phase.messages for array in (inbox, sent)]
+    return [name for name in names if name in state.values]
+
+
+def arrays_of(state: Any) -> dict[str, np.ndarray]:
+    """Copies of these for the owned vertices, for the run goes on."""
+    arrays = {name: state.values[name][: state.n].copy() for name in fields_of(state)}
+    sends = np.zeros(state.n, bool)
+    sends[state.senders] = True
+    return {NUMBERS: state.partition.numbers[: state.n], **arrays, SENDS: sends}

@@ -1,0 +1,41 @@
+"""What a user asks for: where checkpoints lie, and how often one is made."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from dgraph.errors import OptionError
+
+EVERY = 10  # supersteps
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """`dg.run(..., checkpoint=Checkpoint("s3://bucket/run", every=20))`; a path alone is every 10 supersteps.
+
+    path:    a folder, or a URL of fsspec, that all workers can reach.
+    every:   supersteps between two checkpoints; None: by `seconds` alone.
+    seconds: at most so long between two checkpoints.
+    """
+
+    path: Any
+    every: int | None = EVERY
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path):
+            raise OptionError(f"checkpoint={self.path!r} is no path: give a folder or a URL")
+        every, seconds = self.every, self.seconds
+        if every is not None and (not isinstance(every, int) or isinstance(every, bool) or every < 1):
+            raise OptionError(f"every={every!r} must be a whole number of supersteps above zero, or None")
+        if seconds is not None and not (isinstance(seconds, int | float) and 0 < seconds < float("inf")):
+            raise OptionError(f"seconds={seconds!r} must be a number above zero, or None")
+        if every is None and seconds is None:
+            raise OptionError("every=None and seconds=None: say how often a checkpoint is made")
+
+    @classmethod
+    def of(cls, given: Any) -> Checkpoint | None:
+        """What `checkpoint=` says: None, a path, or a Checkpoint."""
+        return given if given is None or isinstance(given, cls) else cls(given)

@@ -1,0 +1,104 @@
+"""A piece of a checkpoint as bytes: a line of JSON that says what it is of, then arrays one after the other.
+
+No pickles; everything under a checksum; all that is read is looked at before it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import xxhash
+
+from dgraph.errors import StorageError
+from dgraph.partition.manifest import (
+    fitting,
+    is_count,
+    is_number_type,
+    is_text,
+    list_of,
+    manifest_text,
+    read_manifest,
+    require,
+)
+
+KIND, VERSION = "dgraph checkpoint", 1
+NUMBERS = " numbers"  # the array of the vertices' numbers: the name of no field
+REMEDY = "the checkpoint before it is used"
+
+
+def is_identity(value: Any) -> bool:
+    return isinstance(value, dict) and all(is_text(one) for one in value.values())
+
+
+def is_array(value: Any) -> bool:
+    keys = {"name": is_text, "dtype": is_number_type, "shape": list_of(is_count)}
+    return isinstance(value, dict) and all(key in value and test(value[key]) for key, test in keys.items())
+
+
+SHAPE = {
+    "identity": is_identity,
+    **dict.fromkeys(("round", "part", "parts", "bytes"), is_count),
+    "checksum": is_text,
+    "arrays": list_of(is_array),
+}
+
+
+class Piece(NamedTuple):
+    """Of one partition, after a round. `arrays` are of its owned vertices, whose numbers are among them, and the
+    global values."""
+
+    identity: dict[str, str]  # of the run: what of -> which
+    round: int
+    part: int
+    parts: int
+    arrays: dict[str, np.ndarray]
+
+
+def to_bytes(piece: Piece) -> bytes:
+    arrays = {name: np.asarray(array, order="C") for name, array in piece.arrays.items()}
+    body = b"".join(array.tobytes() for array in arrays.values())
+    listed = [{"name": name, "dtype": a.dtype.str, "shape": list(a.shape)} for name, a in arrays.items()]
+    content = {**piece._asdict(), "arrays": listed, "bytes": len(body), "checksum": xxhash.xxh3_128_hexdigest(body)}
+    return manifest_text(KIND, VERSION, content).encode() + b"\n" + body
+
+
+def from_bytes(data: bytes, where: Any) -> Piece:
+    """The piece, unless it is torn or was changed."""
+    head, _, body = data.partition(b"\n")
+    said = read_manifest(head, KIND, VERSION, SHAPE, path=where, remedy=REMEDY)
+    if len(body) != said["bytes"] or xxhash.xxh3_128_hexdigest(body) != said["checksum"]:
+        raise StorageError(f"{where}: it is torn or was changed; {REMEDY}")
+    arrays, used = {}, 0
+    with fitting(where, REMEDY):
+        for one in said["arrays"]:
+            dtype, count = np.dtype(one["dtype"]), math.prod(one["shape"])
+            require(used + count * dtype.itemsize <= len(body), "arrays beyond the end")
+            arrays[one["name"]] = np.frombuffer(body, dtype, count, used).reshape(one["shape"])
+            used += count * dtype.itemsize
+        require(NUMBERS in arrays and arrays[NUMBERS].ndim == 1, "no numbers")
+    return Piece(said["identity"], said["round"], said["part"], said["parts"], arrays)
+
+
+def rows_for(pieces: Mapping[int, Piece], numbers: np.ndarray, where: Any) -> dict[str, np.ndarray]:
+    """The arrays of the vertices with these numbers, from whichever pieces have them."""
+    first = next(iter(pieces.values()))
+    vertex = [name for name, array in first.arrays.items() if array.ndim and name != NUMBERS]
+    found = {name: first.arrays[name] for name in first.arrays if not first.arrays[name].ndim}
+    with fitting(where, REMEDY):
+        for name in vertex:
+            array = first.arrays[name]
+            found[name] = np.empty((len(numbers), *array.shape[1:]), array.dtype)
+        seen = np.zeros(len(numbers), bool)
+        for piece in pieces.values():
+            theirs = piece.arrays[NUMBERS]
+            order = np.argsort(theirs, kind="stable")
+            places = np.minimum(np.searchsorted(theirs, numbers, sorter=order), max(len(theirs) - 1, 0))
+            here = theirs[order[places]] == numbers if len(theirs) else np.zeros(len(numbers), bool)
+            for name in vertex:
+                found[name][here] = piece.arrays[name][order[places[here]]]
+            seen |= here
+        require(seen.all(), "vertices that no piece has")
+    return found

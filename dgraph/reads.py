@@ -1,0 +1,69 @@
+"""What a program reads of a graph: columns of edges, partitions that have them, and its parameters by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dgraph import plan as plans
+from dgraph.analysis import Analysis
+from dgraph.errors import ColumnError
+from dgraph.graph import Graph
+from dgraph.plan import Plan
+from dgraph.program import Delta, Parameter, VertexProgram
+from dgraph.repartition import needs_neighbourhoods, neighbourhoods
+
+
+def edge_columns_of(graph: Graph, analysis: Analysis) -> dict[str, tuple[str, str]]:
+    """What the program reads of an edge -> the graph's column, and the dtype that its functions want."""
+    columns = {}
+    for column in analysis.edge_columns:
+        name = graph.weight if column.name == "weight" and graph.weight is not None else column.name
+        if name not in graph.edge_columns:
+            remedy = "name the column of weights when you make the graph: weight=" if column.name == "weight" else ""
+            has = ", ".join(map(repr, graph.edge_columns)) or "no columns"
+            problem = f"{analysis.title} reads the edge column {name!r}; the edges have {has}. {remedy}"
+            raise ColumnError(problem.strip())
+        columns[column.name] = name, column.dtype.name
+    return columns
+
+
+def partitions_for(
+    graph: Graph, analysis: Analysis, plan: Plan
+) -> tuple[Sequence[Any], dict[str, tuple[str, str]], Plan]:
+    """Partitions with what the program reads; cut anew where it merges whole neighbourhoods."""
+    columns = edge_columns_of(graph, analysis)
+    kept = tuple(name for name, _ in columns.values())
+    if not plan.drop_weights and graph.weight is not None:
+        kept = tuple(dict.fromkeys([*kept, graph.weight]))
+    orders = plans.orders_for(analysis, graph.directed, plan.switches.direction)
+    anew, twice = needs_neighbourhoods(graph, analysis)
+    in_order = plan.switches.deterministic
+    if not anew and not in_order:
+        return graph.partitioned(orders, kept).held, columns, plan
+    how = "to an incoming cut" + (" with every edge at both of its ends" if twice else "")
+    found = neighbourhoods(graph, kept, orders, twice=twice, in_order=in_order)
+    return found, columns, replace(plan, switches=replace(plan.switches, whole=True, twice=twice), repartitioned=how)
+
+
+def parameters_of(graph: Graph, program: VertexProgram) -> dict[str, Any]:
+    """The values of a program's parameters, vertices by their number."""
+    values = dict(program.values)
+    for parameter in program.of(Parameter):
+        if parameter.is_vertex:
+            given = values[parameter.name]
+            if parameter.shape is None:
+                values[parameter.name] = graph.numbering.find(given)
+            else:
+                values[parameter.name] = np.array([graph.numbering.find(one) for one in given], np.int64)
+    return values
+
+
+def vertex_columns_of(analysis: Analysis) -> list[str]:
+    """The columns of the answer that hold vertices."""
+    if analysis.results:
+        return [name for name, (field, _) in analysis.results.items() if field.is_vertex]
+    return [state.name for state in analysis.states if state.is_vertex and not isinstance(state, Delta)]

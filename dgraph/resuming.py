@@ -1,0 +1,82 @@
+"""Where a run with checkpoints begins: at the last whole one of the same run, or anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from dgraph.checkpoint.fingerprint import fingerprint
+from dgraph.checkpoint.folder import Folder
+from dgraph.checkpoint.keeper import Kept
+from dgraph.checkpoint.option import Checkpoint
+from dgraph.codegen.recipe import Recipe
+from dgraph.errors import OptionError, StorageError
+from dgraph.graph import Graph
+from dgraph.plan import Plan
+
+REMEDY = "give another path, or remove what is there"
+
+
+def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], option: Checkpoint) -> Kept:
+    """The checkpoints of this run. Those of the same program on something else are refused, with what differs."""
+    identity = _identity(graph, recipe, plan, given)
+    folder = Folder(_from_anywhere(option.path), recipe.analysis.name, tuple(identity.items()))
+    for round in folder.rounds():
+        parts = folder.parts(round)
+        checks = [graph.workers.call(_is_whole, folder, round, part) for part in range(parts)]
+        if parts and all(graph.workers.get(checks)):
+            return Kept(folder, option, round, parts)
+    for other in folder.others():
+        theirs = other.identity
+        pairs = [(what, theirs.get(what), mine) for what, mine in identity.items() if theirs.get(what) != mine]
+        differs = "; ".join(f"{what} is {mine} and was {said}" for what, said, mine in pairs)
+        raise OptionError(
+            f"checkpoint={folder.path!r} is of another run of {recipe.analysis.name}: {differs}; {REMEDY}"
+        )
+    return Kept(folder, option)
+
+
+def _identity(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any]) -> dict[str, str]:
+    """What makes it the same run: not the engine, the partitions or the workers."""
+    prints = graph.workers.get([graph.workers.call(_fingerprint, one, plan.switches.twice) for one in given])
+    switches = {name: getattr(plan.switches, name) for name in ("random_seed", "deterministic")}
+    return {
+        "kernels": recipe.source.digest,
+        "vertices": str(graph.num_vertices),
+        "directed": str(graph.directed),
+        "edges and columns": f"{sum(prints) % (1 << 64):016x}",
+        "max_rounds": str(plan.max_rounds),
+        **{name: str(value) for name, value in switches.items()},
+        **{name: _said(value) for name, value in sorted(recipe.values.items())},
+    }
+
+
+def _said(value: Any) -> str:
+    if np.ndim(value) == 0:
+        return repr(np.asarray(value).item())
+    array = np.ascontiguousarray(value)
+    return f"{array.shape} {xxhash.xxh3_64_hexdigest(array.tobytes())}"
+
+
+def _fingerprint(given: Any, twice: bool) -> int:
+    partition, columns = given if isinstance(given, tuple) else (given, {})
+    return fingerprint(partition, columns, twice=twice)
+
+
+def _is_whole(folder: Folder, round: int, part: int) -> bool:
+    try:
+        folder.read(round, part)
+    except StorageError:
+        return False
+    return True
+
+
+def _from_anywhere(path: Any) -> str:
+    """The path as workers find it, who may have been started in another folder."""
+    name = os.fspath(path)
+    return name if "://" in name or "::" in name else str(Path(name).absolute())

@@ -1,0 +1,126 @@
+"""A run that is stopped goes on from its last whole checkpoint, in whatever partitions, to the same answer."""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph.errors import OptionError, StorageError
+
+sys.path.append(str(Path(__file__).parents[1] / "engines"))
+
+from cases import PROGRAMS, check, graph_for
+
+
+class Stopped(Exception):
+    """As if the machine went away."""
+
+
+@pytest.fixture(autouse=True)
+def every_superstep(monkeypatch):
+    monkeypatch.setattr("dgraph.progress.EVERY", 0.0)
+
+
+def stop_at(superstep: int, path: Path):
+    """A function for `progress`: stops the run once it has come so far and a checkpoint is whole."""
+
+    def stop(done) -> None:
+        if done["superstep"] >= superstep:
+            until = time.monotonic() + 10
+            while not list(path.glob("*/*/*.piece")) and time.monotonic() < until:
+                time.sleep(0.01)
+            raise Stopped
+
+    return stop
+
+
+@pytest.mark.parametrize("engine", ["gas", "bsp"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_same_answer_in_other_partitions(tmp_path, name, engine):
+    graph = graph_for(name, parts=3, policy="cartesian")
+    option = {"engine": engine, "random_seed": 11, "checkpoint": dg.Checkpoint(tmp_path, every=1)}
+    try:
+        dg.run(graph, PROGRAMS[name], **option, progress=stop_at(2, tmp_path))
+    except Stopped:
+        other = graph_for(name, parts=2, policy="outgoing")
+        result = dg.run(other, PROGRAMS[name], **option)
+        assert result.report["superstep"].min() > 1, "it went on, and did not begin anew"
+    else:
+        result = dg.run(graph, PROGRAMS[name], **option)  # over before it could be stopped
+    check(name, True, result)
+    assert not list(tmp_path.glob("*/*")), "nobody will go on from there"
+
+
+def stopped(path: Path, **options) -> dg.Graph:
+    frame = pd.DataFrame(np.random.default_rng(4).integers(0, 60, (300, 2)), columns=["src", "dst"])
+    graph = dg.Graph.from_edges(frame, parts=2)
+    option = dg.Checkpoint(path, every=3)
+    with pytest.raises(Stopped):
+        dg.pagerank(graph, engine="gas", tol=None, progress=stop_at(12, path), checkpoint=option, **options)
+    return graph
+
+
+def first_superstep(graph, path, **options) -> int:
+    found = dg.pagerank(graph, engine="gas", tol=None, checkpoint=path, **options)
+    expected = dg.pagerank(graph, engine="gas", tol=None, **options).compute()
+    np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
+    return int(found.report["superstep"].min())
+
+
+@pytest.mark.parametrize("damage", ["torn", "flipped", "missing", "empty", "of another round"])
+def test_the_one_before_is_used(tmp_path, damage):
+    graph = stopped(tmp_path, max_iter=20)
+    rounds = sorted(tmp_path.glob("*/*"))
+    assert len(rounds) >= 2
+    piece = rounds[-1] / "p1.piece"
+    data = bytearray(piece.read_bytes())
+    if damage == "missing":
+        piece.unlink()
+    elif damage == "of another round":
+        piece.write_bytes((rounds[-2] / "p1.piece").read_bytes())
+    else:
+        data[-9] ^= 4
+        piece.write_bytes({"torn": data[:-50], "flipped": data, "empty": b""}[damage])
+    assert first_superstep(graph, tmp_path, max_iter=20) == int(rounds[-2].name) + 1
+
+
+def test_another_run_s_checkpoint_is_refused(tmp_path):
+    graph = stopped(tmp_path, max_iter=20)
+    other = dg.Graph.from_edges(pd.DataFrame({"src": [1, 2], "dst": [2, 1]}), parts=2)
+    with pytest.raises(OptionError, match=r"another run of .*edges and columns is .* and was"):
+        first_superstep(other, tmp_path, max_iter=20)
+    with pytest.raises(OptionError, match=r"alpha is 0\.5 and was 0\.85"):
+        first_superstep(graph, tmp_path, max_iter=20, alpha=0.5)
+    assert dg.wcc(graph, checkpoint=tmp_path).rounds > 0  # another program keeps its own
+    assert first_superstep(graph, tmp_path, max_iter=20) > 1
+
+
+@pytest.mark.parametrize("path", ["memory://dgraph-checkpoints", "file"])
+def test_any_url(tmp_path, path):
+    path = f"file://{tmp_path}/there" if path == "file" else path
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": range(9), "dst": range(1, 10)}), parts=2)
+    found = dg.wcc(graph, checkpoint=dg.Checkpoint(path, every=2, seconds=60))
+    assert found.compute()["component"].eq(0).all()
+
+
+def test_what_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": range(30), "dst": range(1, 31)}), parts=2)
+    with pytest.raises(StorageError, match="space"):
+        dg.wcc(graph, checkpoint=tmp_path / "file" / "below")
+
+
+def test_options_are_checked(tmp_path):
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1]}))
+    for wrong in ({"every": 0}, {"every": None}, {"seconds": -1}):
+        with pytest.raises(OptionError, match=next(iter(wrong))):
+            dg.Checkpoint(tmp_path, **wrong)
+    with pytest.raises(OptionError, match="no path"):
+        dg.wcc(graph, checkpoint=7)
+    for engine in ("local", "bulk_async"):
+        with pytest.raises(OptionError, match=r"choose gas or bsp|cannot be had"):
+            dg.wcc(graph, engine=engine, checkpoint=tmp_path)
