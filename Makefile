@@ -11,7 +11,7 @@ INSTALLED := .venv/.installed
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-cuda tiny lint types format fuzz bench clean
+.PHONY: help install demo test test-oldest test-cuda tiny lint types format fuzz bench termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ fuzz: $(INSTALLED) ## 100,000 hostile inputs for every reader; hours, and INPUTS
 bench: $(INSTALLED) ## measure against peers on this machine and renew the table in README.md
 	@for suite in $(SUITES); do $(BIN)/python $$suite || exit 1; done
 	$(BIN)/python benchmarks/readme.py
+
+termination: $(INSTALLED) ## millions of random schedules of how an asynchronous run finds its end
+	$(BIN)/python benchmarks/termination.py
 
 clean: ## remove .venv and what the tools have cached
 	rm -rf .venv .venv-oldest .venv-cuda .mypy_cache .pytest_cache .ruff_cache .hypothesis
