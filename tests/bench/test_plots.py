@@ -28,6 +28,21 @@ def test_a_plot_of_trials_is_a_picture_and_a_text(name, tmp_path):
     assert all(word in words for word in ("Seconds of each", "bfs", "wcc"))
 
 
+def test_busy_and_idle_seconds_of_partitions(tmp_path):
+    """A report without waiting, beside one with, of two trials."""
+    draw, reads = plot("idle_busy")
+    rows = [
+        {"operation": "bfs", "engine": engine, "trial": trial, "superstep": 1, "partition": part, "busy": 1.0, **rest}
+        for engine, rest in (("bsp", {"idle": 2.0}), ("bulk_async", {"idle": 0.5, "wait": 0.25}))
+        for trial in (1, 2)
+        for part in (0, 1)
+    ]
+    words = "".join(ElementTree.fromstring(draw(rows, tmp_path / "plot.png")).itertext())
+    assert reads == "report"
+    assert all(word in words for word in ("bfs", "bulk_async", "busy", "wait", "idle", "seconds"))
+    assert "wait" not in "".join(ElementTree.fromstring(draw(rows[:4])).itertext())
+
+
 def test_the_same_picture_is_the_same_text():
     draw, _ = plot("bars")
     assert draw(TRIALS) == draw(TRIALS)

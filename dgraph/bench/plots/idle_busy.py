@@ -1,0 +1,50 @@
+"""Busy and idle seconds of each partition, one engine beside another: as in the figures of Gluon-Async."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dgraph.bench.plots.style import BUSY, COLOURS, IDLE, Drawing
+
+READS = "report"
+PARTS = {"busy": BUSY, "wait": COLOURS[1], "idle": IDLE}  # work; work that has to wait; none
+HEIGHT = 0.26  # of a bar, in inches
+
+
+def draw(
+    rows: Any, path: str | Path | None = None, *, title: str = "", group: str = "operation", by: str = "engine"
+) -> str:
+    """A panel for each `group`; in it the partitions of a run, those of each `by` together. Of several trials, the
+    mean."""
+    frame = pd.DataFrame(rows)
+    seconds = frame.reindex(columns=[*frame.columns, *(kind for kind in PARTS if kind not in frame)]).fillna(0.0)
+    seconds = seconds.groupby([group, by, "partition"], sort=False)[list(PARTS)].sum()
+    if "trial" in frame:
+        seconds = seconds.div(frame.groupby([group, by, "partition"])["trial"].nunique(), axis=0)
+    groups, names, partitions = list(dict.fromkeys(frame[group])), list(dict.fromkeys(frame[by])), frame["partition"]
+    spread = int(partitions.max()) + 1.8  # from the bars of one run to those of the next
+    size = {"width": 2 + 3 * len(groups), "height": 1 + HEIGHT * spread * len(names)}
+    with Drawing(title or "Busy and idle seconds of each partition", across=len(groups), **size) as drawing:
+        for axes, one in zip(drawing.axes, groups, strict=True):
+            runs = [name for name in names if (one, name) in seconds.index]
+            for name in runs:
+                of_run, left = seconds.loc[one, name], 0.0
+                places = spread * names.index(name) + of_run.index.to_numpy(float)
+                for kind, colour in PARTS.items():
+                    if seconds[kind].any():
+                        label = kind if name == runs[0] else None
+                        axes.barh(places, of_run[kind], 0.85, left=left, color=colour, label=label)
+                    left = left + of_run[kind].to_numpy()
+            bars = [(name, part) for name in runs for part in sorted(seconds.loc[one, name].index)]
+            axes.set_yticks([spread * names.index(name) + part for name, part in bars], [str(part) for _, part in bars])
+            middles = [spread * names.index(name) + partitions.max() / 2 for name in runs]
+            axes.set_yticks(middles, [f"{name}      " for name in runs], minor=True, fontweight="bold")
+            axes.tick_params(axis="y", which="both", length=0)
+            axes.invert_yaxis()
+            axes.grid(visible=False, axis="y", which="both")
+            axes.set(title=str(one), xlabel="seconds")
+        drawing.legend(drawing.axes[-1])
+        return drawing.save(path)
