@@ -146,7 +146,7 @@ def _in_rounds(
     job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, cores, settle, kept)
     with Progress.of(progress) as shown:
         outcome = run_steps(
-            Steps(job.setup, job.step, job.finish, Found.without_values),
+            Steps(job.setup, job.step, job.finish, Found.without_values, secedes=plan.free),
             given,
             client=graph.client,
             threads=threads.cores(),
@@ -214,7 +214,7 @@ class Job:
             parts[state.partition.index] = state.partition.numbers[:owned], results
             state.agent.disconnect()
         rounds = running.rounds
-        return Found(parts, missing, rounds.rows, rounds.round, rounds.globals)
+        return Found(parts, missing, rounds.rows, rounds.round, rounds.globals, rounds.found_end_in)
 
 
 @dataclass

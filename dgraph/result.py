@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
@@ -33,10 +34,12 @@ class Found:
         rows: list[dict[str, Any]],
         rounds: int,
         totals: dict[str, Any],
+        found_end_in: float | None = None,
     ):
         self.parts = parts  # numbers of the owned vertices, and their values
         self.missing = missing  # columns of vertices in which some vertex has none
         self.rows, self.rounds, self.totals = rows, rounds, totals
+        self.found_end_in = found_end_in  # seconds from the last work on the worker, where there were no common rounds
 
     def without_values(self) -> Found:
         """What the result must know at once; the values stay where they are."""
@@ -44,7 +47,7 @@ class Found:
             part: (numbers[:0], {name: v[:0].copy() for name, v in values.items()})
             for part, (numbers, values) in self.parts.items()
         }
-        return Found(empty, self.missing, self.rows, self.rounds, self.totals)
+        return Found(empty, self.missing, self.rows, self.rounds, self.totals, self.found_end_in)
 
 
 def has_none(numbers: np.ndarray, vertices: int) -> bool:
@@ -53,7 +56,11 @@ def has_none(numbers: np.ndarray, vertices: int) -> bool:
 
 
 class RunReport(pd.DataFrame):
-    """A row a superstep and partition; `options` says what was chosen for the run."""
+    """A row a superstep and partition; `options` says what was chosen for the run.
+
+    busy, idle: seconds. Where partitions have no common rounds, a row is a local round, and `wait` are the seconds in
+    which there was something to do that had to wait: for another partition of the worker, or until mail was received.
+    """
 
     _metadata = ("options",)
     options: dict[str, Any]
@@ -61,6 +68,24 @@ class RunReport(pd.DataFrame):
     def __repr__(self) -> str:
         chosen = [f"{name:>22}  {value}" for name, value in getattr(self, "options", {}).items()]
         return "\n".join([repr(pd.DataFrame(self)), "", *chosen])
+
+    @property
+    def partitions(self) -> pd.DataFrame:
+        """A row a partition: how many rounds it took, what it did in all, and where its time went."""
+        rows = pd.DataFrame(self).groupby("partition")
+        sums = [name for name in (*SUMS, "busy", "wait", "idle") if name in self]
+        return rows.size().to_frame("rounds").join(rows[sums].sum())
+
+    def against(self, other: RunReport) -> pd.DataFrame:
+        """This run beside another, all partitions together, and the ratio of the two; the work items are the edges."""
+        runs = {}
+        for name, report in (("this", self), ("other", other)):
+            parts = report.partitions
+            runs[name] = {"fewest rounds": parts["rounds"].min(), "most rounds": parts["rounds"].max()} | dict(
+                parts.sum()
+            )
+        frame = pd.DataFrame(runs, [what for what in runs["this"] if what != "rounds" and what in runs["other"]])
+        return frame.assign(ratio=frame["this"] / frame["other"])
 
 
 class RunResult:
@@ -97,6 +122,11 @@ class RunResult:
         self._again: Callable[[Graph], RunResult] | None = None  # the run, where it can be repeated
         self._rows = sorted((row for one in told for row in one.rows), key=itemgetter("superstep", "partition"))
         self._options = dict(options)
+        ends = [one.found_end_in for one in told if one.found_end_in is not None]
+        if ends:  # the last that had work was the quickest to learn that it was the last
+            counts = Counter(row["partition"] for row in self._rows).values()
+            self._options["local rounds taken"] = f"{min(counts)} to {max(counts)}"
+            self._options["milliseconds to find the end"] = round(min(ends) * 1e3, 3)
 
     def repeatable(self, again: Callable[[Graph], RunResult], columns: Mapping[str, Any]) -> RunResult:
         """This result; should a worker leave with values of it, they are found `again`. But a long row of results, each
@@ -204,7 +234,11 @@ class RunResult:
 
     def __repr__(self) -> str:
         names = ", ".join(self._empty[1])
-        return f"<result of {self.rounds} rounds: {names} of {self._numbering.size:,} vertices>"
+        rounds = f"{self.rounds} rounds"
+        if "local rounds taken" in self._options:
+            took = self._options["milliseconds to find the end"]
+            rounds = f"{self._options['local rounds taken']} local rounds, their end found in {took:g} ms"
+        return f"<result of {rounds}: {names} of {self._numbering.size:,} vertices>"
 
 
 class ResultColumn:
@@ -225,6 +259,7 @@ class ResultColumn:
         return self.result.by_number(self.name)
 
 
+SUMS = ("steps", "fired", "edges", "messages", "bytes")
 COLUMNS = ("superstep", "partition", "fired", "edges", "messages", "bytes", "skipped", "direction", "busy", "idle")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dask.core import quote
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
-from distributed import Client, Future
+from distributed import Client, Future, secede
 from distributed.protocol.pickle import dumps, loads
 
 from dgraph.errors import LostError, OptionError, RunError
@@ -33,8 +33,10 @@ LOOK_UP = 1.0  # seconds between looks at whether the client is still open
 
 
 def start_task(run: str, address: str, steps: bytes, rounds: int, partitions: list[Any]) -> Token:
-    end = exchange.find_end(run, address)
-    return open_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True)), rounds)
+    end, job = exchange.find_end(run, address), loads(steps)
+    if job.secedes:
+        secede()
+    return open_steps(end, job, dict(zip(end.partitions, partitions, strict=True)), rounds)
 
 
 def step_task(run: str, address: str, round: int, tokens: list[Token]) -> Token:
@@ -42,7 +44,10 @@ def step_task(run: str, address: str, round: int, tokens: list[Token]) -> Token:
 
 
 def fused_task(run: str, address: str, first: int, rounds: int, tokens: list[Token]) -> Token:
-    return take_steps(exchange.find_end(run, address), range(first, first + rounds), tokens)
+    end = exchange.find_end(run, address)
+    if end.held[0].secedes:
+        secede()
+    return take_steps(end, range(first, first + rounds), tokens)
 
 
 def finish_task(run: str, address: str, last: list[Token]) -> Any:
@@ -187,7 +192,7 @@ class DaskChain:
         return self.route.run, self.route.workers[worker]
 
     def _run(self, chunk: Chunk) -> list[Token]:
-        if chunk.fuse and chunk.rounds:
+        if chunk.fuse and chunk.rounds and not self.steps.secedes:
             exchange.lend(self.client, self.route)
         graph = self._graph(chunk)
         # The futures before are released only now: the client sends every 10 ms, and this must not wait for that.

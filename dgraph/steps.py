@@ -42,6 +42,7 @@ class Steps:
     #                                                   sends with epoch `round`, collects with epoch `round - 1`
     finish: Callable[[Any], Any]  # state -> this worker's result
     summary: Callable[[Any], Any] | None = None  # result -> what the caller must know of it at once
+    secedes: bool = False  # steps are long, and wait for each other: on a cluster, leave their threads to other tasks
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,8 +26,24 @@ def bulk_async(rounds: Rounds) -> Superstep:
         news = free.receive()
         if not free.local_round():
             free.rest(news)
+    free.close()
     rounds.done = True
     yield from rounds.finish()
+
+
+@dataclass
+class Clock:
+    """Where the time of a partition goes: it is busy; or it waits, with something to do; or it is idle."""
+
+    since: float  # when its last local round ended
+    ready: float | None  # since when it has something to do
+
+    def round(self, begun: float, ended: float, more: bool) -> dict[str, float]:
+        """The seconds from the end of the last local round to that of the next; `more` says that it has more to do."""
+        ready = begun if self.ready is None else max(self.ready, self.since)
+        seconds = {"busy": ended - begun, "idle": ready - self.since, "wait": begun - ready}
+        self.since, self.ready = ended, ended if more else None
+        return seconds
 
 
 class FreeRounds:
@@ -40,8 +57,9 @@ class FreeRounds:
         self.limit = rounds.local_rounds or (TO_THE_END if self.phase.idempotent else 1)
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
         self.came: dict[int, dict[int, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
-        self.counts = {state.partition.index: 0 for state in rounds.states}
-        self.opened = time.perf_counter()
+        self.worked = now = time.perf_counter()  # when anything was last done here
+        self.clocks = {state.partition.index: Clock(now, now if state.waiting else None) for state in rounds.states}
+        self.rows: dict[int, list[dict]] = {state.partition.index: [] for state in rounds.states}
         for state in rounds.states:
             state.post.bring([])
             state.aim(self.phase, 1)
@@ -55,8 +73,11 @@ class FreeRounds:
         """Take in what has come, mail first: it may belong to what the notes say. Returns how much news there was."""
         news = self.mail.inbox.news
         buffers, notes = self.mail.inbox.take()
+        now = time.perf_counter()
         for sender, receiver, buffer in buffers:
             self.came[receiver][sender].append(buffer)
+            clock = self.clocks[receiver]
+            clock.ready = now if clock.ready is None else clock.ready
         if buffers:
             self.end.work()
         for note in notes:
@@ -72,7 +93,7 @@ class FreeRounds:
             goes_on = bool(state.waiting) and not self.mail.crowded
             steps = self.advance(state) if goes_on else 0
             if came or goes_on:
-                self.report(state, time.perf_counter() - begun, steps)
+                self.report(state, begun, steps)
                 found = True
         return found
 
@@ -120,12 +141,21 @@ class FreeRounds:
         for peer, note in notes:
             self.mail.note(peer, note)
 
-    def report(self, state: State, busy: float, steps: int) -> None:
+    def report(self, state: State, begun: float, steps: int) -> None:
         """A row a local round."""
-        part = state.partition.index
-        self.counts[part] += 1
-        self.rounds.round = max(self.rounds.round, self.counts[part])
+        part, self.worked = state.partition.index, time.perf_counter()
+        seconds = self.clocks[part].round(begun, self.worked, bool(state.waiting))
+        rows = self.rows[part]
+        rows.append({"superstep": len(rows) + 1, "partition": part, **state.counted(), **seconds, "steps": steps})
+
+    def close(self) -> None:
+        """The rows, with what came after the last local rounds, and how long it took to find the end."""
         now = time.perf_counter()
-        row = {"superstep": self.counts[part], "partition": part, **state.counted(), "busy": busy}
-        self.rounds.rows.append({**row, "idle": max(0.0, now - self.opened - busy), "steps": steps})
-        self.opened = now
+        for state in self.rounds.states:
+            rows = self.rows[state.partition.index]
+            if not rows:
+                self.report(state, now, 0)
+            rows[-1]["idle"] += now - self.clocks[state.partition.index].since
+            self.rounds.rows += rows
+            self.rounds.round = max(self.rounds.round, len(rows))
+        self.rounds.found_end_in = now - self.worked

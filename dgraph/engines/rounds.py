@@ -51,6 +51,7 @@ class Rounds:
         self.waiting = 0
         self.proxies = {"in": False, "out": False}  # whether any partition has such
         self.rows: list[dict[str, Any]] = []
+        self.found_end_in: float | None = None  # seconds from the last work here, where nobody agrees on the end
         self._opened = time.perf_counter()
         self._busy = [0.0] * len(states)
 

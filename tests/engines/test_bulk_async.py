@@ -16,6 +16,7 @@ import dgraph as dg
 from dgraph import steps as steps_module
 from dgraph.analysis import analyse
 from dgraph.codegen.explain import engines_for
+from dgraph.engines.bulk_async import Clock
 from dgraph.errors import OptionError
 from dgraph.exchange import free as free_module
 from dgraph.exchange.free import FREE
@@ -154,6 +155,34 @@ def test_an_error_stops_all_workers(monkeypatch):
     while threading.active_count() > before + 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threading.active_count() <= before + 2  # the pool of kernels may have been made meanwhile
+
+
+def test_the_report_tells_where_the_time_of_each_partition_went(client):
+    for given in (None, client):
+        graph = graph_for("Components", parts=4, policy="cartesian", client=given)
+        begun = time.perf_counter()
+        result = dg.run(graph, PROGRAMS["Components"], engine="bulk_async")
+        elapsed = time.perf_counter() - begun
+        report, parts = result.report, result.report.partitions
+        assert parts.index.tolist() == [0, 1, 2, 3]
+        assert (report[["busy", "wait", "idle"]] >= 0).all(axis=None)
+        spent = parts["busy"] + parts["wait"] + parts["idle"]
+        assert spent.max() <= elapsed
+        assert result.rounds == parts["rounds"].max()
+        assert 0 < report.options["milliseconds to find the end"] < elapsed * 1e3
+        least = parts["rounds"].min()
+        assert f"{least} to {result.rounds} local rounds, their end found in" in repr(result)
+        compared = report.against(dg.run(graph, PROGRAMS["Components"], engine="bsp").report)
+        assert compared.loc["edges", "this"] == report["edges"].sum()
+        assert {"fewest rounds", "most rounds", "edges", "messages", "bytes", "busy", "idle"} <= set(compared.index)
+
+
+def test_time_is_busy_waiting_or_idle():
+    clock = Clock(since=0.0, ready=None)
+    assert clock.round(begun=2.0, ended=5.0, more=True) == {"busy": 3.0, "idle": 2.0, "wait": 0.0}
+    assert clock.round(begun=6.0, ended=7.0, more=False) == {"busy": 1.0, "idle": 0.0, "wait": 1.0}
+    clock.ready = 9.0  # mail came
+    assert clock.round(begun=10.0, ended=11.0, more=False) == {"busy": 1.0, "idle": 2.0, "wait": 1.0}
 
 
 def test_high_diameter_graphs_need_few_rounds():

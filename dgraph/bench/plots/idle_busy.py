@@ -26,7 +26,7 @@ def draw(
         seconds = seconds.div(frame.groupby([group, by, "partition"])["trial"].nunique(), axis=0)
     groups, names, partitions = list(dict.fromkeys(frame[group])), list(dict.fromkeys(frame[by])), frame["partition"]
     spread = int(partitions.max()) + 1.8  # from the bars of one run to those of the next
-    size = {"width": 2 + 3 * len(groups), "height": 1 + HEIGHT * spread * len(names)}
+    size: dict[str, Any] = {"width": 2 + 3 * len(groups), "height": 1 + HEIGHT * spread * len(names)}
     with Drawing(title or "Busy and idle seconds of each partition", across=len(groups), **size) as drawing:
         for axes, one in zip(drawing.axes, groups, strict=True):
             runs = [name for name in names if (one, name) in seconds.index]
