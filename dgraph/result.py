@@ -18,6 +18,7 @@ from dgraph.frames import strings_as_dask_has_them
 from dgraph.graph import Graph
 from dgraph.partition.numbering import Numbering
 from dgraph.recovery import surviving
+from dgraph.run_report import COLUMNS, RunReport
 from dgraph.workers import lost
 
 if TYPE_CHECKING:
@@ -53,39 +54,6 @@ class Found:
 def has_none(numbers: np.ndarray, vertices: int) -> bool:
     """Whether some number is that of no vertex."""
     return bool(numbers.size) and int(numbers.view(np.uint64).max()) >= vertices  # negative ones are the largest
-
-
-class RunReport(pd.DataFrame):
-    """A row a superstep and partition; `options` says what was chosen for the run.
-
-    busy, idle: seconds. Where partitions have no common rounds, a row is a local round, and `wait` are the seconds in
-    which there was something to do that had to wait: for another partition of the worker, or until mail was received.
-    """
-
-    _metadata = ("options",)
-    options: dict[str, Any]
-
-    def __repr__(self) -> str:
-        chosen = [f"{name:>22}  {value}" for name, value in getattr(self, "options", {}).items()]
-        return "\n".join([repr(pd.DataFrame(self)), "", *chosen])
-
-    @property
-    def partitions(self) -> pd.DataFrame:
-        """A row a partition: how many rounds it took, what it did in all, and where its time went."""
-        rows = pd.DataFrame(self).groupby("partition")
-        sums = [name for name in (*SUMS, "busy", "wait", "idle") if name in self]
-        return rows.size().to_frame("rounds").join(rows[sums].sum())
-
-    def against(self, other: RunReport) -> pd.DataFrame:
-        """This run beside another, all partitions together, and the ratio of the two; the work items are the edges."""
-        runs = {}
-        for name, report in (("this", self), ("other", other)):
-            parts = report.partitions
-            runs[name] = {"fewest rounds": parts["rounds"].min(), "most rounds": parts["rounds"].max()} | dict(
-                parts.sum()
-            )
-        frame = pd.DataFrame(runs, [what for what in runs["this"] if what != "rounds" and what in runs["other"]])
-        return frame.assign(ratio=frame["this"] / frame["other"])
 
 
 class RunResult:
@@ -257,10 +225,6 @@ class ResultColumn:
 
     def by_number(self) -> np.ndarray:
         return self.result.by_number(self.name)
-
-
-SUMS = ("steps", "fired", "edges", "messages", "bytes")
-COLUMNS = ("superstep", "partition", "fired", "edges", "messages", "bytes", "skipped", "direction", "busy", "idle")
 
 
 def _changed(change: Callable[..., Any], found: Found, *others: Found) -> Found:

@@ -57,6 +57,7 @@ LAYERS = {
     "dgraph.recovery": 6,
     "dgraph.repartition": 6,
     "dgraph.report": 6,
+    "dgraph.run_report": 6,
     "dgraph.result": 6,
     "dgraph.resuming": 6,
     "dgraph.saved": 6,

@@ -1,0 +1,43 @@
+"""What happened in a run, round by round; in all, by partition; and beside another run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+SUMS = ("steps", "fired", "edges", "messages", "bytes")
+COLUMNS = ("superstep", "partition", "fired", "edges", "messages", "bytes", "skipped", "direction", "busy", "idle")
+
+
+class RunReport(pd.DataFrame):
+    """A row a superstep and partition; `options` says what was chosen for the run.
+
+    busy, idle: seconds. Where partitions have no common rounds, a row is a local round, and `wait` are the seconds in
+    which there was something to do that had to wait: for another partition of the worker, or until mail was received.
+    """
+
+    _metadata = ("options",)
+    options: dict[str, Any]
+
+    def __repr__(self) -> str:
+        chosen = [f"{name:>22}  {value}" for name, value in getattr(self, "options", {}).items()]
+        return "\n".join([repr(pd.DataFrame(self)), "", *chosen])
+
+    @property
+    def partitions(self) -> pd.DataFrame:
+        """A row a partition: how many rounds it took, what it did in all, and where its time went."""
+        rows = pd.DataFrame(self).groupby("partition")
+        sums = [name for name in (*SUMS, "busy", "wait", "idle") if name in self]
+        return rows.size().to_frame("rounds").join(rows[sums].sum())
+
+    def against(self, other: RunReport) -> pd.DataFrame:
+        """This run beside another, all partitions together, and the ratio of the two; the work items are the edges."""
+        runs = {}
+        for name, report in (("this", self), ("other", other)):
+            parts = report.partitions
+            runs[name] = {"fewest rounds": parts["rounds"].min(), "most rounds": parts["rounds"].max()} | dict(
+                parts.sum()
+            )
+        frame = pd.DataFrame(runs, [what for what in runs["this"] if what != "rounds" and what in runs["other"]])
+        return frame.assign(ratio=frame["this"] / frame["other"])
