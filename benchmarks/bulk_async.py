@@ -1,10 +1,10 @@
 """The bulk-asynchronous engine on two worker processes of one thread, with two and with four partitions.
 
-    python benchmarks/bulk_async.py [--only grid|roads|rmat|pauses] [--gapbs DIR] [--trials 3] [--scale 20]
+    python benchmarks/bulk_async.py [--only grid|roads|rmat] [--gapbs DIR] [--trials 3] [--scale 20]
 
 Against rounds of single steps, against rounds that go to local fixed points by the same solvers, and against two
-threads of this process. R-MAT graphs also beside GAP's C++ (its original, measured in the same way, is kept below), and
-with workers that are stopped in turn for a while (they sleep), or one of them most of the time. All is verified.
+threads of this process; R-MAT graphs also beside GAP's C++ (the original, measured in the same way, is kept below).
+Every answer is verified.
 `--plot FILE` draws where the time of each partition went.
 """
 
@@ -13,14 +13,9 @@ from __future__ import annotations
 import argparse
 import gc
 import lzma
-import os
-import random
-import signal
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -43,7 +38,6 @@ TOLERANCE = 0.85**20  # of PageRank: what 20 rounds promise
 # Gluon-Async itself (C++ and MPI), two processes on R-MAT scale 20, and GAP's best on the same machine: seconds
 ORIGINAL = {"bfs": (0.60, 0.0206), "wcc": (1.3, 0.0369), "sssp": (2.0, 0.109), "pagerank": (7.9, 0.336)}
 END = 5.0  # milliseconds that finding the end may take
-PAUSES, PAUSE = 8, 0.06  # how many there are in a run, and seconds of each
 
 CALLS: dict[str, Callable[..., Any]] = {
     "bfs": lambda graph, start, **how: dg.bfs(graph, start, **how),
@@ -58,6 +52,7 @@ COLUMNS = {
     "pagerank": ("pagerank",),
 }
 FREE, STEPS, SETTLED = {"engine": "bulk_async"}, {"engine": "bsp", "local_rounds": 1}, {"engine": "bsp"}
+PLACE: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "host": "127.0.0.1"}
 REPORTS: list[pd.DataFrame] = []  # for the plot
 
 
@@ -166,72 +161,6 @@ def beside_gap(contest: Contest, where: str, programs: Path) -> None:
     claim.record([one / best for one in contest.seconds["bulk-asynchronous"]], [original / then])
 
 
-# -- workers that stop for a while -------------------------------------------------------------------------------------
-
-
-def pauses(workload: Workload, client: Client, trials: int) -> None:
-    """The seconds that a run loses by pauses of its workers, without rounds and with them."""
-    graph = graph_of(workload, client, 2)
-    pids = [place["pid"] for place in client.run(lambda: {"pid": os.getpid()}).values()]
-    for operation in ("pagerank", "sssp"):
-        contest = Contest(operation, workload, 1)
-        ways = {"bulk-asynchronous": FREE, "rounds": STEPS if operation == "sssp" else SETTLED}
-        for how in ways.values():
-            contest.once("warm", graph, how)
-        for name, stops in (("pauses in turn", in_turn), ("one worker at a third of its speed", at_a_third)):
-            lost: dict[str, list[float]] = {way: [] for way in ways}
-            for trial in range(trials):
-                for way, how in ways.items():
-                    plain = min(contest.once(way, graph, how) for _ in range(2))
-                    with stops(pids, random.Random(trial)):
-                        lost[way].append(contest.once(way, graph, how) - plain)
-            target = 0.5 if stops is in_turn else None
-            what = f"{operation}, {workload.title}, two worker processes: lost by {name}"
-            Claim("bulk_async", what, "rounds", target).record(*lost.values())
-
-
-@contextmanager
-def in_turn(pids: list[int], draw: random.Random) -> Iterator[None]:
-    """So many pauses, now of this worker and then of the other, at random times."""
-    after = [draw.expovariate(1 / (PAUSE / 3)) for _ in range(PAUSES)]
-    with stopping((pids[i % len(pids)], wait, PAUSE) for i, wait in enumerate(after)):
-        yield
-
-
-@contextmanager
-def at_a_third(pids: list[int], draw: random.Random) -> Iterator[None]:
-    """The first runs for 5 ms, and then stands still for 10."""
-
-    def always() -> Iterator[tuple[int, float, float]]:
-        while True:
-            yield pids[0], 0.005, 0.010
-
-    with stopping(always()):
-        yield
-
-
-@contextmanager
-def stopping(stops: Iterator[tuple[int, float, float]]) -> Iterator[None]:
-    """Processes that stand still: who, after how long, for how long. One that is stopped burns nothing."""
-    over = threading.Event()
-
-    def work() -> None:
-        for pid, after, seconds in stops:
-            if over.wait(after):
-                return
-            os.kill(pid, signal.SIGSTOP)
-            time.sleep(seconds)
-            os.kill(pid, signal.SIGCONT)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
 # -- graphs ------------------------------------------------------------------------------------------------------------
 
 
@@ -265,25 +194,21 @@ def keep(reports: dict[str, pd.DataFrame], operation: str, parts: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=["grid", "roads", "rmat", "pauses"])
+    parser.add_argument("--only", choices=["grid", "roads", "rmat"])
     parser.add_argument("--operations", nargs="*", choices=CALLS, help="of these alone")
     parser.add_argument("--scale", type=int, default=20, help="20: R-MAT of 16 M edges, grid 2000 x 2000")
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--gapbs", type=Path, help="where GAP's Benchmark Suite has been built")
     parser.add_argument("--plot", type=Path, help="a PNG file")
     given = parser.parse_args()
-    chosen = [given.only] if given.only else ["grid", "roads", "rmat", "pauses"]
-    place: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "host": "127.0.0.1"}
+    chosen = [given.only] if given.only else ["grid", "roads", "rmat"]
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, **place) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, **PLACE) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         for name in chosen:
             workload = {"grid": workloads.grid, "roads": lambda _: roads()}.get(name, workloads.rmat)(given.scale)
             if workload is None:
-                continue
-            if name == "pauses":
-                pauses(workload, client, given.trials)
                 continue
             operations = ("bfs", "sssp", "wcc") + (("pagerank",) if name == "rmat" else ())
             compare(workload, client, given, tuple(given.operations or operations))
