@@ -58,6 +58,7 @@ class FreeRounds:
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
         self.came: dict[int, dict[int, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
         self.worked = now = time.perf_counter()  # when anything was last done here
+        self.ended = 0.0  # when the end was known here
         self.clocks = {state.partition.index: Clock(now, now if state.waiting else None) for state in rounds.states}
         self.rows: dict[int, list[dict]] = {state.partition.index: [] for state in rounds.states}
         for state in rounds.states:
@@ -134,6 +135,8 @@ class FreeRounds:
         idle = not any(state.waiting for state in self.rounds.states)
         if not self.end.over and idle and self.mail.at_rest and self.mail.inbox.empty:
             self.tell(self.end.rest())
+        if self.end.over and not self.ended:
+            self.ended = time.perf_counter()
         if not self.over:
             self.mail.wait(news, LOOK)
 
@@ -158,4 +161,4 @@ class FreeRounds:
             rows[-1]["idle"] += now - self.clocks[state.partition.index].since
             self.rounds.rows += rows
             self.rounds.round = max(self.rounds.round, len(rows))
-        self.rounds.found_end_in = now - self.worked
+        self.rounds.found_end_in = self.ended - self.worked

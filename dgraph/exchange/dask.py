@@ -10,7 +10,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from distributed import Client, Future, get_worker
@@ -159,8 +158,15 @@ class ExchangeOnWorker(WorkerPlugin):
         if message.epoch != FREE:
             end.mailbox.deliver(message)
             return True
-        there_is_room = asyncio.Event()
-        end.free.inbox.deliver(message, partial(self.worker.loop.add_callback, there_is_room.set))
+        there_is_room, here = asyncio.Event(), threading.get_ident()
+
+        def confirm() -> None:  # at once, or later by the thread that makes room
+            if threading.get_ident() == here:
+                there_is_room.set()
+            else:
+                self.worker.loop.add_callback(there_is_room.set)
+
+        end.free.inbox.deliver(message, confirm)
         while not there_is_room.is_set() and self.ends.get(message.run) is end:
             with suppress(TimeoutError):
                 await asyncio.wait_for(there_is_room.wait(), 1)
