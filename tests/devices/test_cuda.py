@@ -12,7 +12,7 @@ from one_thread import OneThread
 
 import dgraph as dg
 import dgraph.ops.wcc
-from dgraph.agents import daemon
+from dgraph.agents import agent
 from dgraph.devices import cuda, probe
 from dgraph.errors import DeviceError, OptionError
 
@@ -42,7 +42,7 @@ def test_every_kernel_compiles_within_its_budget():
 def one_thread(monkeypatch):
     """Bodies of CUDA kernels run on a thread of this CPU."""
     monkeypatch.setattr(cuda, "Device", OneThread)
-    monkeypatch.setattr(daemon, "need_cuda", lambda: None)
+    monkeypatch.setattr(agent, "need_cuda", lambda: None)
 
 
 OPERATIONS = {

@@ -1,0 +1,43 @@
+"""Daemons in the place of hardware that is not here: answers are computed on the CPU, and each stage then waits until
+it has taken the time that was stated. Waiting leaves the core free for others, as a device does."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from dgraph.agents.daemon import Call, CpuDaemon
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A kind of daemon, for `daemons=`: seconds an edge to download, compute and upload, and seconds a call."""
+
+    download: float = 0.0
+    compute: float = 0.0
+    upload: float = 0.0
+    call: float = 0.0
+
+    def start(self, threads: int) -> StandInDaemon:
+        return StandInDaemon(self, threads)
+
+
+class StandInDaemon(CpuDaemon):
+    """What it does takes at least as long as stated."""
+
+    def __init__(self, kind: StandIn, threads: int = 1):
+        super().__init__(threads)
+        self.kind = kind
+
+    def download(self, table: str, call: Call) -> None:
+        time.sleep(self.kind.download * call.edges)
+
+    def compute(self, table: str, call: Call) -> tuple[bool, Any]:
+        end = time.perf_counter() + self.kind.call + self.kind.compute * call.edges
+        answer = super().compute(table, call)
+        time.sleep(max(0.0, end - time.perf_counter()))
+        return answer
+
+    def upload(self, table: str, call: Call) -> None:
+        time.sleep(self.kind.upload * call.edges)
