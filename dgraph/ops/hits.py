@@ -10,6 +10,7 @@ from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.ops.pagerank import check_limits
+from dgraph.ops.weights import check_weights
 from dgraph.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
 from dgraph.result import RunResult
 from dgraph.solvers.pagerank import hubs_and_authorities
@@ -70,12 +71,38 @@ class HubsAndAuthorities(VertexProgram):
         return authority_score / authorities if authorities > 0 else 0.0
 
 
-def hits(graph: Graph, *, max_iter: int = 100, tol: float | None = 1e-8, **options: Any) -> RunResult:
+class WeightedHubsAndAuthorities(HubsAndAuthorities):
+    """An edge counts as often as its weight says."""
+
+    class Authorities(HubsAndAuthorities.Authorities):
+        message = Message(float64, SUM)
+
+        def send(hub_score, weight):
+            return hub_score * weight
+
+        apply = HubsAndAuthorities.Authorities.apply
+
+    class Hubs(HubsAndAuthorities.Hubs):
+        message = Message(float64, SUM)
+
+        def send(authority_score, weight):
+            return authority_score * weight
+
+        apply = HubsAndAuthorities.Hubs.apply
+
+
+def hits(
+    graph: Graph, *, max_iter: int = 100, tol: float | None = 1e-8, weighted: bool = False, **options: Any
+) -> RunResult:
     """The columns `hub` and `authority`, each of which sums to 1 (or is 0 everywhere if there are no edges).
 
     A hub's score is in proportion to the sum of the authorities that its edges lead to, an authority's to that of the
     hubs from which edges come. Iterations end after `max_iter` (of two rounds each), or when the scores of hubs change
-    by less than `tol` in all; with 0 or None, `max_iter` is their number. Other options are those of `dgraph.run`.
+    by less than `tol` in all; with 0 or None, `max_iter` is their number. `weighted`: an edge
+    counts as often as its weight says, instead of once. Other options are those of `dgraph.run`.
     """
     check_limits(max_iter, tol)
-    return run(graph, HubsAndAuthorities(max_iter=max_iter, tol=tol or 0.0), **options)
+    program = WeightedHubsAndAuthorities if weighted else HubsAndAuthorities
+    if weighted:
+        check_weights(graph, "hits", ("incoming", "out"))
+    return run(graph, program(max_iter=max_iter, tol=tol or 0.0), **options)

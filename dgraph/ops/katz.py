@@ -12,6 +12,7 @@ from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.pagerank import check_limits
+from dgraph.ops.weights import bounds, check_weights
 from dgraph.plan import WITHOUT_ROUNDS
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.result import RunResult
@@ -57,6 +58,13 @@ class Katz(VertexProgram):
     @Result(float64)
     def katz(score, squares, normalized):
         return score / math.sqrt(squares) if normalized and squares > 0 else score
+
+
+class WeightedKatz(Katz):
+    """An edge counts as often as its weight says."""
+
+    def send(score, weight):
+        return score * weight
 
 
 class Gains(VertexProgram):
@@ -111,6 +119,7 @@ def katz(
     normalized: bool = True,
     max_iter: int = 1000,
     tol: float | None = 1e-6,
+    weighted: bool = False,
     **options: Any,
 ) -> RunResult:
     """The column `katz`: beta, and alpha times the sum of it over all edges that come in.
@@ -119,6 +128,7 @@ def katz(
     max_iter, tol: rounds end when scores change by less than `tol` a vertex on average; if they have not after
               `max_iter`, that is an error: alpha must be below 1 / the largest eigenvalue of the adjacency matrix. With
               0 or None, `max_iter` is the number of rounds.
+    weighted: an edge counts as often as its weight says, instead of once.
     Other options are those of `dgraph.run`.
     """
     for name, value in (("alpha", alpha), ("beta", beta)):
@@ -127,13 +137,16 @@ def katz(
     check_limits(max_iter, tol)
     values = {"alpha": alpha, "beta": beta, "normalized": bool(normalized), "max_iter": max_iter, "tol": tol or 0.0}
     freely = options.get("engine") in WITHOUT_ROUNDS
-    if freely and not tol:
-        raise OptionError(
-            f"engine={options['engine']!r} cannot be had: tol={tol!r} asks for a number of rounds; "
-            "choose one of bsp, gas"
-        )
-    result = run(graph, (Gains if freely else Katz)(**values), **options)
-    largest = result.totals["largest"]
+    if freely and (weighted or not tol):
+        why = "weighted=True needs rounds" if weighted else f"tol={tol!r} asks for a number of rounds"
+        raise OptionError(f"engine={options['engine']!r} cannot be had: {why}; choose one of bsp, gas")
+    if weighted:
+        check_weights(graph, "katz", ("incoming",))
+    program = WeightedKatz if weighted else Gains if freely else Katz
+    result = run(graph, program(**values), **options)
+    largest, bound = result.totals["largest"], "the largest degree"
+    if weighted:
+        largest, bound = largest * bounds(graph)[1], "the largest degree times the largest weight"
     if freely:
         settled = not result.totals["unsettled"]
     else:
@@ -142,7 +155,7 @@ def katz(
     if not settled and "max_rounds" not in options:
         raise OptionError(
             f"alpha={alpha!r}: Katz centrality has not settled after {result.rounds} rounds. It does if alpha is below "
-            f"1 / the largest eigenvalue of the adjacency matrix; always if below 1 / the largest degree, "
-            f"{1 / max(largest, 1):.3g} here. Choose a smaller alpha; if it is that small, a larger max_iter or tol"
+            f"1 / the largest eigenvalue of the adjacency matrix; always if below 1 / {bound}, "
+            f"{1 / (largest or 1):.3g} here. Choose a smaller alpha; if it is that small, a larger max_iter or tol"
         )
     return result

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from numpy import float64, inf
 
@@ -15,14 +14,13 @@ from dgraph.monoid import MIN
 from dgraph.ops.bellman_ford import whatever_the_weights
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import Nearer, Tree, TreeUpTo, tree_after
+from dgraph.ops.weights import bounds
 from dgraph.options import no_columns, vertices
 from dgraph.plan import solves
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.result import RunResult
 from dgraph.solvers.shortest_paths import from_each, settle, shortest_paths
 from dgraph.solvers.solver import Solver
-
-_lowest_weights: WeakKeyDictionary[Graph, float] = WeakKeyDictionary()
 
 
 class ShortestPaths(VertexProgram):
@@ -140,7 +138,7 @@ def sssp(
     sources = vertices("source", source)
     no_columns(options, "name the vertices where paths begin as the source")
     weighted = graph.weight is not None
-    lowest = 1.0 if graph.weight is None else _lowest(graph, graph.weight)
+    lowest = 1.0 if graph.weight is None else bounds(graph)[0]
     if target is not None and (per_source or lowest < 0):
         why = "per_source=True" if per_source else f"the weight {lowest:g} below zero"
         raise OptionError(f"target={target!r} cannot be had with {why}: leave it out")
@@ -163,16 +161,3 @@ def sssp(
     if not predecessors:
         return paths
     return tree_after(paths, graph, [Nearer(), Tree()], {"known": paths.column("distance"), **given}, options)
-
-
-def _lowest(graph: Graph, weight: str) -> float:
-    """The lowest weight, which is kept as long as the graph is."""
-    if graph not in _lowest_weights:
-        partitions = graph.partitioned(("out",), (weight,))
-        tasks = [graph.workers.call(_lowest_here, one, weight) for one in partitions.held]
-        _lowest_weights[graph] = min(graph.workers.get(tasks))
-    return _lowest_weights[graph]
-
-
-def _lowest_here(partition: Any, weight: str) -> float:
-    return float((partition.out or partition.incoming).columns[weight].min(initial=0))

@@ -72,7 +72,11 @@ def hubs_and_authorities(problem: Problem) -> Solved:
     cuts = blocks_of(incoming.indptr), blocks_of(out.indptr)
     sums = np.zeros((2, max(map(len, cuts)), 2))
     came = np.empty((problem.threads, max(int(np.diff(one).max(initial=0)) for one in cuts)))
-    sides = cuts[0], incoming.indptr, incoming.neighbours, cuts[1], out.indptr, out.neighbours
+    weights = [problem.edges.arguments(table).get("weight") for table in (incoming, out)]
+    sides = (
+        *(cuts[0], incoming.indptr, incoming.neighbours, weights[0]),
+        *(cuts[1], out.indptr, out.neighbours, weights[1]),
+    )
     team(
         _hits, problem.threads, np.zeros(2 * LINE, np.int64), *sides, sums, came, hub, authority,
         values["tol"], values["max_iter"], found,
@@ -199,17 +203,20 @@ def _score(lo, hi, came, restart, spread, alpha, jumps, again, scores):
 
 @kernel
 def _hits(
-    rank, size, signals, turns, in_cuts, in_indptr, senders, out_cuts, out_indptr, receivers, sums, came,
-    hub, authority, tolerance, max_iter, found,
+    rank, size, signals, turns, in_cuts, in_indptr, senders, in_weights, out_cuts, out_indptr, receivers, out_weights,
+    sums, came, hub, authority, tolerance, max_iter, found,
 ):  # fmt: skip
     """A round is two passes: authorities gather from hubs, then hubs from authorities. A sum of zero ends it: then
     there are no edges."""
     hubs, authorities, rounds, change = float(hub.size), 0.0, 0, np.inf
     while rounds < max_iter and hubs > 0 and not change < tolerance * hubs:
-        _pass(rank, size, signals, turns, 0, in_cuts, in_indptr, senders, sums[0], came[rank], hub, hubs, authority)
+        _pass(
+            rank, size, signals, turns, 0, in_cuts, in_indptr, senders, in_weights, sums[0], came[rank],
+            hub, hubs, authority,
+        )  # fmt: skip
         authorities = _total(sums[0], 1)
         _pass(
-            rank, size, signals, turns, LINE, out_cuts, out_indptr, receivers, sums[1], came[rank],
+            rank, size, signals, turns, LINE, out_cuts, out_indptr, receivers, out_weights, sums[1], came[rank],
             authority, authorities, hub,
         )  # fmt: skip
         rounds, change, hubs = rounds + 1, _total(sums[1], 0), _total(sums[1], 1)
@@ -222,14 +229,14 @@ def _hits(
 
 
 @njit(nogil=True)
-def _pass(rank, size, signals, turns, turn, cuts, indptr, neighbours, sums, came, sent, total, scores):
+def _pass(rank, size, signals, turns, turn, cuts, indptr, neighbours, weights, sums, came, sent, total, scores):
     """scores = what `sent` brings, divided by its total; sums of each block: the change, and the scores."""
     while True:
         b = atomic_add(turns, turn, 1)
         if b >= cuts.size - 1:
             break
         lo, hi = cuts[b], cuts[b + 1]
-        gather(indptr, neighbours, None, sent, lo, hi, came)
+        gather(indptr, neighbours, weights, sent, lo, hi, came)
         sums[b, 0], sums[b, 1] = _rescale(lo, hi, came, 1 / total if total > 0 else 0.0, scores)
     barrier(rank, size, signals)
     if rank == 0:

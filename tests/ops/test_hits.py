@@ -68,6 +68,31 @@ def test_scores_are_networkx_s(name, way):
     verify("hits", graph, result)
 
 
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0].get('parts', 1)}-{way[1]['engine']}")
+@pytest.mark.parametrize("name", ["openflights", "jazz"])
+def test_weighted_scores_are_networkx_s(name, way):
+    real = real_graph(name)
+    frame = real.frame.drop_duplicates(["src", "dst"])  # NetworkX keeps one of several edges
+    graph = dg.Graph.from_edges(frame, weight="weight", directed=real.directed, **way[0])
+    result = hits(graph, tol=1e-13, max_iter=2000, weighted=True, **way[1])
+    kind = nx.DiGraph if real.directed else nx.Graph
+    peer = nx.from_pandas_edgelist(frame, "src", "dst", edge_attr="weight", create_using=kind)
+    table = result.compute()
+    for column, values in zip(("hub", "authority"), nx.hits(peer), strict=True):
+        np.testing.assert_allclose(table[column], [values[v] for v in table["vertex"]], atol=1e-10)
+    verify("hits", graph, result, weighted=True)
+
+
+@pytest.mark.parametrize("operation", [hits, dg.katz])
+@pytest.mark.parametrize(("weight", "words"), [(-1.0, "the weight -1"), (np.inf, "the weight inf")])
+def test_weights_that_make_no_sum(operation, weight, words):
+    frame = pd.DataFrame({"src": [0, 1], "dst": [1, 2], "weight": [1.0, weight]})
+    with pytest.raises(errors.WeightError, match=words):
+        operation(dg.Graph.from_edges(frame, weight="weight", parts=2), weighted=True)
+    with pytest.raises(errors.ColumnError, match="the graph has none"):
+        operation(dg.Graph.from_edges(frame[["src", "dst"]]), weighted=True)
+
+
 def test_threads_change_no_bit(monkeypatch):
     monkeypatch.setattr(gather, "GRAIN", 500)
     found = []

@@ -62,6 +62,19 @@ def test_scores_are_networkx_s(name, way):
     verify("katz", graph, result, alpha=0.002, tol=1e-9)
 
 
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0].get('parts', 1)}-{way[1]['engine']}")
+def test_weighted_scores_are_networkx_s(way):
+    real = real_graph("jazz")
+    graph = real.graph(**way[0])
+    result = katz(graph, alpha=2e-4, tol=1e-13, weighted=True, **way[1])
+    peer = nx.from_pandas_edgelist(real.frame, "src", "dst", edge_attr="weight")
+    expected, found = nx.katz_centrality(peer, alpha=2e-4, tol=1e-13, weight="weight"), result.compute()
+    np.testing.assert_allclose(found["katz"], [expected[v] for v in found["vertex"]], rtol=1e-9)
+    verify("katz", graph, result, alpha=2e-4, tol=1e-9, weighted=True)
+    with pytest.raises(errors.OptionError, match="the largest degree times the largest weight"):
+        katz(graph, alpha=1.0, weighted=True, **way[1])
+
+
 @pytest.mark.parametrize("name", ["karate.csv", "dolphins.csv", "polbooks.csv", "netscience.csv.xz"])
 def test_the_first_ten_are_cugraph_s(name):
     folder = DATA / "cugraph_small"

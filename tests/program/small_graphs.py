@@ -1,12 +1,13 @@
 """Small public graphs with reference results, as plain lists of edges between vertex numbers."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(os.environ.get("DGRAPH_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 FILES = {
     "ldbc_example-directed": "ldbc_example/example-directed.e",
     "ldbc_example-undirected": "ldbc_example/example-undirected.e",

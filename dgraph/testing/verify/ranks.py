@@ -103,13 +103,14 @@ def _chance(edges: Edges, weighted: bool) -> tuple[csr_array, np.ndarray]:
     return edges.matrix(share, incoming=True), np.flatnonzero(total == 0)
 
 
-def hits(edges: Edges, *, hub: np.ndarray, authority: np.ndarray, tol: float = 1e-8) -> None:
+def hits(edges: Edges, *, hub: np.ndarray, authority: np.ndarray, tol: float = 1e-8, weighted: bool = False) -> None:
     """Hubs and authorities, each summing to 1: what hubs say of authorities, and back, in proportion."""
     sized(edges, {"hub": hub, "authority": authority})
     if not edges.vertices or not len(edges.source):
         return
-    incoming = edges.remembered("incoming", lambda: edges.matrix(incoming=True))
-    largest = edges.remembered("largest", lambda: _largest(incoming))
+    values = edges.arcs[2] if weighted else None
+    incoming = edges.remembered(("incoming", weighted), lambda: edges.matrix(values, incoming=True))
+    largest = edges.remembered(("largest", weighted), lambda: _largest(incoming))
     grown = 1.0
     for name, found, other, rows in (("authority", authority, hub, incoming), ("hub", hub, authority, incoming.T)):
         if found.min() < 0:

@@ -1,0 +1,44 @@
+"""What the weights of a graph are, as a whole: kept as long as the graph is."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from dgraph.errors import ColumnError, WeightError
+from dgraph.graph import Graph
+
+_bounds: WeakKeyDictionary[Graph, tuple[float, float]] = WeakKeyDictionary()
+
+
+def bounds(graph: Graph, orders: tuple[str, ...] = ("out",)) -> tuple[float, float]:
+    """The lowest weight and the highest, or 0 if that is nearer; `orders` are those that will be read anyway."""
+    if graph not in _bounds:
+        assert graph.weight is not None
+        partitions = graph.partitioned(orders, (graph.weight,))
+        tasks = [graph.workers.call(_bounds_here, one, graph.weight) for one in partitions.held]
+        lows, highs = zip(*graph.workers.get(tasks), strict=True)
+        _bounds[graph] = min(lows), max(highs)
+    return _bounds[graph]
+
+
+def _bounds_here(partition: Any, weight: str) -> tuple[float, float]:
+    weights = (partition.out or partition.incoming).columns[weight]
+    return float(weights.min(initial=0)), float(weights.max(initial=0))
+
+
+def check_weights(graph: Graph, operation: str, orders: tuple[str, ...]) -> None:
+    """Refuse what a weighted sum of scores cannot be made of."""
+    if graph.weight is None:
+        raise ColumnError(
+            f"weighted=True: {operation} would read weights, and the graph has none; name their column when you make "
+            "it: weight="
+        )
+    lowest, highest = bounds(graph, orders)
+    if lowest < 0 or not highest < inf:
+        worst = lowest if lowest < 0 else highest
+        raise WeightError(
+            f"column {graph.weight!r} holds the weight {worst:g}: weighted {operation} needs finite weights of zero or "
+            "more"
+        )
