@@ -9,6 +9,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 START, END = "<!-- measured -->", "<!-- /measured -->"
+MANY = ("estimate",)  # benchmarks with a row for each graph: the table has the worst of each kind
 HEAD = ("what", "against", "dgraph", "theirs", "ratio", "target")
 
 
@@ -23,10 +24,20 @@ def table(rows: Iterable[dict[str, Any]]) -> str:
     rows = list(rows)
     if not rows:
         return "Nothing is measured yet."
-    claims = [row for row in rows if not row.get("detail")]
+    claims = _worst([row for row in rows if not row.get("detail")])
     lines = [HEAD, ("---", "---", "---:", "---:", "---:", "---"), *map(_cells, claims)]
     runs = dict.fromkeys(_run(row) for row in rows if row["ratio"] is not None)
     return "\n".join([*_operations(rows), *_lines(lines), "", *(f"Measured {run}." for run in runs)])
+
+
+def _worst(claims: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row, that furthest from 1, of those that say the same of many graphs."""
+    found: dict[Any, dict[str, Any]] = {}
+    for i, row in enumerate(claims):
+        kind = row["what"].partition(" of ")[0] if row["name"] in MANY else i
+        if kind not in found or abs(row["ratio"] - 1) > abs(found[kind]["ratio"] - 1):
+            found[kind] = row
+    return list(found.values())
 
 
 def _lines(cells: Iterable[Sequence[str]]) -> list[str]:
