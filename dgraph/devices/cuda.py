@@ -7,6 +7,7 @@ whole block the longest.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ from dgraph.devices.probe import simulated
 SHORT, LONG = 8, 2048  # edges: rows of fewer are gathered by one thread, of more by a block, the others by a warp
 BLOCKS = 2048  # of a grid, at most: it strides over what is left
 
+_there: dict[int, tuple[Any, Any]] = {}  # by the id of an array here: a reference to it, and the array on the device
 _one_at_a_time = threading.Lock()  # threads of this process share a device
 
 
@@ -107,18 +109,46 @@ class Cuda:
 
 
 class Device:
-    """The CUDA device of this process, or Numba's simulator of one."""
+    """The CUDA device of this process, or Numba's simulator of one. Edges stay on it as long as they live here; arrays
+    over vertices go there for a kernel that reads them, and come back from one that writes them."""
 
     def __init__(self, source: Source):
-        self.module = module_of(source)
+        self.source, self.module = source, module_of(source)
         if simulated():  # each of its threads is one of Python's
             vars(self.module)["BLOCK"] = 4
         self.block: int = vars(self.module)["BLOCK"]
         self.groups = (1, min(32, self.block // 2), self.block)
+        self.staying = {"indptr", "neighbours", "number", ROWS, *SCRATCH}
+        self.staying |= {column.name for column in source.layout.edge_columns}
 
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
         with _one_at_a_time:
-            getattr(self.module, name)[blocks, self.block](*arguments)
+            there, back = [], []
+            for argument, value in zip(self.source.kernels[name], arguments, strict=True):
+                if argument.dims and argument.name in self.staying:
+                    there.append(_stays(value))
+                elif argument.dims:
+                    there.append(_to_device(value))
+                    back += [(there[-1], value)] if argument.written else []
+                else:
+                    there.append(value)
+            getattr(self.module, name)[blocks, self.block](*there)
+            for array, value in back:
+                array.copy_to_host(value)
+
+
+def _to_device(array: np.ndarray) -> Any:
+    from numba import cuda
+
+    return cuda.to_device(array)
+
+
+def _stays(array: np.ndarray) -> Any:
+    """The array on the device, brought there once."""
+    key = id(array)
+    if key not in _there:
+        _there[key] = weakref.ref(array, lambda gone: _there.pop(key, None)), _to_device(array)
+    return _there[key][1]
 
 
 def _typed(argument: Any, values: Mapping[str, Any]) -> Any:

@@ -1,6 +1,7 @@
 """CUDA without a GPU: kernels in Numba's simulator, on one thread of a CPU, and compiled for a GPU that is not here."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -91,3 +92,10 @@ def test_cuda_is_imported_only_where_it_is_used():
     text = "import sys, dgraph as dg; dg.wcc(dg.grid(rows=3, cols=3), engine='gas').compute()"
     text += "; assert not {'numba.cuda', 'cupy', 'cudf'} & set(sys.modules), 'imported'"
     subprocess.run([sys.executable, "-c", text], check=True, timeout=100)
+
+
+def test_what_is_checked_on_a_gpu_runs_in_the_simulator():
+    script = HERE.parents[1] / "benchmarks" / "gpu" / "check.py"
+    command, simulated = [sys.executable, "-W", "ignore", script, "--quick"], {**os.environ, probe.SIMULATOR: "1"}
+    done = subprocess.run(command, env=simulated, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stdout
