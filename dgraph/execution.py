@@ -33,6 +33,7 @@ from dgraph.settling import Settling
 from dgraph.solvers.solver import Problem, Settle, Solver
 from dgraph.state import State
 from dgraph.steps import CHUNK, Steps, run_steps
+from dgraph.workers import threads_of_worker
 
 
 def run(
@@ -171,16 +172,17 @@ class Job:
     directed: bool
     vertices: int
     columns: dict[str, tuple[str, str]]
-    threads: int
+    threads: int | None  # as many as the worker has, whose partitions take turns
     settle: Settle | None
     kept: Kept | None = None
 
     def setup(self, exchange: Exchange, partitions: Mapping[int, Any]) -> Running:
         agent, states = agent_of(exchange.route.workers[exchange.worker]), []
-        where: dict[str, Any] = {"device": self.plan.device, "worker": exchange.worker, "threads": self.threads}
+        threads = self.threads or threads_of_worker()
+        where: dict[str, Any] = {"device": self.plan.device, "worker": exchange.worker, "threads": threads}
         for one in partitions.values():
             partition, columns = one if isinstance(one, tuple) else (one, {})
-            edges = EdgeTables(partition, self.directed, self.columns, self.threads)
+            edges = EdgeTables(partition, self.directed, self.columns, threads)
             connected = agent.connect(self.recipe, partition.num_local, self.plan.settings, **where)
             post, switches = Post(exchange, partition), self.plan.switches
             given = (edges, self.recipe, connected, post, switches, self.vertices, columns)
@@ -231,7 +233,9 @@ def _solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given, pro
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
     (partition,) = with_columns(graph, analysis, held, columns)
     values, workers = {**parameters_of(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
-    job = LocalJob(program.solver, values, graph.directed, edge_columns, workers.threads, vertex_columns_of(analysis))
+    job = LocalJob(
+        program.solver, values, graph.directed, edge_columns, _threads(graph, 1), vertex_columns_of(analysis)
+    )
     found = [job(partition)] if workers.client is None else workers.wait(workers.hold([workers.call(job, partition)]))
     return RunResult(graph, found, job.vertex_columns, plan.options())
 
@@ -244,18 +248,19 @@ class LocalJob:
     values: dict[str, Any]
     directed: bool
     columns: dict[str, tuple[str, str]]
-    threads: int
+    threads: int | None
     vertex_columns: list[str]
 
     def __call__(self, given: Any) -> Found:
         partition, columns = given if isinstance(given, tuple) else (given, {})
-        edges = EdgeTables(partition, self.directed, self.columns, self.threads)
-        solved, row = self.solver.row(Problem(edges, self.values, columns, self.threads))
+        threads = self.threads or threads_of_worker()
+        edges = EdgeTables(partition, self.directed, self.columns, threads)
+        solved, row = self.solver.row(Problem(edges, self.values, columns, threads))
         missing = {name for name in self.vertex_columns if has_none(solved.values[name], partition.num_owned)}
         parts = {0: (partition.numbers, solved.values)}
         return Found(parts, missing, [row], solved.rounds, solved.totals)
 
 
-def _threads(graph: Graph, parts: int) -> int:
+def _threads(graph: Graph, parts: int) -> int | None:
     """Threads for the kernels of each partition."""
-    return max(1, threads.cores() // min(parts, threads.cores())) if graph.client is None else 1
+    return max(1, threads.cores() // min(parts, threads.cores())) if graph.client is None else None

@@ -183,6 +183,13 @@ class Workers:
         return {address: float(rate) for address, rate in self.client.run(sorting_rate).items()}
 
 
+def threads_of_worker() -> int:
+    """Threads of the worker on which this task runs, of which no more than it has cores do any good."""
+    from distributed import get_worker
+
+    return min(get_worker().state.nthreads, threads.cores())
+
+
 def lost(held: Sequence[Any]) -> bool:
     """Whether any of the results went away with its worker."""
     futures = (one for one in held if hasattr(type(one), "status"))  # others are delayed, or in this process

@@ -7,8 +7,11 @@ import time
 import pandas as pd
 import pytest
 from cases import PROGRAMS, check, graph_for
+from distributed import Client, LocalCluster
 
 import dgraph as dg
+from dgraph.partition.threads import cores
+from dgraph.workers import threads_of_worker
 
 CASES = [
     *((name, "gas", 2, "outgoing") for name in PROGRAMS),
@@ -23,6 +26,17 @@ CASES = [
 def test_the_answer_is_the_reference_s(client, name, engine, parts, policy):
     graph = graph_for(name, parts=parts, policy=policy, client=client)
     check(name, True, dg.run(graph, PROGRAMS[name], engine=engine, random_seed=11))
+
+
+def test_kernels_take_the_threads_of_their_worker(client):
+    assert client.submit(threads_of_worker, pure=False).result() == 1
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as other,
+    ):
+        assert other.submit(threads_of_worker, pure=False).result() == min(2, cores())
+        for name in ("PageRank", "Components"):
+            check(name, True, dg.run(graph_for(name, parts=2, client=other), PROGRAMS[name]))
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(client):
