@@ -60,6 +60,7 @@ _HOME = {
     "cdlp": "dgraph.ops.cdlp",
     "core_number": "dgraph.ops.core_number",
     "degrees": "dgraph.ops.degrees",
+    "factorize": "dgraph.ops.factorize",
     "hits": "dgraph.ops.hits",
     "k_core": "dgraph.ops.k_core",
     "katz": "dgraph.ops.katz",
@@ -73,7 +74,8 @@ _HOME = {
 }
 
 __all__ = ["__version__", *_HOME]
-OPERATIONS = tuple(name for name, home in _HOME.items() if home.startswith("dgraph.ops."))
+# those that take any graph; `factorize` is for ratings of items by users
+OPERATIONS = tuple(name for name, home in _HOME.items() if home.startswith("dgraph.ops.") and name != "factorize")
 
 if TYPE_CHECKING:
     from dgraph import errors
@@ -102,6 +104,7 @@ if TYPE_CHECKING:
     from dgraph.ops.cdlp import cdlp
     from dgraph.ops.core_number import core_number
     from dgraph.ops.degrees import degrees
+    from dgraph.ops.factorize import factorize
     from dgraph.ops.hits import hits
     from dgraph.ops.k_core import k_core
     from dgraph.ops.katz import katz

@@ -58,6 +58,10 @@ def run(
     pipeline_block: int | str | None = "auto",
     vertex_cache: int | str = "auto",
     lazy_upload: bool = True,
+    block_size: int | str | None = None,
+    order: str | None = None,
+    mode: str | None = None,
+    operator: str | None = None,
 ) -> RunResult:
     """Run a vertex program on a graph, on the cluster that holds the graph or in this process.
 
@@ -89,6 +93,11 @@ def run(
                   one block, one stage after the other. This and what follows is not for daemons="in process".
     vertex_cache: bytes of vertices that a daemon keeps between blocks and rounds, 0 for none.
     lazy_upload:  messages stay with the daemon until all blocks of a round are done, where that does no harm.
+    block_size, order, mode, operator: "block_descent" only. How many vertices are brought up to date at a time (a power
+                  of two is taken, or "auto"); "priority", the block with most to gain before others, or "cyclic"; how
+                  workers wait for each other: "async", never, "barrier", after a block each, "bsp", after all blocks; a
+                  block's vertices "pull" from all their in-edges, "push" what has changed along their out-edges, or
+                  "pull_push": write to a slot for each edge, which the other end reads in order.
     """
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
@@ -109,13 +118,15 @@ def run(
         raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(plans.ENGINES)}')
     kept = Checkpoint.of(checkpoint)
     solved = solved and (kept is None or engine == plans.LOCAL)
+    blocks = {"block_size": block_size, "order": order, "mode": mode, "operator": operator}
     found = settings(daemons, pipeline_block, vertex_cache, lazy_upload)
-    plan = plans.choose(**asked, device=device, random_seed=random_seed, solved=solved, settings=found)
+    plan = plans.choose(**asked, device=device, random_seed=random_seed, solved=solved, settings=found, blocks=blocks)
+    plans.check_partitions(plan, graph.num_parts)
     plans.admit_checkpoints(plan, kept)
     if plan.engine == plans.LOCAL:
         return _surviving(graph, partial(_solve, program=program, plan=plan), columns or {}, progress)
-    recipe = recipe_of(program, plan.device)
-    plans.admit(plan, recipe.analysis)
+    plan = plans.admit(plan, analyse(program))
+    recipe = recipe_of(program, plan.device, plan.blocks.operator if plan.blocks else None)
     recipe = replace(recipe, values=parameters_of(graph, program))
     settle = plans.settling(plan, program, recipe.analysis) if kept is None else None
     plan = replace(plan, settles=settle is not None)
@@ -191,6 +202,7 @@ class Job:
         limits = {"limit": self.plan.max_rounds, "local_rounds": self.plan.local_rounds}
         rounds = Rounds(states, self.recipe, directed=self.directed, alone=alone, **limits)
         rounds.keeper = None if self.kept is None else Keeper(self.kept)
+        rounds.blocks = self.plan.blocks
         return Running(rounds, plans.ENGINES[self.plan.engine](rounds))
 
     def step(self, running: Running, epoch: int, told: list[Told]) -> Told:

@@ -8,7 +8,9 @@ from typing import Any
 
 from dgraph.agents.settings import DIRECT, Settings
 from dgraph.analysis import Analysis
+from dgraph.codegen.descent import OPERATORS
 from dgraph.codegen.explain import engines_for
+from dgraph.engines.block_descent import MODES, ORDERS, Blocks, block_descent
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.gas import gas
@@ -20,8 +22,9 @@ from dgraph.program import VertexProgram
 from dgraph.solvers.solver import Settle
 from dgraph.state import Switches
 
-ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async}
+ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
 WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other
+DESCENT = "block_descent"
 LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
 DEVICES = ("cpu", "cuda")
 
@@ -51,6 +54,7 @@ class Plan:
     local_rounds: int | None = None  # steps of a partition before others hear of it; None: as suits the program
     settings: Settings = DIRECT  # of agents and daemons
     settles: bool = False  # whether partitions go to their local fixed points, by the program's own algorithm
+    blocks: Blocks | None = None  # of block descent
 
     def options(self) -> dict[str, Any]:
         """What the report says of the plan."""
@@ -67,6 +71,7 @@ class Plan:
             "deterministic": self.switches.deterministic,
             "repartitioned": self.repartitioned or "no",
             "local rounds": self._local_rounds(),
+            **(self.blocks.options() if self.blocks else {}),
         }
 
     def _local_rounds(self) -> str | int:
@@ -78,6 +83,14 @@ class Plan:
     def free(self) -> bool:
         """Whether all workers must run at once, because they never wait for each other's rounds."""
         return self.engine in WITHOUT_ROUNDS
+
+
+def sends_changes(graph: Graph, options: Mapping[str, Any]) -> bool:
+    """Whether an engine without rounds is asked for that only passes on changes: block descent does where it pushes,
+    and across partitions."""
+    by_block = options.get("engine") == DESCENT and options.get("mode") != "bsp"
+    pushes = options.get("operator") == "push" or graph.num_parts > 1
+    return options.get("engine") in WITHOUT_ROUNDS or (by_block and pushes)
 
 
 def solves(graph: Graph, program: VertexProgram, options: Mapping[str, Any]) -> bool:
@@ -105,6 +118,7 @@ def choose(
     deterministic: bool = False,
     solved: bool = False,
     settings: Settings = DIRECT,
+    blocks: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Check what a user asked for. Rounds in GAS order wait once for the others, in BSP order at times twice; a local
     solver is quicker than both, where there is one (`solved`)."""
@@ -124,18 +138,21 @@ def choose(
     switches = Switches(bool(active_only), bool(changed_only), "pull" if deterministic else direction)
     switches = replace(switches, random_seed=random_seed, deterministic=bool(deterministic))
     plan = Plan(engine, "cpu" if device == "auto" else device, max_rounds, bool(drop_weights), switches)
-    plan = replace(plan, local_rounds=local_rounds, settings=settings)
-    if plan.free:
+    plan = replace(plan, local_rounds=local_rounds, settings=settings, blocks=_blocks(engine, blocks or {}))
+    if plan.blocks and not settings.direct:
+        raise OptionError(f"engine={DESCENT!r} is for daemons='in process', not for {settings.options()['daemons']!r}")
+    if plan.free or plan.blocks:
         refused = {"max_rounds": max_rounds, "deterministic": deterministic or None}
         refused |= {"active_only": active_only and None, "changed_only": changed_only and None}
         for name, value in refused.items():
             if value is not None:
                 raise OptionError(f"engine={engine!r} has no common rounds: {name}={value} cannot be had; choose gas")
-    elif local_rounds not in (None, 1):
+    if not plan.free and local_rounds not in (None, 1):
         raise OptionError(f"local_rounds={local_rounds} is for {', '.join(WITHOUT_ROUNDS)}; engine={engine!r} takes 1")
     if plan.device != "cpu":
         asked_of_daemons = not settings.direct and settings.options()["daemons"]
-        only = {"engine": engine == LOCAL and LOCAL, "deterministic": deterministic, "daemons": asked_of_daemons}
+        other = engine in (LOCAL, DESCENT) and engine
+        only = {"engine": other, "deterministic": deterministic, "daemons": asked_of_daemons}
         for name, asked in only.items():
             if asked:
                 raise OptionError(f"{name}={asked!r} is for device='cpu', not for device={device!r}")
@@ -154,15 +171,59 @@ def settling(plan: Plan, program: VertexProgram, analysis: Analysis) -> Settle |
     """How partitions go to their local fixed points; None where rounds are single steps: because that was asked, or
     because the program counts them."""
     asked = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)
-    if asked != (None, None, Switches()) or "bulk_async" not in engines_for(analysis):
+    if plan.blocks or asked != (None, None, Switches()) or "bulk_async" not in engines_for(analysis):
         return None
     if plan.device != "cpu" or not plan.settings.direct:
         return None
     return None if program.solver is None else program.solver.settle
 
 
-def admit(plan: Plan, analysis: Analysis) -> None:
-    """Refuse an engine that cannot run a program, and what cannot be made deterministic."""
+def _blocks(engine: str, asked: Mapping[str, Any]) -> Blocks | None:
+    """What was asked for of block descent; None stands for what was not."""
+    given = {name: value for name, value in asked.items() if value is not None and value != "auto"}
+    if engine != DESCENT:
+        for name, value in given.items():
+            raise OptionError(f"{name}={value!r} is for engine={DESCENT!r}, not for engine={engine!r}")
+        return None
+    size = given.pop("block_size", None)
+    if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
+        raise OptionError(f'block_size={size!r} must be a whole number of vertices above zero, or "auto"')
+    for name, known in (("order", ORDERS), ("mode", MODES), ("operator", OPERATORS)):
+        if given.get(name, known[0]) not in known:
+            raise OptionError(f"{name}={given[name]!r} is not known; choose one of {', '.join(known)}")
+    return Blocks(**{"operator": "", "size": size, **given})
+
+
+def check_partitions(plan: Plan, parts: int) -> None:
+    """Block descent has one queue, which is in one place."""
+    if plan.blocks and plan.blocks.mode != "bsp" and parts > 1:
+        raise OptionError(
+            f"engine={DESCENT!r} takes blocks from one queue, and the graph has {parts} partitions: make it with "
+            "parts=1, or choose bulk_async, whose partitions do not wait for each other either"
+        )
+
+
+def _operator(plan: Plan, analysis: Analysis) -> Plan:
+    """The operator that suits the program, or that was asked for and can be had."""
+    blocks, idempotent = plan.blocks, analysis.phases[0].idempotent
+    if blocks is None:
+        return plan
+    if not blocks.operator:
+        return replace(plan, blocks=replace(blocks, operator="pull" if analysis.synchronous else "push"))
+    if blocks.operator == "push" and analysis.synchronous:
+        raise OptionError(
+            f'operator="push" sends changes, and {analysis.name} is synchronous; choose pull or pull_push'
+        )
+    if blocks.operator != "push" and not analysis.synchronous and not idempotent:
+        raise OptionError(
+            f"operator={blocks.operator!r} gathers again what neighbours are, and {analysis.name} adds up what they "
+            'send; choose operator="push"'
+        )
+    return plan
+
+
+def admit(plan: Plan, analysis: Analysis) -> Plan:
+    """Refuse an engine that cannot run a program, and what cannot be made deterministic; the plan as suits it."""
     fitting = [name for name in engines_for(analysis) if name in ENGINES]
     if plan.engine not in fitting:
         why = "is synchronous" if analysis.synchronous else "reads what only common rounds can tell"
@@ -170,19 +231,21 @@ def admit(plan: Plan, analysis: Analysis) -> None:
             f"engine={plan.engine!r} cannot run {analysis.title}, which {why}; choose one of {', '.join(fitting)}"
         )
 
+    plan = _operator(plan, analysis)
     if plan.switches.deterministic:
         for name, (field, _) in analysis.globals.items():
             if field.dtype.kind == "f" and not field.merge.idempotent and name not in exact_sums(analysis):
                 raise OptionError(
                     f"deterministic=True cannot fold {name!r}, a {field.merge} of floats; only sums of them"
                 )
+    return plan
 
 
 def admit_checkpoints(plan: Plan, asked: Any) -> None:
     """Checkpoints are of the moment between two common rounds, and of what this process has of them."""
     if asked is None:
         return
-    if plan.engine == LOCAL or plan.free:
+    if plan.engine == LOCAL or plan.free or plan.blocks:
         raise OptionError(
             f"engine={plan.engine!r} has no common rounds, after which a checkpoint could be made: choose gas or bsp"
         )
@@ -190,15 +253,16 @@ def admit_checkpoints(plan: Plan, asked: Any) -> None:
         raise OptionError('checkpoint= is for daemons="in process": others keep a part of the run to themselves')
 
 
-def orders_for(analysis: Analysis, directed: bool, direction: str) -> tuple[str, ...]:
-    """The orders of edges that the rounds read: rows of those who are sent to, and to push, of those who send."""
+def orders_for(analysis: Analysis, directed: bool, plan: Plan) -> tuple[str, ...]:
+    """The orders of edges that are read: rows of those who are sent to, and to push, of those who send. Blocks that
+    gather need these to tell others, or where all of a vertex's changes are alike, nothing more."""
+    operator = plan.blocks.operator if plan.blocks else ""
+    pushes_only = "push" in (operator, plan.switches.direction)
+    pulls_only = analysis.synchronous and operator != "pull_push"
     wanted: list[str] = []
     for phase in analysis.phases:
         along = phase.along if directed else "out"
         pushes = {"out": ["out"], "in": ["incoming"], "both": ["out", "incoming"]}[along]
         pulls = {"out": ["incoming"], "in": ["out"], "both": ["incoming", "out"]}[along]
-        if analysis.synchronous:
-            wanted += pulls
-        else:
-            wanted += pushes if direction == "push" else [*pushes, *pulls]
+        wanted += pulls if pulls_only else pushes if pushes_only else [*pushes, *pulls]
     return tuple(dict.fromkeys(wanted))

@@ -39,7 +39,7 @@ def partitions_for(
     kept = tuple(name for name, _ in columns.values())
     if not plan.drop_weights and graph.weight is not None:
         kept = tuple(dict.fromkeys([*kept, graph.weight]))
-    orders = plans.orders_for(analysis, graph.directed, plan.switches.direction)
+    orders = plans.orders_for(analysis, graph.directed, plan)
     anew, twice = needs_neighbourhoods(graph, analysis)
     in_order = plan.switches.deterministic
     if not anew and not in_order:

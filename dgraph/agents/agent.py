@@ -55,7 +55,7 @@ class Direct:
     """The daemon in the worker's own process: kernels of a device run over the tables themselves."""
 
     def __init__(self, device: Cpu | Cuda):
-        self.once, self.rows = device.once, device.rows
+        self.device, self.once, self.rows = device, device.once, device.rows
 
     def counted(self) -> dict[str, Any]:
         return {}

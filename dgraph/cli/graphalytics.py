@@ -17,7 +17,7 @@ from dgraph.cli.graphs import Place, runs_somewhere
 @click.option("--repetitions", type=click.IntRange(1), default=1, show_default=True)
 @click.option("-o", "--output", metavar="FOLDER", help="Write the values of every job there.")
 @click.option("--rules", type=click.Choice(["ldbc", "strict"]), default="ldbc", show_default=True)
-@click.option("--engine", default="auto", show_default=True, help="auto, local, bsp, gas or bulk_async.")
+@click.option("--engine", default="auto", show_default=True, help="auto, local, bsp, gas, bulk_async or block_descent.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every job.")
 @runs_somewhere
 def command(directory: str, place: Place, output: str | None, rules: str, as_json: bool, **given: Any) -> None:

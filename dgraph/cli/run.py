@@ -16,7 +16,9 @@ from dgraph.cli.results import OUTPUT, write_frames, write_result, writer_of
 from dgraph.cli.signatures import id_reader, options_of, values_of
 
 RUNNING = (
-    click.option("--engine", default="auto", show_default=True, help="auto, local, bsp, gas or bulk_async."),
+    click.option(
+        "--engine", default="auto", show_default=True, help="auto, local, bsp, gas, bulk_async or block_descent."
+    ),
     click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
     click.option("--max-rounds", type=int, help="Stop after so many rounds."),
     click.option("--checkpoint", help="A folder or URL: write the run there every 10 rounds, and go on from there."),

@@ -31,11 +31,15 @@ def engines_for(analysis: Analysis) -> tuple[str, ...]:
     """The engines that may run a program."""
     functions = [reads for phase in analysis.phases for reads in (phase.send, phase.apply)]
     by_round = any("round" in reads or "random" in reads for reads in functions)
+    phase = analysis.phases[0]
+    by_block = not by_round and not analysis.width and len(phase.messages) == 1
     if not analysis.synchronous:
         if analysis.stop or analysis.globals_each_round or by_round:  # these ask for rounds
             return ("bsp", "gas")
-        return ("bsp", "gas", "bulk_async")
-    return ("bsp", "gas")
+        return ("bsp", "gas", "bulk_async", *(["block_descent"] if by_block else []))
+    fixed_point = analysis.stop is None or bool(analysis.stop.of("global"))  # else it wants a number of rounds
+    by_block = by_block and len(analysis.phases) == 1 and phase.combines and not analysis.send_reads_global
+    return ("bsp", "gas", *(["block_descent"] if by_block and fixed_point else []))
 
 
 def _described(field: Field) -> str:

@@ -62,11 +62,12 @@ class Recipe:
 _known: WeakKeyDictionary[type[VertexProgram], dict[tuple, tuple[Analysis, Source]]] = WeakKeyDictionary()
 
 
-def recipe_of(program: VertexProgram, target: str = "cpu") -> Recipe:
-    """Analyse and generate: once for each length of vectors, because other values of parameters need nothing new."""
-    known, kind = _known.setdefault(type(program), {}), (target, program.width)
+def recipe_of(program: VertexProgram, target: str = "cpu", operator: str | None = None) -> Recipe:
+    """Analyse and generate: once for each length of vectors, because other values of parameters need nothing new.
+    `operator` asks for the kernels of block descent."""
+    known, kind = _known.setdefault(type(program), {}), (target, program.width, operator)
     if kind not in known:
-        known[kind] = _bare(analyse(program)), generate(program, target)
+        known[kind] = _bare(analyse(program)), generate(program, target, operator)
     return Recipe(*known[kind], dict(program.values), program.functions.get("stop"))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dgraph.analysis import Analysis, Reads, analyse, example_of
 from dgraph.codegen import cuda
 from dgraph.codegen.bounds import bound
+from dgraph.codegen.descent import IMPORTS, Descent, more_arrays
 from dgraph.codegen.kernels import Kernels
 from dgraph.codegen.layout import Layout, layout_of
 from dgraph.codegen.neighbourhood import TEXTS
@@ -75,17 +76,22 @@ class Source:
         return hashlib.sha256(self.text.encode()).hexdigest()[:20]
 
 
-def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu") -> Source:
-    """The kernels of a program; the same for all values of its parameters, but the length of vectors is built in."""
+def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", operator: str | None = None) -> Source:
+    """The kernels of a program; the same for all values of its parameters, but the length of vectors is built in.
+    `operator` asks for those of block descent, too."""
     if target not in TARGETS:
         raise OptionError(f"target={target!r} is not known; choose one of {', '.join(TARGETS)}")
     program = example_of(program)
     analysis = analyse(program)
-    kernels = TARGETS[target].kernels(analysis, arrays_of(analysis, target)).kernels
+    found = TARGETS[target].kernels(analysis, arrays_of(analysis, target))
+    if operator is not None:
+        found.arrays |= more_arrays(analysis)
+        Descent(found, operator)
+    kernels = found.kernels
     texts = [kernel.text() for kernel in kernels]
     body = [*_functions(program, analysis), *texts]
     used = "\n".join(body)
-    parts = [_head(analysis), TARGETS[target].head]
+    parts = [_head(analysis), TARGETS[target].head, *([IMPORTS] if operator else [])]
     if re.search(r"\b(uniform|random_word|mix|most_frequent|choose)\(", used):
         parts.append(KERNEL_TEXT)
     parts += [TEXTS[name] for name in TEXTS if f"{name.lower()}(" in used]

@@ -104,6 +104,7 @@ class Place:
     at: str = "v"
     edge: str = "e"
     target: str = "v"
+    rows: str = ""  # what the names of edge arrays begin with, where a kernel reads two tables
 
 
 ROW = Place()
@@ -153,11 +154,13 @@ def call(
             arguments.append(item(kernel.use(name), place.at, states[name]))
         elif kind == "before":
             arguments.append(item(kernel.use(name), place.at, states[name.removesuffix("_before")]))
+        elif kind == "message" and name in local:
+            arguments.append(local[name])
         elif kind == "message" and phase is not None:
             message = next(m for m in phase.messages if m.name == name)
             arguments.append(item(kernel.use(inbox(phase, message)), place.at, message))
         elif kind == "edge":
-            arguments.append(f"{kernel.use(name)}[{place.edge}]")
+            arguments.append(f"{kernel.use(place.rows + name)}[{place.edge}]")
         elif kind == "target":
             target = name.removeprefix("target_")
             array = kernel.use({"id": "number"}.get(target, target))

@@ -11,6 +11,7 @@ import numpy as np
 from dgraph.codegen.compile import Kernel, Kernels
 from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.partition import threads
+from dgraph.solvers.team import team
 
 SMALL = 1 << 13  # rows and edges: handing less to a second thread costs more than it saves
 RANGES = 4  # for each thread, so that none waits long for another
@@ -25,6 +26,11 @@ class Cpu:
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Run over all rows at once."""
         return self.kernels[name].on(0, count, values)
+
+    def team(self, name: str, threads: int, values: Mapping[str, Any]) -> None:
+        """Run on so many threads at once, which meet inside the kernel."""
+        member = Member(self.kernels[name])
+        team(member, threads, *(values[name] for name in member.names))
 
     def rows(
         self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
@@ -57,6 +63,19 @@ class Cpu:
         edges = values["indptr"][lo : hi + 1]
         cuts = lo + np.searchsorted(edges, edges[0] + np.linspace(0, work, pieces + 1)[1:-1])
         return [(a, b) for a, b in pairwise([lo, *cuts.tolist(), hi]) if a < b]
+
+
+class Member:
+    """A generated kernel as a team calls it: compiled beforehand, the others of its arguments in their order."""
+
+    def __init__(self, kernel: Kernel):
+        self.kernel, self.names = kernel, kernel.names[3:]  # after rank, size and signals
+
+    def compile(self, types: Any) -> None:
+        self.kernel.compile()
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.kernel(*arguments)
 
 
 def scratch(indptr: np.ndarray, lo: int, hi: int) -> dict[str, np.ndarray]:

@@ -43,6 +43,7 @@ class Rounds:
         self.round, self.settled, self.done = 0, 0, False
         self.keeper: Keeper | None = None  # of checkpoints
         self.overdue = False  # whether some worker says that it is time for one
+        self.blocks: Any = None  # of block descent
         self.seeded = not self.analysis.synchronous  # the messages of round 1 are there before anybody sends
         self.globals = {name: field.identity for name, (field, _) in self.analysis.globals.items()}
         self.folded: list[tuple[str, Any]] = []

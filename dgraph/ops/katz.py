@@ -13,7 +13,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.pagerank import check_limits
 from dgraph.ops.weights import bounds, check_weights
-from dgraph.plan import WITHOUT_ROUNDS
+from dgraph.plan import DESCENT, sends_changes
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.result import RunResult
 from dgraph.solvers.pagerank import katz as solve
@@ -136,9 +136,9 @@ def katz(
             raise OptionError(f"{name}={value!r} must be a finite number, zero or more")
     check_limits(max_iter, tol)
     values = {"alpha": alpha, "beta": beta, "normalized": bool(normalized), "max_iter": max_iter, "tol": tol or 0.0}
-    freely = options.get("engine") in WITHOUT_ROUNDS
-    if freely and (weighted or not tol):
-        why = "weighted=True needs rounds" if weighted else f"tol={tol!r} asks for a number of rounds"
+    freely = sends_changes(graph, options)
+    if (freely and weighted) or ((freely or options.get("engine") == DESCENT) and not tol):
+        why = f"tol={tol!r} asks for a number of rounds" if not tol else "weighted=True needs rounds"
         raise OptionError(f"engine={options['engine']!r} cannot be had: {why}; choose one of bsp, gas")
     if weighted:
         check_weights(graph, "katz", ("incoming",))

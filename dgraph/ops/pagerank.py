@@ -15,7 +15,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
 from dgraph.options import no_columns, whole_number
-from dgraph.plan import WITHOUT_ROUNDS
+from dgraph.plan import DESCENT, WITHOUT_ROUNDS, sends_changes
 from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram
 from dgraph.result import RunResult
 from dgraph.solvers.pagerank import page_rank, strengths
@@ -100,6 +100,25 @@ PROGRAMS = {  # weighted, personal
 }
 
 
+class Scaled(PageRank):
+    """For engines without rounds: what vertices without out-edges hold is lost, which one factor makes good in the end,
+    because it would be spread as jumps are."""
+
+    def apply(message, alpha, vertices):
+        return (1 - alpha) / vertices + alpha * message
+
+    @Global(float64, SUM)
+    def mass(rank):
+        return rank
+
+    def stop(change, mass, tol, round, max_iter, vertices):
+        return change < tol * vertices * mass or round >= max_iter
+
+    @Result(float64)
+    def pagerank(rank, mass):
+        return rank / mass if mass > 0 else rank
+
+
 class Strength(VertexProgram):
     """The sum of the weights of a vertex's out-edges."""
 
@@ -151,7 +170,8 @@ def pagerank(
     alpha:    the probability of following an edge; else the surfer jumps.
     max_iter: rounds at most.
     tol:      rounds end when the ranks change by less than this a vertex on average; with 0 or None, `max_iter` is the
-              number of rounds. engine="bulk_async" has no rounds, and needs no `max_iter`: it ends when the ranks are
+              number of rounds. engine="bulk_async", and "block_descent" where it pushes, have no rounds and
+              need no `max_iter`: they end when the ranks are
               within `tol` of where rounds without end would lead, in sum over all vertices.
     personalization: where to jump, as {vertex: weight}; by default everywhere alike. With a list of these, the column
               holds a vector for each vertex: its rank for each of them.
@@ -173,10 +193,15 @@ def pagerank(
         raise OptionError("personalization=[]: give at least one {vertex: weight}")
     values = {"alpha": alpha, "tol": tol or 0.0, "kept": 0.0 if dangling == "none" else 1.0}
     shared = {"strength": _strength(graph, options)} if weighted else {}
-    freely = options.get("engine") in WITHOUT_ROUNDS
+    freely, by_block = sends_changes(graph, options), options.get("engine") == DESCENT
+    if by_block and not tol:
+        raise OptionError(
+            f"engine={DESCENT!r} cannot be had: tol={tol!r} asks for a number of rounds; choose bsp or gas"
+        )
     results = []
     for columns in jumps:
-        program: Any = (residuals.PROGRAMS if freely else PROGRAMS)[bool(weighted), bool(columns)]
+        scaled = by_block and not freely and values["kept"] and not (weighted or columns)
+        program: Any = Scaled if scaled else (residuals.PROGRAMS if freely else PROGRAMS)[bool(weighted), bool(columns)]
         program = _single(program) if dtype == "float32" else program
         if freely:
             results.append(residuals.ranks(graph, program, columns | shared, **values, **options))
@@ -229,7 +254,7 @@ def _shares(name: str, weights: Any) -> dict[Any, float]:
 def _strength(graph: Graph, options: dict[str, Any]) -> Any:
     """The vertex column `strength`, where it was computed."""
     same = {name: options[name] for name in ("engine", "device", "exchange", "deterministic") if name in options}
-    if same.get("engine") in WITHOUT_ROUNDS:
+    if same.get("engine") in (*WITHOUT_ROUNDS, DESCENT):  # a sum is no fixed point
         same["engine"] = "gas"
     found = run(graph, Strength(), **same)
     if not (found.totals["lowest"] >= 0 and found.totals["highest"] < inf):

@@ -20,8 +20,8 @@ ARRIVED, ROUND = 0, 16  # in `signals`: who waits, and how often all have met; o
 SPINS = 2000  # looks at the round before a thread gives its core to others
 
 kernel = njit(nogil=True, cache=True)
-_inlined: Any = intrinsic
-_pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
+_intrinsic: Any = intrinsic
+pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 
 
 def team(kernel: Callable[..., Any], threads: int, *arrays: Any) -> Any:
@@ -71,7 +71,7 @@ def barrier(rank, size, signals):
     while atomic_load(signals, ROUND) == now:
         spins += 1
         if spins > SPINS:
-            _pass_on()
+            pass_on()
 
 
 @kernel
@@ -95,16 +95,17 @@ def _read_modify_write(name: str, integer: str, unsigned: str, real: str) -> Any
         return array.dtype(array, index, value), generate
 
     typer.__name__ = name
-    return _inlined(typer)
+    return _intrinsic(typer)
 
 
 atomic_add = _read_modify_write("atomic_add", "add", "add", "fadd")
 atomic_min = _read_modify_write("atomic_min", "min", "umin", "fmin")
 atomic_max = _read_modify_write("atomic_max", "max", "umax", "fmax")
 atomic_or = _read_modify_write("atomic_or", "or", "or", "")
+atomic_exchange = _read_modify_write("atomic_exchange", "xchg", "xchg", "xchg")
 
 
-@_inlined
+@_intrinsic
 def atomic_load(context, array, index):
     """The value at a place, as another thread last stored it."""
 
@@ -115,7 +116,7 @@ def atomic_load(context, array, index):
     return array.dtype(array, index), generate
 
 
-@_inlined
+@_intrinsic
 def compare_and_swap(context, array, index, old, new):
     """Store `new` where `old` is still there; whether it was. For whole numbers."""
 
@@ -129,7 +130,7 @@ def compare_and_swap(context, array, index, old, new):
     return types.boolean(array, index, old, new), generate
 
 
-@_inlined
+@_intrinsic
 def prefetch(context, array, index):
     """Ask for a place that will be read soon."""
 

@@ -43,6 +43,19 @@ def test_busy_and_idle_seconds_of_partitions(tmp_path):
     assert "wait" not in "".join(ElementTree.fromstring(draw(rows[:4])).itertext())
 
 
+def test_convergence_has_a_line_for_each_setting_and_axes_for_each_operation():
+    rows = [
+        {"operation": operation, "setting": setting, "epochs": float(epoch), "residual": 0.5**epoch}
+        for operation in ("pagerank", "katz")
+        for setting in ("priority", "cyclic")
+        for epoch in range(1, 5)
+    ]
+    draw, reads = plot("convergence")
+    words = "".join(ElementTree.fromstring(draw(rows, title="Faster by priority")).itertext())
+    assert reads == "report"
+    assert all(word in words for word in ("Faster by priority", "pagerank", "katz", "priority", "cyclic", "epochs"))
+
+
 def test_the_same_picture_is_the_same_text():
     draw, _ = plot("bars")
     assert draw(TRIALS) == draw(TRIALS)

@@ -21,6 +21,7 @@ from dgraph.graph import Graph
 from dgraph.testing.verify.components import wcc
 from dgraph.testing.verify.cores import core_number, degrees, k_core
 from dgraph.testing.verify.edges import Edges, column
+from dgraph.testing.verify.factors import factorize
 from dgraph.testing.verify.labels import cdlp, label_propagation
 from dgraph.testing.verify.matching import matching
 from dgraph.testing.verify.paths import bfs, sssp
@@ -30,8 +31,9 @@ from dgraph.testing.verify.triangles import lcc, triangles
 __all__ = ["OPERATIONS", "AnswerError", "Edges", "verify"]
 
 Verifier = Callable[..., None]
+Table = dict[str, tuple[Verifier, tuple[str, ...], tuple[str, ...]]]
 # the verifier of each operation, the columns of its answer, and which of them hold vertices
-OPERATIONS: dict[str, tuple[Verifier, tuple[str, ...], tuple[str, ...]]] = {
+OPERATIONS: Table = {
     "pagerank": (pagerank, ("pagerank",), ()),
     "bfs": (bfs, ("distance", "predecessor"), ("predecessor",)),
     "sssp": (sssp, ("distance", "predecessor"), ("predecessor",)),
@@ -47,6 +49,7 @@ OPERATIONS: dict[str, tuple[Verifier, tuple[str, ...], tuple[str, ...]]] = {
     "katz": (katz, ("katz",), ()),
     "degrees": (degrees, ("degree", "in_degree", "out_degree"), ()),
 }
+RATINGS: Table = {"factorize": (factorize, ("factors",), ())}  # for graphs of ratings
 
 
 def verify(operation: str, graph: Graph | Edges, answer: Any, **options: Any) -> None:
@@ -54,9 +57,10 @@ def verify(operation: str, graph: Graph | Edges, answer: Any, **options: Any) ->
 
     `answer` is a result, its frame, or a dict of arrays by the numbers of the vertices.
     """
-    if operation not in OPERATIONS:
-        raise OptionError(f"operation={operation!r} has no verifier; there are {', '.join(OPERATIONS)}")
-    function, names, of_vertices = OPERATIONS[operation]
+    known: Table = {**OPERATIONS, **RATINGS}
+    if operation not in known:
+        raise OptionError(f"operation={operation!r} has no verifier; there are {', '.join(known)}")
+    function, names, of_vertices = known[operation]
     edges = graph if isinstance(graph, Edges) else Edges.of(graph)
     found = {name: column(answer, name, edges, of_vertices=name in of_vertices) for name in names}
     found = {name: values for name, values in found.items() if values is not None}

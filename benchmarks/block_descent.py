@@ -1,0 +1,170 @@
+"""Block coordinate descent against bulk-synchronous rounds: how much work, and how much time, to the same answer.
+
+python benchmarks/block_descent.py [--graphs wiki-Vote,wave,usroads-48,rmat] [--scale 20] [--trials 3]
+
+An epoch is as much work as one look at every edge. Real graphs are those of ../shared/data (or of DGRAPH_DATA).
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from harness import RESULTS, Claim, Wrong
+
+import dgraph as dg
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "ops"))
+
+ENGINE = {"engine": "block_descent"}
+# one setting per operation, the same for all graphs
+SETTINGS = {"pagerank": {"operator": "push", "block_size": 8}, "sssp": {"operator": "push", "block_size": 8}}
+SIZES = (8, 64, 512, 4096, 32768)
+RESIDUAL = 1e-9  # of PageRank: how far all ranks together are from the fixed point
+
+
+def graph_of(name, scale):
+    """The graph and a source; None where there is no such data here."""
+    if name == "rmat":
+        graph = dg.rmat(scale=scale, seed=1, weights=(1, 255), parts=1)
+        return graph, int(dg.degrees(graph).by_number("out_degree").argmax())
+    from real_graphs import DATA, real_graph
+
+    if not DATA.is_dir():
+        return None
+    real = real_graph(name)
+    return real.graph(parts=1), real.source
+
+
+class Case:
+    """An operation on a graph: rounds in order, and blocks; both verified by the local solver's answer."""
+
+    def __init__(self, operation, graph, source):
+        self.operation, self.graph, self.source = operation, graph, source
+        self.edges = graph.num_edges * (1 if graph.directed else 2)
+        self.expected = self.values(self.run(engine="local", tol=1e-14 / graph.num_vertices))
+
+    def run(self, tol=None, **options):
+        if self.operation == "sssp":
+            return dg.sssp(self.graph, self.source, predecessors=False, **options)
+        return dg.pagerank(self.graph, tol=tol, max_iter=2000, **options)
+
+    def in_rounds(self):
+        # a round changes ranks by (1 - alpha) / alpha of how far they are off, at least
+        only = {"local_rounds": 1} if self.operation == "sssp" else {}  # the kernels of rounds, not a solver in each
+        return self.run(engine="bsp", **only, tol=RESIDUAL * (0.15 / 0.85) / self.graph.num_vertices)
+
+    def by_block(self, **options):
+        pushes = options.get("operator") == "push"
+        tol = RESIDUAL if pushes else RESIDUAL * (0.15 / 0.85) / self.graph.num_vertices
+        return self.run(tol=tol, **ENGINE, **options)
+
+    def values(self, result):
+        return result.by_number({"sssp": "distance", "pagerank": "pagerank"}[self.operation])
+
+    def check(self, result, what):
+        found = self.values(result)
+        if self.operation == "sssp" and not np.array_equal(found, self.expected):
+            raise Wrong(f"{what}: {(found != self.expected).sum()} distances are wrong")
+        if self.operation == "pagerank" and not np.abs(found - self.expected).sum() < 2 * RESIDUAL:
+            raise Wrong(f"{what}: ranks are off by {np.abs(found - self.expected).sum():g}")
+
+    def epochs(self, result, what):
+        self.check(result, what)
+        return float(result.report["edges"].sum()) / self.edges
+
+
+def mean(ratios):
+    return float(np.exp(np.mean(np.log(ratios))))
+
+
+def table_of_epochs(cases):
+    """Epochs of both orders and all sizes, for the plot, in results/epochs.json; and the claims made of them."""
+    rows, gained, ordered = [], [], {"pagerank": [], "sssp": []}
+    for name, case in cases:
+        rounds = case.epochs(case.in_rounds(), "rounds")
+        for order in ("priority", "cyclic"):
+            for size in SIZES:
+                if size > case.graph.num_vertices * 8:
+                    continue
+                result = case.by_block(operator="push", order=order, block_size=size)
+                epochs = case.epochs(result, f"{case.operation} {order} {size}")
+                curve = result.report[["epochs", "residual"]].to_numpy().tolist()
+                rows.append(
+                    {"graph": name, "operation": case.operation, "order": order, "block size": size, "epochs": epochs}
+                    | {"rounds": rounds, "ratio": rounds / epochs, "curve": curve[:: max(1, len(curve) // 50)]}
+                )
+                print(
+                    f"{name:12} {case.operation:9} {order:9} {size:6} {epochs:8.2f} epochs, {rounds:8.2f} in rounds",
+                    flush=True,
+                )
+        best = SETTINGS[case.operation]["block_size"]
+        mine = {
+            row["order"]: row
+            for row in rows
+            if (row["graph"], row["operation"], row["block size"]) == (name, case.operation, best)
+        }
+        gained.append(mine["priority"]["epochs"] / rounds)
+        ordered[case.operation].append(mine["priority"]["epochs"] / mine["cyclic"]["epochs"])
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "epochs.json").write_text(json.dumps(rows) + "\n")
+    names = ", ".join(dict.fromkeys(name for name, _ in cases))
+    facts = {"each": gained, "graphs": names}
+    claim = Claim(
+        "block_descent",
+        f"epochs to the same answer, blocks of 8 by priority, mean over {names}",
+        "bsp",
+        1 / 4.8,
+        "",
+        facts=facts,
+    )
+    claim.record([mean(gained)], [1.0])
+    for operation, target in (("pagerank", 0.9), ("sssp", 0.95)):
+        what = f"epochs of {operation}, priority against cyclic, blocks of 8, mean over {names}"
+        Claim("block_descent", what, "cyclic", target, "").record([mean(ordered[operation])], [1.0])
+
+
+def times(cases, trials):
+    """Seconds to the same residual at default settings."""
+    ratios = []
+    for name, case in cases:
+        if case.operation == "pagerank":
+            ours, theirs = [], []
+            for trial in range(trials + 1):
+                for run, seconds in ((case.by_block, ours), (case.in_rounds, theirs)):
+                    begun = time.perf_counter()
+                    result = run()
+                    elapsed = time.perf_counter() - begun
+                    case.check(result, f"pagerank of {name}")
+                    seconds += [elapsed] if trial else []
+            what = f"PageRank to {RESIDUAL:g} at default settings, {name} of {case.edges / 2**20:.3g} M edges"
+            ratios.append(Claim("block_descent", what, "bsp", None).record(ours, theirs)["ratio"])
+    what = f"PageRank to {RESIDUAL:g} at default settings, mean over {len(ratios)} graphs"
+    Claim("block_descent", what, "bsp", 0.5, "").record([mean(ratios)], [1.0])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graphs", default="wiki-Vote,wave,usroads-48,rmat")
+    parser.add_argument("--scale", type=int, default=20, help="of R-MAT: 2**scale vertices, 16 edges each")
+    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--only", choices=("epochs", "time"), help="one of the two tables")
+    given = parser.parse_args()
+    cases = []
+    for name in given.graphs.split(","):
+        found = graph_of(name, given.scale)
+        if found is None:
+            print(f"{name}: not run, there is no folder of real graphs here (set DGRAPH_DATA)", flush=True)
+            continue
+        name = f"rmat{given.scale}" if name == "rmat" else name
+        cases += [(name, Case(operation, *found)) for operation in ("pagerank", "sssp")]
+    if given.only != "time":
+        table_of_epochs(cases)
+    if given.only != "epochs":
+        times(cases, given.trials)
+
+
+if __name__ == "__main__":
+    main()

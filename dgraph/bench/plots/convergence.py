@@ -1,0 +1,39 @@
+"""How far a run is from its fixed point after so many epochs, each as much work as one look at every edge (GraphABCD's
+figure 4): a line for each way to run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dgraph.bench.plots.style import Drawing, colour_of
+
+READS = "report"
+
+
+def draw(
+    rows: Any,
+    path: str | Path | None = None,
+    *,
+    title: str = "",
+    value: str = "residual",
+    by: str = "setting",
+    across: str = "operation",
+    scale: str = "log",
+) -> str:
+    """value: the column drawn over `epochs`; by: what has a line each; across: what has axes each."""
+    frame = pd.DataFrame(rows)
+    frame = frame[frame[value].notna() & frame["epochs"].notna()]
+    panels = list(dict.fromkeys(frame[across])) or [""]
+    colours = colour_of(list(dict.fromkeys(frame[by])))
+    with Drawing(title or f"{value} by epochs", across=len(panels), width=4.0 * len(panels)) as drawing:
+        for axes, panel in zip(drawing.axes, panels, strict=True):
+            of_panel = frame[frame[across] == panel]
+            for name in dict.fromkeys(of_panel[by]):
+                line = of_panel[of_panel[by] == name].groupby("epochs")[value].median()
+                axes.plot(line.index, line, color=colours[name], label=str(name))
+            axes.set(title=str(panel), xlabel="epochs", ylabel=value, yscale=scale)
+        drawing.legend(drawing.axes[-1])
+        return drawing.save(path)

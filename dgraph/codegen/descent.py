@@ -1,0 +1,292 @@
+"""The kernel of block coordinate descent (GraphABCD, Yang et al. 2020): threads of a team take blocks of vertices from
+a queue and bring them up to date from the newest values of all others. Nobody waits, and no vertex is locked.
+
+    push       a block takes its inboxes, each by one atomic exchange, and merges what it sends into those of others
+    pull       a block gathers over all its in-edges, then tells the blocks that read it how much has changed
+    pull_push  the same, but who has changed writes to a slot for each edge, which its reader finds in order
+
+A block has one writer at a time, so states need no atomics. What is sent along an edge is a state where it is gathered
+again each time (pull), and a change where it is merged once (push): then nothing may be lost or merged twice.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+from dgraph.analysis import Analysis, PhaseAnalysis
+from dgraph.codegen.bounds import falls
+from dgraph.codegen.crossing import OUT_EDGES, merge
+from dgraph.codegen.text import Argument, Kernel, Place, call, inbox, item, literal, sent
+from dgraph.program import Delta, Field, Message
+from dgraph.solvers import block_queue, team
+
+OPERATORS = ("push", "pull", "pull_push")
+QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")
+BELOW = ", ".join(name for name in QUEUE if name != "_live")
+STORED = "_heap, _place, _keys, _board"
+OWN = Place(at="v", edge="e", target="_w")  # the out-edges of v
+FROM = Place(at="u", edge="e", target="v", rows="_in_")  # the in-edges of v
+ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # merges of the hardware
+
+_sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (block_queue, team))
+_digest = sha256(_sources).hexdigest()[:20]  # so that kernels are compiled anew when these change
+IMPORTS = f"""# Names of the queue {_digest} and of this kernel's own begin with an underscore.
+from dgraph.solvers import block_queue as _queue
+from dgraph.solvers import team as _team"""
+
+
+def more_arrays(analysis: Analysis) -> dict[str, Argument]:
+    """What only these kernels ask for."""
+    dtype = analysis.phases[0].messages[0].dtype.name
+    arrays = [Argument(name, "int64") for name in ("_rank", "_size")]
+    arrays += [Argument(name, "int64", 1, True) for name in ("_signals", "_heap", "_place", "_board")]
+    arrays += [Argument(name, "float64", 1, True) for name in ("_keys", "_live")]
+    arrays += [Argument("_limits", "int64", 1), Argument("_pace", "float64", 1), Argument("_news", "bool", 1, True)]
+    arrays += [Argument("_in_indptr", "int64", 1), Argument("_in_neighbours", "uint32", 1)]
+    arrays += [Argument(f"_in_{column.name}", column.dtype.name, 1) for column in analysis.edge_columns]
+    arrays += [Argument("_slot_of", "int64", 1), Argument("_ids", "uint32", 1), Argument("_pairs", "int64", 1)]
+    arrays += [Argument("_readers", "int64", 1), Argument("_share", "float64", 1)]
+    arrays += [Argument(name, dtype, 1, True) for name in ("_taken", "_slots")]
+    return {argument.name: argument for argument in arrays}
+
+
+def real(field: Field, text: str) -> str:
+    """A value as a float, of which changes are made."""
+    return f"float(int64({text}))" if field.dtype.kind == "b" else f"float({text})"
+
+
+class Descent:
+    """Writes them; `kernels` is the collection they join."""
+
+    def __init__(self, kernels, operator: str):
+        self.kernels, self.analysis, self.operator = kernels, kernels.analysis, operator
+        self.phase: PhaseAnalysis = self.analysis.phases[0]
+        self.message: Message = self.phase.messages[0]
+        self.side = falls(self.message)  # whether the smaller message is better, or the larger; None: neither
+        self.descend()
+        self.wake()
+        if operator == "pull_push":
+            self.fill()
+
+    # -- the kernels ---------------------------------------------------------------------------------------------------
+
+    def descend(self) -> None:
+        doc = "Blocks from the queue, until none is left or the edges of this call are spent."
+        kernel = self.new("descend", doc, "_rank", "_size", "_signals", *QUEUE)
+        kernel.add("_shift, _owned, _owed = _limits[_queue.SHIFT], _limits[_queue.OWNED], 0.0")
+        with kernel.block("while True:"):
+            kernel.add(f"_b = _queue.next_block(_rank, _size, _signals, {BELOW})")
+            kernel.add("if _b == _queue.NONE: break", "if _b == _queue.LATER: continue")
+            kernel.add("if _size > 1: _team.atomic_exchange(_live, _b, 0.0)", "else: _live[_b] = 0.0")
+            kernel.add("_fired, _edges = 0, 0", *(["_told = 0.0"] if self.by_block else []))
+            with kernel.block("for v in range(uint64(_b << _shift), uint64(min(_owned, (_b + 1) << _shift))):"):
+                self.take() if self.operator == "push" else self.gather()
+                self.update()
+            if self.by_block:
+                self.tell_blocks()
+            kernel.add(f"_owed = _queue.finish(_b, _rank, _fired, _edges, {kernel.use('_pace')}, _owed, {STORED})")
+
+    def wake(self) -> None:
+        """Messages that are there already, from the seed or from other partitions."""
+        doc = "The blocks of the vertices ids[lo:hi], which have messages, join the queue."
+        kernel = self.new("wake", doc, "lo", "hi", "_size", *QUEUE)
+        with kernel.block("for i in range(lo, hi):"):
+            kernel.add(f"_w = {kernel.use('_ids')}[i]")
+            array = kernel.use(inbox(self.phase, self.message))
+            kernel.add(f"_new = {array}[_w]")
+            with kernel.block("if _w < _limits[_queue.OWNED]:"):
+                self.tell(f"abs({real(self.message, '_new')})")
+
+    def fill(self) -> None:
+        """What everybody sends at the start, into the slots."""
+        kernel = self.new("fill", "What is sent along the in-edges of rows lo:hi, into their slots.", "lo", "hi")
+        with kernel.block("for v in range(lo, hi):"):
+            rows, readers = kernel.use("_in_indptr"), kernel.use("_in_neighbours")
+            with kernel.block(f"for e in range(uint64({rows}[v]), uint64({rows}[v + one])):"):
+                kernel.add(f"u = {readers}[e]")
+                kernel.add(f"{kernel.use('_slots', True)}[e] = {self.sent_by('u', FROM)}")
+
+    def new(self, name: str, doc: str, *arguments: str) -> Kernel:
+        self.kernel = Kernel(name, doc, self.kernels.arrays)
+        for argument in arguments:
+            self.kernel.use(argument)
+        self.kernels.kernels.append(self.kernel)
+        return self.kernel
+
+    # -- what comes in -------------------------------------------------------------------------------------------------
+
+    def take(self) -> None:
+        """The inbox of v. Where messages have an order it keeps the best; else it is emptied by the same stroke."""
+        kernel, m = self.kernel, self.message
+        array, none = kernel.use(inbox(self.phase, m), True), literal(m.identity)
+        if self.phase.idempotent:
+            taken = kernel.use("_taken", True)
+            kernel.add(f"_total = {array}[v]", f"if _total == {taken}[v]: continue", f"{taken}[v] = _total")
+        else:
+            kernel.add(f"if {array}[v] == {none}: continue")
+            with kernel.block("if _size > 1:"):
+                kernel.add(f"_total = _team.atomic_exchange({array}, v, {none})")
+            with kernel.block("else:"):
+                kernel.add(f"_total = {array}[v]", f"{array}[v] = {none}")
+
+    def gather(self) -> None:
+        """What all in-neighbours of v send now; of an accumulative program, on top of what its inbox holds."""
+        kernel, m = self.kernel, self.message
+        array = kernel.use(inbox(self.phase, m), True)
+        kernel.add(
+            f"_total = {array}[v]" if not self.synchronous else f"_total = {m.dtype.name}({literal(m.identity)})"
+        )
+        rows = kernel.use("_in_indptr")
+        with kernel.block(f"for e in range(uint64({rows}[v]), uint64({rows}[v + one])):"):
+            if self.operator == "pull_push":
+                kernel.add(f"_total = {merge(m)}(_total, {kernel.use('_slots', True)}[e])")
+            else:
+                kernel.add(f"u = {kernel.use('_in_neighbours')}[e]")
+                kernel.add(f"_total = {merge(m)}(_total, {self.sent_by('u', FROM)})")
+        kernel.add(f"_edges += {rows}[v + one] - {rows}[v]")
+        if not self.synchronous:
+            kernel.add(f"if _total == {kernel.use('_taken', True)}[v]: continue")
+            kernel.add("_taken[v] = _total", f"{array}[v] = _total")
+
+    def sent_by(self, u: str, place: Place) -> str:
+        """What u sends along an edge as it is now; nothing if it has never fired."""
+        kernel, m = self.kernel, self.message
+        if self.phase.hoisted:
+            return f"{kernel.use(sent(self.phase, m), True)}[{u}]"
+        text = call(kernel, self.analysis, self.phase.send, "send", place)
+        none = f"{m.dtype.name}({literal(m.identity)})"
+        return text if self.synchronous else f"({text} if {kernel.use('_news', True)}[{u}] else {none})"
+
+    # -- what goes out -------------------------------------------------------------------------------------------------
+
+    def update(self) -> None:
+        """Fold what came in, and if that changes what v sends, send it."""
+        kernel, phase, m = self.kernel, self.phase, self.message
+        states = self.analysis.states
+        kernel.add("_fired += 1")
+        local = {m.name: "_total"}
+        news = ", ".join(f"new_{state.name}" for state in states)
+        kernel.add(f"{news} = {call(kernel, self.analysis, phase.apply, 'apply', OWN, phase, local)}")
+        triggers = [state for state in states if state.name in self.triggers]
+        kernel.add(f"_changes = {' or '.join(f'new_{s.name} != {self.old(s)}' for s in triggers)}")
+        for state in triggers:
+            kernel.add(f"_by_{state.name} = abs({real(state, f'new_{state.name}')} - {real(state, self.old(state))})")
+        kernel.add(*(f"{kernel.use(s.name, True)}[v] = new_{s.name}" for s in states if s.name in self.kernels.kept))
+        kernel.add("if not _changes: continue")
+        own = {state.name: f"new_{state.name}" for state in states}
+        send = call(kernel, self.analysis, phase.send, "send", OWN, None, own) if phase.hoisted else ""
+        change = " + ".join(f"_by_{state.name}" for state in triggers)
+        if phase.hoisted:
+            array = kernel.use(sent(phase, m), True)
+            kernel.add(f"_new = {m.dtype.name}({send})")
+            if self.operator == "push":
+                kernel.add(f"if _new == {literal(m.identity)}: continue")
+                kernel.add(f"{array}[v] = {merge(m)}({array}[v], _new)")
+                change = f"abs({real(m, '_new')})"
+            else:
+                kernel.add(f"_by_message = abs({real(m, '_new')} - {real(m, f'{array}[v]')})", f"{array}[v] = _new")
+                # what is sent to nobody may be no number (rank / degree): then the state tells
+                kernel.add(f"if not _by_message < inf: _by_message = {change}")
+                kernel.add("if not _by_message < inf: _by_message = 1e300")
+                change = "_by_message"
+        elif self.operator != "push" and not self.synchronous:
+            kernel.add(f"{kernel.use('_news', True)}[v] = True")
+        if self.by_block:
+            kernel.add(f"_told += {change}")
+            return
+        if self.operator == "push":
+            kernel.add(f"{kernel.use('_news', True)}[v] = True")
+        else:
+            kernel.add(
+                "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the value is there"
+            )
+        rows, readers = kernel.use("indptr"), kernel.use("neighbours")
+        kernel.add(f"_edges += {rows}[v + one] - {rows}[v]")
+        with kernel.block(OUT_EDGES.replace("[u", "[v")):
+            kernel.add(f"_w = {readers}[e]")
+            self.along(change, own)
+
+    def along(self, change: str, own: dict[str, str]) -> None:
+        """What v says along its out-edge e to w."""
+        kernel, phase, m = self.kernel, self.phase, self.message
+        if not phase.hoisted:
+            send = call(kernel, self.analysis, phase.send, "send", OWN, None, own)
+            kernel.add(f"_new = {m.dtype.name}({send})")
+        if self.operator == "push":
+            if not phase.hoisted:
+                change = f"abs({real(m, '_new')})"
+            self.deliver(change)
+            return
+        if self.operator == "pull_push":
+            at = f"{kernel.use('_slots', True)}[{kernel.use('_slot_of')}[e]]"
+            kernel.add(f"{at} = _new")
+            if self.synchronous and not phase.hoisted:
+                kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
+        if self.side is not None and not self.synchronous:
+            order = "<" if self.side else ">"
+            with kernel.block(f"if _new {order} {kernel.use(inbox(phase, m), True)}[_w]:"):
+                if self.operator == "pull_push":
+                    kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
+                self.tell(change)
+        else:
+            self.tell(change)
+
+    def deliver(self, change: str) -> None:
+        """Merge into the inbox of w, which others may be doing too, and only then tell its block."""
+        kernel, m = self.kernel, self.message
+        array = kernel.use(inbox(self.phase, m), True)
+        name = ATOMIC.get(m.merge.atomic or "")
+        new = "_new"
+        if self.phase.idempotent:
+            better = f"{new} {'<' if self.side else '>'} " if self.side is not None else f"{merge(m)}({new}, _old) != "
+            kernel.add(f"_old = {array}[_w]", f"if not ({better}_old): continue")
+        if name is None or m.dtype.kind == "b":
+            kernel.add(f"{array}[_w] = {merge(m)}({array}[_w], {new})")  # on a team of one
+        else:
+            kernel.add("if _size > 1:")
+            kernel.add(f"    _old = {name}({array}, _w, {new})")
+            if self.phase.idempotent:
+                kernel.add(f"    if not ({better}_old): continue")
+            kernel.add("else:")
+            kernel.add(f"    {array}[_w] = {merge(m)}({array}[_w], {new})")
+        kernel.add("if _w >= _owned:", f"    {kernel.use('arrived')}[_w] = True", "    continue")
+        self.tell(change)
+
+    def tell_blocks(self) -> None:
+        """The blocks that read this one, by how many of their edges come from here."""
+        kernel = self.kernel
+        kernel.add(
+            "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the values are there"
+        )
+        with kernel.block("if _told > 0:"):
+            pairs, readers, share = (kernel.use(name) for name in ("_pairs", "_readers", "_share"))
+            kernel.add(f"_edges += {pairs}[_b + 1] - {pairs}[_b]")
+            with kernel.block(f"for i in range({pairs}[_b], {pairs}[_b + 1]):"):
+                kernel.add(f"_queue.changed({readers}[i], _told * {share}[i], _size, {', '.join(QUEUE)})")
+
+    def tell(self, change: str) -> None:
+        """The block of w has news."""
+        block = "int64(_w) >> _limits[_queue.SHIFT]"
+        if self.side is None or self.synchronous:
+            self.kernel.add(f"_queue.changed({block}, {change}, _size, {', '.join(QUEUE)})")
+        else:
+            sign = "" if self.side else "-"
+            self.kernel.add(f"_queue.improved({block}, {sign}{real(self.message, '_new')}, {BELOW})")
+
+    @property
+    def by_block(self) -> bool:
+        """Whether who is told depends on the blocks alone: a vertex's change is news to all its readers."""
+        return self.synchronous and self.operator == "pull"
+
+    @property
+    def synchronous(self) -> bool:
+        return self.analysis.synchronous
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        return self.phase.triggers
+
+    def old(self, state) -> str:
+        """A field before this firing: a Delta is at its start again."""
+        return literal(state.start) if isinstance(state, Delta) else item(self.kernel.use(state.name), "v", state)

@@ -1,0 +1,161 @@
+"""Collaborative filtering: factors of users and items whose inner products come near the ratings (Koren, Bell and
+Volinsky, 2009), by blocks of vertices from the newest factors of the others (GraphABCD, Yang et al. 2020)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from dgraph.errors import ColumnError, OptionError, WeightError
+from dgraph.graph import Graph
+from dgraph.options import whole_number
+from dgraph.result import Found, RunResult
+from dgraph.solvers.factors import LEAST_BLOCK, Ratings, rmse
+
+UPDATES = ("gradient", "least_squares")
+BLOCKS = 64  # of "auto", at least
+
+
+def factorize(
+    graph: Graph,
+    *,
+    rank: int = 8,
+    regularization: float = 0.05,
+    learning_rate: float = 1.0,
+    epochs: int = 30,
+    test: float = 0.1,
+    update: str = "gradient",
+    block_size: int | None = None,
+    threads: int | None = None,
+    random_seed: int = 0,
+    **options: Any,
+) -> RunResult:
+    """The column `factors`, a vector of each vertex: a rating is about the mean of all and the inner product of those
+    at its ends. The mean is in `totals`. The report has a row for each epoch, in which every vertex has one turn:
+    `rmse` of the ratings learned from, `held_out` of those that were kept for the test.
+
+    rank:           the length of the vectors.
+    regularization: how much the squares of factors weigh beside the squares of errors.
+    learning_rate:  the length of a step; 1 would solve for a vertex if factors were spread evenly. Too large: an error.
+    epochs:         how many.
+    test:           the share of ratings that is held out, drawn by `random_seed`; 0 for none.
+    update:         "gradient", a step down; or "least_squares": solve for a vertex as the others are, in turn.
+    block_size:     vertices that are brought up to date together, from the newest factors of the others; by default a
+                    64th of all. One block of all vertices is gradient descent as usual.
+    threads:        with 1, the same factors every time for a seed; by default all.
+
+    Edges lead from one side to the other, and the graph's weights are the ratings. Who has no rating to learn from, a
+    cold user or an item, has factors of 0: the mean is what is known.
+    """
+    for name, value in options.items():
+        if name != "progress" and value not in (None, "auto", "block_descent"):
+            raise OptionError(f"{name}={value!r}: factorize has blocks of its own; leave it out")
+    whole_number("rank", rank)
+    whole_number("epochs", epochs)
+    whole_number("block_size", block_size, or_none=True)
+    whole_number("threads", threads, or_none=True)
+    whole_number("random_seed", random_seed, 0)
+    for name, value, low in (("regularization", regularization, 0.0), ("learning_rate", learning_rate, 1e-300)):
+        if not (isinstance(value, int | float | np.number) and low <= value < np.inf):
+            raise OptionError(f"{name}={value!r} must be a finite number{' above zero' if low else ', zero or more'}")
+    if not (isinstance(test, int | float | np.number) and 0 <= test < 1):
+        raise OptionError(f"test={test!r} is the share of ratings that is held out: from 0 to less than 1")
+    if update not in UPDATES:
+        raise OptionError(f"update={update!r} is not known; choose one of {', '.join(UPDATES)}")
+    if graph.weight is None:
+        raise ColumnError("factorize reads ratings, and the edges have no weights: name their column with weight=")
+    workers = graph.workers
+    orders = graph.partitioned(("out",), (graph.weight,)).held
+    tasks = [workers.call(_ratings_of, one, graph.weight, graph.directed) for one in orders]
+    pieces = workers.get(tasks)
+    job = Job(graph.num_vertices, rank, regularization, learning_rate if update == "gradient" else 0.0, epochs, test)
+    how = block_size, threads or workers.threads, random_seed
+    found = [job(pieces, *how)] if workers.client is None else None
+    if found is None:
+        found = workers.wait(workers.hold([workers.call(job, pieces, *how)]))
+    chosen = {"update": update, "rank": rank, "block size": block_size or "auto", "random_seed": random_seed}
+    return RunResult(graph, found, [], {"engine": "block_descent", "device": "cpu", **chosen})
+
+
+Piece = tuple[np.ndarray, np.ndarray, np.ndarray]  # ratings: both ends by number, and the value
+
+
+def _ratings_of(partition: Any, weight: str, directed: bool) -> Piece:
+    """The ratings of one partition; an undirected edge, which has two rows, once."""
+    rows = partition.out
+    numbers = partition.numbers.astype(np.int64)
+    u, v, values = numbers[rows.rows()], numbers[rows.neighbours], rows.columns[weight].astype(np.float64)
+    if directed:
+        return u, v, values
+    return u[u <= v], v[u <= v], values[u <= v]
+
+
+@dataclass(frozen=True)
+class Job:
+    """The work: all ratings in one place. A step of 0 stands for least squares."""
+
+    vertices: int
+    rank: int
+    penalty: float
+    step: float
+    epochs: int
+    test: float
+
+    def __call__(self, pieces: list[Piece], block: int | None, threads: int, seed: int) -> Found:
+        u, v, values = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+        order = np.lexsort((values, v, u))  # the same for any partitions
+        u, v, values = u[order], v[order], values[order]
+        _check(u, v, values)
+        draw = np.random.default_rng(seed)
+        learned = draw.random(len(u)) >= self.test
+        mean = float(values[learned].mean()) if learned.any() else 0.0
+        values -= mean
+        known, held = ((u[some], v[some], values[some]) for some in (learned, ~learned))
+        ratings = Ratings.of(*known, self.vertices)
+        varied = len(known[2]) > 0 and bool(known[2].std() > 1e-12 * abs(mean))
+        spread = float(np.sqrt(known[2].var() / self.rank)) if varied else 1.0  # of a factor, squared
+        factors = draw.normal(0, 0.5 * np.sqrt(spread) if varied else 0.0, (self.vertices, self.rank))
+        factors[np.diff(ratings.indptr) == 0] = 0
+        block = block or max(LEAST_BLOCK, self.vertices // BLOCKS)
+        rows, begun = [], time.perf_counter()
+        for epoch in range(1, self.epochs + 1):
+            opened = time.perf_counter()
+            ratings.epoch(factors, self.step / spread, self.penalty, block, threads)
+            busy = time.perf_counter() - opened
+            rows.append(self.row(epoch, busy, begun, rmse(*known, factors), rmse(*held, factors), len(ratings.others)))
+            if len(u) and not isfinite(rows[-1]["rmse"]):
+                raise OptionError(
+                    f"learning_rate={self.step:g} is too large: factors grew beyond all bounds in epoch {epoch}"
+                )
+        return Found({0: (np.arange(self.vertices), {"factors": factors})}, set(), rows, self.epochs, {"mean": mean})
+
+    def row(self, epoch: int, busy: float, begun: float, learned: float, held: float, edges: int) -> dict[str, Any]:
+        """Of the report; edges are looked at from both ends."""
+        row: dict[str, Any] = {
+            "superstep": epoch,
+            "partition": 0,
+            "fired": self.vertices,
+            "edges": edges,
+            "messages": 0,
+            "bytes": 0,
+        }
+        row |= {"skipped": False, "direction": "pull", "busy": busy, "idle": 0.0, "epochs": float(epoch)}
+        return row | {"rmse": learned, "held_out": held, "seconds": time.perf_counter() - begun}
+
+
+def _check(u: np.ndarray, v: np.ndarray, values: np.ndarray) -> None:
+    """Ratings that can be learned from."""
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise WeightError(
+            f"{len(bad)} of {len(values)} ratings are not finite, the first is {values[bad[0]]}: drop or fill them"
+        )
+    both = np.intersect1d(u, v)
+    if len(both):
+        raise OptionError(
+            f"{len(both)} vertices are rated and rate: users and items are two sets, with edges from one to the other"
+        )

@@ -1,0 +1,127 @@
+"""Factors of vertices whose inner products are what edges say: gradient descent, or alternating least squares, block by
+block from the newest factors of the others (collaborative filtering of GraphABCD; Koren, Bell and Volinsky 2009)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, uint64
+
+from dgraph.solvers.team import atomic_add, barrier, kernel, share, team
+
+ONE = uint64(1)
+LEAST_BLOCK = 64  # vertices of a block of "auto"
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Rows of both ends: of each vertex, who is at the other end, and how far the rating is from the mean."""
+
+    indptr: np.ndarray
+    others: np.ndarray
+    values: np.ndarray
+
+    @staticmethod
+    def of(u: np.ndarray, v: np.ndarray, values: np.ndarray, n: int) -> Ratings:
+        ends, others = np.concatenate([u, v]), np.concatenate([v, u]).astype(np.uint32)
+        order = np.argsort(ends, kind="stable")
+        indptr = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(ends, minlength=n), out=indptr[1:])
+        return Ratings(indptr, others[order], np.concatenate([values, values])[order])
+
+    def epoch(self, factors: np.ndarray, step: float, penalty: float, block: int, threads: int) -> None:
+        """Every vertex once; a step of 0 solves for it at once. One thread always does the same."""
+        n, width = factors.shape
+        whole = block >= n  # all from the values of the epoch before: slices are for the threads alone
+        size = max(1, -(-n // (4 * threads))) if whole else block
+        cuts = np.append(np.arange(0, n, size), n)
+        scratch = np.zeros((threads, width, width + 1))
+        fresh = np.empty_like(factors)
+        rows = self.indptr, self.others, self.values
+        team(_epoch, threads, np.zeros(1, np.int64), cuts, *rows, factors, fresh, scratch, step, penalty, whole)
+
+
+def rmse(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray) -> float:
+    """The root of the mean of squares of what factors miss; NaN of nothing."""
+    return float(np.sqrt(_squares(u, v, values, factors) / len(u))) if len(u) else float("nan")
+
+
+@kernel
+def _squares(u, v, values, factors):
+    total = 0.0
+    for i in range(uint64(values.size)):
+        miss = values[i]
+        for c in range(factors.shape[1]):
+            miss -= factors[u[i], c] * factors[v[i], c]
+        total += miss * miss
+    return total
+
+
+@kernel
+def _epoch(rank, size, signals, cursor, cuts, indptr, others, values, factors, fresh, scratch, step, penalty, whole):
+    """Threads take blocks. `fresh` and `factors` of a block are written by the thread that took it."""
+    while True:
+        b = atomic_add(cursor, 0, 1)
+        if b >= cuts.size - 1:
+            break
+        lo, hi = cuts[b], cuts[b + 1]
+        for v in range(uint64(lo), uint64(hi)):
+            if step > 0:
+                _descend(v, indptr, others, values, factors, fresh, step, penalty)
+            else:
+                _solve(v, indptr, others, values, factors, fresh, scratch[rank], penalty)
+        if not whole:
+            factors[lo:hi] = fresh[lo:hi]
+    if whole:
+        barrier(rank, size, signals)
+        lo, hi = share(rank, size, len(factors))
+        factors[lo:hi] = fresh[lo:hi]
+
+
+@njit(nogil=True)
+def _descend(v, indptr, others, values, factors, fresh, step, penalty):
+    """A step down the gradient of v's squared error and penalty, by the mean over its ratings."""
+    first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
+    width = factors.shape[1]
+    for c in range(width):
+        fresh[v, c] = -penalty * factors[v, c]
+    for e in range(first, last):
+        u, miss = uint64(others[e]), values[e]
+        for c in range(width):
+            miss -= factors[v, c] * factors[u, c]
+        for c in range(width):
+            fresh[v, c] += miss * factors[u, c]
+    scale = step / (last - first) if last > first else 0.0
+    for c in range(width):
+        fresh[v, c] = factors[v, c] + scale * fresh[v, c]
+
+
+@njit(nogil=True)
+def _solve(v, indptr, others, values, factors, fresh, system, penalty):
+    """The best factors of v as the others are: the normal equations in the last column, by Cholesky."""
+    width = factors.shape[1]
+    system[:] = 0.0
+    for c in range(width):
+        system[c, c] = penalty + 1e-12
+    for e in range(uint64(indptr[v]), uint64(indptr[v + ONE])):
+        u = uint64(others[e])
+        for c in range(width):
+            for d in range(c + 1):
+                system[c, d] += factors[u, c] * factors[u, d]
+            system[c, width] += values[e] * factors[u, c]
+    for c in range(width):
+        for d in range(c + 1):
+            total = system[c, d]
+            for k in range(d):
+                total -= system[c, k] * system[d, k]
+            system[c, d] = np.sqrt(max(total, 1e-300)) if c == d else total / system[d, d]
+        total = system[c, width]
+        for k in range(c):
+            total -= system[c, k] * system[k, width]
+        system[c, width] = total / system[c, c]
+    for c in range(width - 1, -1, -1):
+        total = system[c, width]
+        for k in range(c + 1, width):
+            total -= system[k, c] * fresh[v, k]
+        fresh[v, c] = total / system[c, c]

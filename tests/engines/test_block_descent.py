@@ -1,0 +1,191 @@
+"""Block coordinate descent: the reference's answer for every size, order, mode, operator; nothing lost or doubled."""
+
+import os
+from itertools import product
+
+import numpy as np
+import pytest
+from cases import PROGRAMS, graph_for
+from test_bulk_async import check_values
+
+import dgraph as dg
+from dgraph.analysis import analyse
+from dgraph.codegen.explain import engines_for
+from dgraph.errors import OptionError
+from dgraph.monoid import SUM
+from dgraph.program import Delta, Parameter, State, VertexProgram
+from dgraph.solvers import block_queue as queue
+from dgraph.solvers.team import kernel, team
+
+BY_BLOCK = [name for name, program in PROGRAMS.items() if "block_descent" in engines_for(analyse(program))]
+STATES = [name for name in BY_BLOCK if name not in ("DeltaPageRank", "Katz", "KCore")]  # gathered again each time
+SYNCHRONOUS = [name for name in BY_BLOCK if analyse(PROGRAMS[name]).synchronous]
+
+
+def test_which_programs_descend():
+    assert set(BY_BLOCK) == {
+        *("ShortestPaths", "BreadthFirst", "Components", "DeltaPageRank", "PageRank", "PersonalPageRank"),
+        *("Katz", "KCore"),
+    }
+
+
+def cases():
+    operators = [(name, "push") for name in BY_BLOCK if name not in SYNCHRONOUS]
+    operators += [(name, operator) for name in STATES for operator in ("pull", "pull_push")]
+    found = list(product(operators, ("priority", "cyclic"), ("async", "barrier", "bsp"), (1, 4, 64), (True, False)))
+    return found if os.environ.get("DGRAPH_ALL") else found[::13]
+
+
+@pytest.mark.parametrize(("what", "order", "mode", "block_size", "directed"), cases())
+def test_the_answer_is_the_reference_s(what, order, mode, block_size, directed):
+    name, operator = what
+    options = {"operator": operator, "order": order, "mode": mode, "block_size": block_size}
+    check_values(name, directed, dg.run(graph_for(name, directed), PROGRAMS[name], engine="block_descent", **options))
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in BY_BLOCK])
+def test_a_program_that_cannot_is_refused(name):
+    with pytest.raises(OptionError, match=r"engine='block_descent' cannot run .*; choose one of bsp, gas"):
+        dg.run(graph_for(name), PROGRAMS[name], engine="block_descent")
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "message"),
+    [
+        ("Components", {"block_size": 0}, "block_size=0 must be a whole number"),
+        ("Components", {"order": "random"}, "order='random' is not known; choose one of priority, cyclic"),
+        ("Components", {"mode": "lazy"}, "mode='lazy' is not known; choose one of async, barrier, bsp"),
+        ("Components", {"operator": "throw"}, "operator='throw' is not known; choose one of push, pull, pull_push"),
+        ("Components", {"max_rounds": 3}, "max_rounds=3 cannot be had"),
+        ("Components", {"engine": "gas", "block_size": 8}, "block_size=8 is for engine='block_descent'"),
+        ("PageRank", {"operator": "push"}, "PageRank is synchronous; choose pull or pull_push"),
+        ("Katz", {"operator": "pull"}, 'choose operator="push"'),
+    ],
+)
+def test_what_makes_no_sense_is_refused(name, asked, message):
+    with pytest.raises(OptionError, match=message):
+        dg.run(graph_for(name), PROGRAMS[name], **{"engine": "block_descent", **asked})
+
+
+def test_several_partitions_are_refused():
+    with pytest.raises(OptionError, match="make it with parts=1"):
+        dg.wcc(graph_for("Components", parts=2), engine="block_descent")
+
+
+class Shares(VertexProgram):
+    """Every vertex has a share of 1, keeps half of what comes, and passes the other half on: nothing gets lost."""
+
+    share = State(float)
+    gain = Delta(float)
+    merge = SUM
+    least = Parameter(float, 1e-3)
+
+    def seed(vertices):
+        return 1 / vertices
+
+    def send(gain, degree):
+        return 0.5 * gain / degree
+
+    def apply(share, message, degree, least, vertices):
+        if degree == 0 or message < least / vertices:
+            return share + message, 0.0
+        return share + 0.5 * message, message
+
+
+@pytest.mark.parametrize("block_size", [1, 16, 1024])
+@pytest.mark.parametrize("order", ["priority", "cyclic"])
+def test_mass_is_conserved_under_contention(order, block_size):
+    """Threads add to inboxes that others are just taking: a lost or doubled message would change the sum."""
+    graph = dg.rmat(scale=12, seed=3, parts=1)
+    for _ in range(3):
+        result = dg.run(graph, Shares(), engine="block_descent", order=order, block_size=block_size)
+        assert abs(result.by_number("share").sum() - 1) < 1e-9
+
+
+@kernel
+def _work_off(rank, size, signals, heap, place, keys, live, board, limits, pace, seen, order):
+    """Each block puts the next two until all have been taken twice; `seen` counts, `order` lists."""
+    while True:
+        b = queue.next_block(rank, size, signals, heap, place, keys, board, limits)
+        if b == queue.NONE:
+            break
+        if b == queue.LATER:
+            continue
+        order[board[queue.DONE] % order.size] = b
+        seen[b] += 1
+        if seen[b] < 3:
+            for other in range(b, min(b + 3, seen.size)):
+                if seen[other] < 2:
+                    queue.changed(other, 1.0, size, heap, place, keys, live, board, limits)
+        queue.finish(b, rank, 1, 1, pace, 0.0, heap, place, keys, board)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("together", [False, True])
+def test_no_block_is_lost_or_has_two_writers(threads, together):
+    blocks = 500
+    arrays = queue.new_queue(blocks, threads)
+    limits = np.zeros(8, np.int64)
+    limits[[queue.BLOCKS, queue.BUDGET, queue.BOUND, queue.TOGETHER]] = blocks, queue.NEVER, blocks, together
+    seen, order = np.zeros(blocks, np.int64), np.zeros(4 * blocks, np.int64)
+    queue.put(0, 0.0, *(arrays[name] for name in ("heap", "place", "keys", "board")))
+    team(_work_off, threads, *arrays.values(), limits, np.zeros(threads), seen, order)
+    assert seen.min() >= 1
+    assert arrays["board"][queue.DONE] == seen.sum()  # two writers of a block would count it once
+    assert arrays["board"][queue.COUNT] == arrays["board"][queue.WORKING] == 0
+
+
+def test_the_heap_gives_the_least_first():
+    arrays = queue.new_queue(300, 1)
+    parts = [arrays[name] for name in ("heap", "place", "keys", "board")]
+    keys = np.random.default_rng(1).permutation(300).astype(float)
+    for block, key in enumerate(keys):
+        queue.put(block, key + 1000, *parts)
+        queue.put(block, key, *parts)  # moves up
+        queue.put(block, key + 500, *parts)  # does not move down
+    limits = np.zeros(8, np.int64)
+    found = [int(queue.take(0, *parts, limits)) for _ in range(300)]
+    assert keys[found].tolist() == sorted(keys)
+    assert queue.take(0, *parts, limits) == queue.LATER  # who took the others might make more
+
+
+def test_the_report_tells_epochs_residual_and_staleness():
+    graph = dg.rmat(scale=10, seed=1, parts=1)
+    report = dg.pagerank(graph, tol=1e-9, engine="block_descent", block_size=64).report
+    assert (np.diff(report["epochs"]) > 0).all()
+    assert report["residual"].iloc[-1] < 1e-3 * report["residual"].iloc[0]
+    assert report["staleness"].max() <= 2 * 1024 // 64
+    assert report.options["order"] == "priority"
+
+
+def test_priority_needs_fewer_epochs():
+    graph = dg.grid(rows=60, cols=60, seed=1, weights=(1, 20), parts=1)
+    options = {"engine": "block_descent", "predecessors": False, "block_size": 16}
+    first, turns = (dg.sssp(graph, 0, order=order, **options) for order in ("priority", "cyclic"))
+    np.testing.assert_array_equal(first.by_number("distance"), turns.by_number("distance"))
+    assert first.report["epochs"].max() < 0.8 * turns.report["epochs"].max()
+
+
+@pytest.mark.parametrize("name", ["pagerank", "weighted", "push", "personal", "bfs", "sssp", "wcc", "katz", "gains"])
+def test_operations_agree_with_other_engines(name):
+    graph = dg.rmat(scale=8, seed=1, weights=(1, 9), parts=1)
+    ranks = {"tol": 1e-12}
+    operation, column, options, more = {
+        "pagerank": (dg.pagerank, "pagerank", ranks, {}),
+        "weighted": (dg.pagerank, "pagerank", {**ranks, "weighted": True}, {}),
+        "push": (dg.pagerank, "pagerank", ranks, {"operator": "push"}),
+        "personal": (dg.pagerank, "pagerank", {**ranks, "personalization": {3: 1}, "dangling": "uniform"}, {}),
+        "bfs": (lambda g, **k: dg.bfs(g, 7, **k), "distance", {}, {}),
+        "sssp": (lambda g, **k: dg.sssp(g, 7, **k), "distance", {}, {}),
+        "wcc": (dg.wcc, "component", {}, {"operator": "pull"}),
+        "katz": (dg.katz, "katz", {"alpha": 0.001, "tol": 1e-12}, {}),
+        "gains": (dg.katz, "katz", {"alpha": 0.001, "tol": 1e-9}, {"operator": "push"}),
+    }[name]
+    found = operation(graph, engine="block_descent", **options, **more).by_number(column)
+    np.testing.assert_allclose(found, operation(graph, engine="bsp", **options).by_number(column), rtol=1e-6, atol=1e-9)
+
+
+def test_a_number_of_rounds_is_refused():
+    for operation in (dg.pagerank, dg.katz):
+        with pytest.raises(OptionError, match="asks for a number of rounds"):
+            operation(dg.rmat(scale=5, seed=1, parts=1), tol=None, engine="block_descent")

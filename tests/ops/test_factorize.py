@@ -1,0 +1,131 @@
+"""Collaborative filtering: near the noise of generated ratings, and clear answers where ratings are awkward."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph.errors import AnswerError, ColumnError, OptionError, WeightError
+from dgraph.testing.verify import verify
+
+NOISE = 0.5
+KNOWN = {"users": 600, "items": 300, "ratings": 60_000, "rank": 4, "noise": NOISE, "seed": 1}
+OPTIONS = {"rank": 4, "regularization": 0.5, "epochs": 20}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return dg.ratings(**KNOWN, parts=1)
+
+
+def frame_of(rows, **options):
+    frame = pd.DataFrame(rows, columns=["user", "item", "rating"])
+    return dg.Graph.from_edges(frame, source="user", destination="item", weight="rating", **options)
+
+
+@pytest.mark.parametrize("update", ["gradient", "least_squares"])
+def test_what_is_held_out_is_missed_by_the_noise_alone(graph, update):
+    result = dg.factorize(graph, update=update, threads=2, **OPTIONS)
+    report = result.report
+    assert report["held_out"].iloc[-1] < 1.06 * NOISE  # 3600 unknowns, 54,000 ratings: 3 % and what a test differs by
+    assert report["rmse"].iloc[-1] < NOISE < report["rmse"].iloc[0]
+    assert report["epochs"].tolist() == list(range(1, 21))
+    verify("factorize", graph, result, mean=result.totals["mean"], rmse=1.02 * NOISE)
+    wrong = {"factors": result.by_number("factors")[::-1]}
+    with pytest.raises(AnswerError, match="root mean square error"):
+        verify("factorize", graph, wrong, mean=result.totals["mean"], rmse=1.02 * NOISE)
+
+
+def test_least_squares_is_numpy_s(graph):
+    """From the same first factors, half an epoch after the other: users, then items."""
+    result = dg.factorize(graph, update="least_squares", test=0.0, threads=1, block_size=300, **OPTIONS)
+    edges = graph.edges.compute()
+    u, v, values = (edges[name].to_numpy() for name in edges.columns[:3])
+    values = values - values.mean()
+    draw = np.random.default_rng(0)
+    draw.random(len(u))
+    factors = draw.normal(0, 0.5 * np.sqrt(np.sqrt(values.var() / 4)), (900, 4))
+    for _ in range(20):
+        for own, other, vertices in ((u, v, range(600)), (v, u, range(600, 900))):
+            for vertex in vertices:
+                rows = factors[other[own == vertex]]
+                system = rows.T @ rows + 0.5 * np.eye(4)
+                factors[vertex] = np.linalg.solve(system, rows.T @ values[own == vertex])
+    error = np.sqrt(np.mean((values - np.einsum("ij,ij->i", factors[u], factors[v])) ** 2))
+    assert abs(result.report["rmse"].iloc[-1] / error - 1) < 1e-3
+
+
+def test_one_worker_and_a_seed_always_find_the_same():
+    one, other = (dg.factorize(dg.ratings(**KNOWN, parts=parts), threads=1, **OPTIONS) for parts in (1, 3))
+    np.testing.assert_array_equal(one.by_number("factors"), other.by_number("factors"))
+    another = dg.factorize(dg.ratings(**KNOWN, parts=1), threads=1, random_seed=7, **OPTIONS)
+    assert (another.by_number("factors") != one.by_number("factors")).any()
+
+
+def test_blocks_need_fewer_epochs_than_all_at_once(graph):
+    """Each at the learning rate that is best for it."""
+
+    def epochs(block_size):
+        found = []
+        for rate in (0.25, 0.5, 1.0, 2.0):
+            options = {**OPTIONS, "learning_rate": rate, "block_size": block_size, "epochs": 60}
+            try:
+                error = dg.factorize(graph, **options).report["held_out"]
+            except OptionError:
+                continue
+            found += [int((error < 1.08 * NOISE).idxmax()) + 1] if (error < 1.08 * NOISE).any() else []
+        return min(found)
+
+    assert epochs(32) < epochs(900)
+
+
+def test_cold_users_and_items_have_no_factors():
+    vertices = pd.DataFrame({"id": ["new user", "new item"]})
+    graph = frame_of([("ann", "x", 3.0), ("bob", "x", 5.0), ("ann", "y", 1.0)], vertices=vertices)
+    found = dg.factorize(graph, rank=2, test=0.0).compute().set_index("vertex")["factors"]
+    assert not np.any(found["new user"]) and not np.any(found["new item"])
+    assert np.any(found["ann"])
+
+
+@pytest.mark.parametrize("update", ["gradient", "least_squares"])
+def test_constant_ratings_are_the_mean(update):
+    rows = [(f"u{u}", f"i{i}", 4.0) for u in range(5) for i in range(4)]
+    result = dg.factorize(frame_of(rows), rank=3, test=0.2, update=update)
+    assert result.totals["mean"] == 4
+    assert result.report["rmse"].iloc[-1] < 1e-6
+    assert result.report["held_out"].iloc[-1] < 1e-6
+
+
+def test_no_ratings_at_all():
+    graph = frame_of([], vertices=pd.DataFrame({"id": ["a", "b"]}))
+    assert not np.stack(dg.factorize(graph, rank=2).compute()["factors"]).any()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_ratings_that_are_not_finite_are_refused(value):
+    with pytest.raises(WeightError, match=r"1 of 2 ratings are not finite|the weight is missing"):
+        dg.factorize(frame_of([("a", "x", 1.0), ("b", "x", value)]))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"rank": 0}, "rank=0 must be a whole number"),
+        ({"test": 1.0}, "test=1.0 is the share"),
+        ({"regularization": -1}, "regularization=-1 must be a finite number"),
+        ({"learning_rate": 0}, "learning_rate=0 must be a finite number"),
+        ({"update": "newton"}, "update='newton' is not known"),
+        ({"engine": "bsp"}, "engine='bsp': factorize has blocks of its own"),
+        ({"learning_rate": 1e6, "epochs": 50}, "learning_rate=1e.06 is too large"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(graph, asked, message):
+    with pytest.raises(OptionError, match=message):
+        dg.factorize(graph, **asked)
+
+
+def test_graphs_without_ratings_are_refused():
+    with pytest.raises(ColumnError, match="factorize reads ratings"):
+        dg.factorize(dg.rmat(scale=4, seed=1))
+    with pytest.raises(OptionError, match="vertices are rated and rate"):
+        dg.factorize(frame_of([("a", "b", 1.0), ("b", "c", 2.0)]))
