@@ -150,6 +150,12 @@ def test_files_are_named_for_what_they_hold():
 
 
 @pytest.mark.tiny
+def test_no_two_files_of_tests_have_one_name():
+    """pytest imports them by it, and refuses the second."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_source_is_free_of_unfinished_notes():
     notes = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
     this = Path(__file__).resolve()
