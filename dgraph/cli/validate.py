@@ -1,27 +1,103 @@
-"""`dgraph validate EDGES`: what can surprise in a graph."""
+"""`dgraph validate EDGES`: what can surprise in a graph; and whether a file of results is right."""
 
 from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import PurePath
+from typing import Any
 
 import click
 
 from dgraph.cli.command import Command, as_json
 from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.errors import AnswerError, FileError, OptionError
+
+
+class Given(click.ParamType):
+    """An option of the operation, as NAME=NUMBER."""
+
+    name = "name=number"
+
+    def convert(self, value: Any, param: Any, context: Any) -> tuple[str, float]:
+        name, sign, number = str(value).partition("=")
+        try:
+            return (name.replace("-", "_"), json.loads(number)) if sign else self.fail(f"{value!r} is not NAME=NUMBER")
+        except ValueError:
+            return self.fail(f"{number!r} is no number", param, context)
 
 
 @click.command("validate", cls=Command)
+@click.option("--result", metavar="FILE", help="Values that `dgraph run` wrote, or somebody else: are they right?")
+@click.option("--of", "operation", metavar="OP", help="The operation that found them.")
+@click.option("--source-vertex", multiple=True, metavar="VERTEX", help="Where its paths began.")
+@click.option("--with", "given", multiple=True, type=Given(), help="Another option that it was given, as tol=1e-9.")
 @as_json
 @reads_graph
-def command(edges: Edges, as_json: bool) -> None:
-    """Count what can surprise (loops, repeats, isolated vertices, weights) and say what is done with it.
+def command(edges: Edges, as_json: bool, **asked: Any) -> None:
+    """Count what can surprise (loops, repeats, isolated vertices, weights) and say what each operation does with it.
+
+    With --result, say instead whether values are right: they are verified by other, simpler algorithms in this process.
+    Exit code 1 if they are wrong.
 
     \b
     Example:
       $ dgraph generate rmat --scale 10 -o edges.parquet
       $ dgraph validate edges.parquet
+      $ dgraph run wcc edges.parquet -o components.csv
+      $ dgraph validate edges.parquet --result components.csv --of wcc
     """
-    import json
-    from dataclasses import asdict
-
+    if (asked["result"] is None) != (asked["operation"] is None):
+        raise OptionError("--result and --of belong together: a file of values, and the operation that found them")
     with edges.graph() as graph:
+        if asked["result"] is not None:
+            told = _verified(graph, **asked)
+            text = f"{told['result']} is right, at all {told['vertices']:,} vertices"
+            click.echo(json.dumps(told) if as_json else text)
+            return
         found = graph.validate()
     click.echo(json.dumps(asdict(found), default=str) if as_json else repr(found))
+
+
+def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str, ...], given: Any) -> dict[str, Any]:
+    import numpy as np
+    import pandas as pd
+
+    from dgraph.cli.signatures import id_reader
+    from dgraph.testing.verify import OPERATIONS, verify
+
+    name, options = operation.replace("-", "_"), dict(given)
+    if name not in OPERATIONS:
+        raise OptionError(f"{operation!r} has no verifier; there are {', '.join(OPERATIONS)}")
+    if source_vertex:
+        read = id_reader(graph.numbering.id_type.kind)
+        options["source"] = [read(vertex) for vertex in source_vertex]
+    frame = _read(result)
+    if "vertex" not in frame:
+        raise OptionError(f"{result} has no column 'vertex'; it has {', '.join(map(str, frame))}")
+    known = pd.Index(graph.numbering.ids())
+    places = known.get_indexer(frame["vertex"])
+    if len(frame) != len(known) or len(np.unique(places[places >= 0])) < len(known):
+        raise OptionError(f"{result} does not list each vertex of the graph once; are these its values?")
+    try:
+        verify(name, graph, frame, **options)
+    except AnswerError as error:
+        told = ", ".join(f"{place} is {name}" for place, name in enumerate(known[:3]))
+        raise AnswerError(f"{error} (vertices by position: {told} ...)") from error
+    except TypeError as error:  # an option too many, or too few
+        raise OptionError(f"{operation}: {str(error).partition(') ')[2] or error} (--source-vertex, --with)") from error
+    return {"result": result, "operation": name, "vertices": len(frame), "right": True}
+
+
+def _read(path: str) -> Any:
+    import pandas as pd
+
+    reading = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".arrow": pd.read_feather, ".feather": pd.read_feather}
+    reader = reading.get(PurePath(path).suffix.lower())
+    if reader is None:
+        raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(reading)}")
+    try:
+        return reader(path)
+    except (OSError, ValueError) as error:
+        remedy = "`dgraph run ... -o` writes such files"
+        raise FileError(f"values cannot be read: {error}", path=path, remedy=remedy) from error

@@ -216,3 +216,35 @@ def test_completion_of_the_shell(run):
     asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": "dgraph val", "COMP_CWORD": "1"}
     assert run("", env=asked).output.split() == ["plain,validate"]
     assert "_dgraph_completion" in run("", env={"_DGRAPH_COMPLETE": "bash_source"}).output
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+@pytest.mark.parametrize("operation", ["sssp --source-vertex ann --weight minutes", "wcc", "pagerank"])
+def test_results_are_verified(run, suffix, operation):
+    name, _, options = operation.partition(" ")
+    assert run(f"run {name} calls.csv {options} -o r.{suffix}").exit_code == 0
+    done = run(f"validate calls.csv --result r.{suffix} --of {name} {options} --json")
+    assert json.loads(done.output) == {"result": f"r.{suffix}", "operation": name, "vertices": 4, "right": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "code", "message"),
+    [
+        (
+            "vertex,component\nann,ann\nbob,ann\ncat,cat\neve,ann\n",
+            "--of wcc",
+            1,
+            "position: 0 is ann, 1 is bob, 2 is cat",
+        ),
+        ("vertex,component\nann,ann\nbob,ann\neve,ann\n", "--of wcc", 2, "each vertex of the graph once"),
+        ("vertex,component\nann,ann\nann,ann\ncat,ann\neve,ann\n", "--of wcc", 2, "each vertex of the graph once"),
+        ("v,component\nann,ann\n", "--of wcc", 2, "no column 'vertex'"),
+        ("vertex,distance\nann,0\nbob,1\ncat,1\neve,inf\n", "--of bfs", 2, "--source-vertex"),
+        ("vertex,component\nann,ann\n", "--of nothing", 2, "has no verifier"),
+        ("vertex,component\nann,ann\n", "", 2, "belong together"),
+    ],
+)
+def test_wrong_results_are_told(run, tmp_path, text, options, code, message):
+    (tmp_path / "r.csv").write_text(text)
+    done = run(f"validate calls.csv --result r.csv {options}")
+    assert (done.exit_code, message in done.output.splitlines()[-1]) == (code, True), done.output

@@ -43,6 +43,17 @@ def test_a_real_data_set(data):
     assert [row["problem"] for row in rows] == [""] * 6
 
 
+def test_the_directed_references(data):
+    stem = f"{data / 'p2p-31' / 'p2p-31'}"
+    ids = pd.read_csv(f"{stem}.v.xz", sep=" ", header=None)[[0]]
+    graph = dg.read_edges(f"{stem}.e.xz", weight=True, directed=True, vertices=ids)
+    for operation in (dg.bfs, dg.sssp):
+        name = f"{stem}-{operation.__name__.upper()}-directed.xz"
+        expected = pd.read_csv(name, sep=" ", header=None, index_col=0)[1].replace(2**63 - 1, float("inf"))
+        found = operation(graph, 6).compute().set_index("vertex")["distance"]
+        pd.testing.assert_series_equal(found[expected.index], expected, check_names=False, check_dtype=False)
+
+
 def test_an_output_that_is_wrong_is_told(data, tmp_path):
     for file in (data / "ldbc_example").glob("example-directed*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
