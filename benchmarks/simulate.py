@@ -140,13 +140,20 @@ def processes(count: int) -> Iterator[Any]:
 
 
 def network(client: Any) -> Cluster:
-    """What a run on a cluster takes when there is nothing to do: once, and for each round."""
-    workers = len(client.scheduler_info()["workers"])
-    few, many = (Recording(np.zeros((rounds, workers)), np.zeros((rounds, workers))) for rounds in (1, 41))
-    replayed(client, many)
-    least = [min(timed(lambda: replayed(client, one)) for _ in range(3)) for one in (few, many)]  # noqa: B023
-    latency = max(0.0, least[1] - least[0]) / 40
-    return Cluster(workers, latency=latency, start=max(0.0, least[0] - latency))
+    """What a run on a cluster takes beside its work: once, for each round, and for each byte. Measured with rounds of a
+    few milliseconds in which workers, as in most rounds, are not done at the same moment."""
+    workers, rounds, size = len(client.scheduler_info()["workers"]), 40, 1 << 20
+    turn = 0.004 * (1 + np.arange(workers) / workers)
+
+    def least(rounds: int, size: int) -> float:
+        one = Recording(np.tile(turn, (rounds, 1)), np.full((rounds, workers), size))
+        replayed(client, one)
+        return min(timed(lambda: replayed(client, one)) for _ in range(3)) - rounds * turn.max()
+
+    few, many, large = least(1, 0), least(1 + rounds, 0), least(1 + rounds, size)
+    latency = max(0.0, many - few) / rounds
+    bandwidth = (1 + rounds) * size / max(large - many, 1e-3)
+    return Cluster(workers, latency=latency, start=max(0.0, few - latency), bandwidth=bandwidth)
 
 
 def timed(run: Any) -> float:

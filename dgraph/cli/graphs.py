@@ -77,6 +77,9 @@ class Place:
                 )
             else:
                 cluster = self._address()
+                if cluster.startswith("tls://") and not _is_secure(security):
+                    files = "--tls-ca-file, --tls-cert and --tls-key"
+                    raise OptionError(f"{cluster} needs {files}, or these in Dask's configuration")
             try:
                 how: dict[str, Any] = {"set_as_default": False, "security": security, "timeout": 10}
                 client = stack.enter_context(Client(cluster, **how))
@@ -110,6 +113,13 @@ class Place:
                 raise OptionError(f"{path}: there is no such file of TLS")
         files = {"tls_ca_file": self.tls_ca_file, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
         return Security(**files, require_encryption=True)
+
+
+def _is_secure(security: Any) -> bool:
+    """Whether all is there that TLS needs: Dask would fail late, and say little."""
+    from distributed.security import Security
+
+    return (security or Security()).get_connection_args("client").get("ssl_context") is not None
 
 
 @dataclass(frozen=True)

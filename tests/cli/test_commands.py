@@ -194,6 +194,7 @@ def test_vectors_have_no_form_in_csv(run):
         ("run wcc nope.csv --report r.txt", "r.txt: the suffix tells no format"),  # before anything is read
         ("run wcc nope.csv -o folder.csv", "folder.csv is a folder"),
         ("run wcc calls.csv --cluster tls://127.0.0.1:1 --tls-ca-file no.pem", "no.pem: there is no such file"),
+        ("run wcc calls.csv --cluster tls://127.0.0.1:1", "needs --tls-ca-file, --tls-cert and --tls-key"),
         ("run wcc -", "standard input is empty"),
     ],
 )
