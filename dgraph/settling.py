@@ -50,6 +50,14 @@ class Settling(State):
         self.queue[: len(left)], self.queued = left, len(left)
         put(self.values["arrived"], left, True)
 
+    def resume(self, phase: PhaseAnalysis) -> None:
+        """Go on from the inboxes of owned vertices alone, as a checkpoint has them: all is told and settled anew."""
+        (message,) = phase.messages
+        reached = np.flatnonzero(self._best(phase)[: self.n] != message.identity).astype(np.uint32)
+        self.queue[: len(reached)], self.queued = reached, len(reached)
+        put(self.values["arrived"], reached, True)
+        self.senders, self.found = reached, NOBODY
+
     def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> int:
         """Masters what their proxies have found, and proxies what their masters know. Returns how many buffers it
         took."""

@@ -94,6 +94,8 @@ class Keeper:
             state.senders = np.flatnonzero(found[SENDS]).astype(np.uint32)
             state.values["arrived"][:] = False
             state.queued, state.scan = 0, False
+            if state.settles:
+                state.resume(rounds.phase)
             known = {n.removeprefix(GLOBAL): v[()].item() for n, v in found.items() if n.startswith(GLOBAL)}
             state.values |= known
             rounds.globals |= known

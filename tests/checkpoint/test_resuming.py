@@ -124,3 +124,25 @@ def test_options_are_checked(tmp_path):
     for engine in ("local", "bulk_async"):
         with pytest.raises(OptionError, match=r"choose gas or bsp|cannot be had"):
             dg.wcc(graph, engine=engine, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 5])
+@pytest.mark.parametrize("name", ["wcc", "bfs", "sssp"])
+def test_local_fixed_points_go_on(tmp_path, name, parts):
+    """What proxies had found and not told is found again."""
+    order = np.random.default_rng(8).permutation(80)  # a path that crosses partitions over and over
+    frame = pd.DataFrame({"src": order[:-1], "dst": order[1:], "weight": 0.5})
+    graph = dg.Graph.from_edges(frame, weight="weight", parts=3, policy="cartesian")
+    other = dg.Graph.from_edges(frame, weight="weight", parts=parts)
+
+    def call(graph, **options):
+        if name == "wcc":
+            return dg.wcc(graph, **options)
+        return dg.bfs(graph, order[0], **options) if name == "bfs" else dg.sssp(graph, order[0], **options)
+
+    option = {"checkpoint": dg.Checkpoint(tmp_path, every=1)}
+    with pytest.raises(Stopped):
+        call(graph, **option, progress=stop_at(3, tmp_path))
+    found = call(other, **option)
+    assert found.report["superstep"].min() > 1
+    pd.testing.assert_frame_equal(found.compute(), call(dg.Graph.from_edges(frame, weight="weight")).compute())
