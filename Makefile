@@ -12,6 +12,7 @@ SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildc
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-oldest test-cuda tiny lint types format fuzz bench termination clean
+.PHONY: help install demo test test-oldest test-cuda tiny lint types format fuzz chaos bench clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +69,9 @@ format: $(INSTALLED) ## put imports and layout in order
 fuzz: $(INSTALLED) ## 100,000 hostile inputs for every reader; hours, and INPUTS=1000 for fewer
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' || true
 	$(BIN)/python tests/fuzz/search.py --inputs $(or $(INPUTS),100000)
+
+chaos: $(INSTALLED) ## kill 200 workers at random moments of runs of every engine; KILLS=20 for fewer
+	$(BIN)/python tests/chaos/search.py --kills $(or $(KILLS),200)
 
 bench: $(INSTALLED) ## measure against peers on this machine and renew the table in README.md
 	@for suite in $(SUITES); do $(BIN)/python $$suite || exit 1; done

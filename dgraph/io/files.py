@@ -210,9 +210,10 @@ def atomic(path: str | os.PathLike) -> Iterator[Any]:
         raw.close()
         finish()
     except BaseException as error:
-        with contextlib.suppress(OSError, ValueError):
-            if not hasattr(raw, "discard"):
+        if not hasattr(raw, "discard"):
+            with contextlib.suppress(OSError, ValueError):  # what it still holds may not fit, either
                 raw.close()
+        with contextlib.suppress(OSError, ValueError):
             give_up()
         if isinstance(error, OSError):
             raise FileError(f"cannot be written: {error}", path=name, remedy="check the space on the disk") from error

@@ -1,0 +1,47 @@
+"""What checkpoints cost: PageRank in rounds with one every 10 supersteps, to a folder, beside the same without."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from typing import Any
+
+import numpy as np
+from harness import Claim, Wrong, contest, rmat_edges
+
+import dgraph as dg
+
+MOST = 1.05  # of the run without
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--scale", type=int, default=20, help="2**scale vertices")
+    options.add_argument("--supersteps", type=int, default=20)
+    options.add_argument("--trials", type=int, default=3)
+    given = options.parse_args()
+    sources, destinations = rmat_edges(given.scale)
+    frame = {"source": sources, "destination": destinations}
+    graph = dg.Graph.from_edges(frame, source="source", destination="destination", vertices=1 << given.scale)
+    expected: list[np.ndarray] = []
+
+    def run(**more: Any) -> Any:
+        return dg.pagerank(graph, max_iter=given.supersteps, tol=None, engine="gas", **more)
+
+    def kept() -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            return run(checkpoint=dg.Checkpoint(folder, every=10))
+
+    def check(result: Any) -> None:
+        ranks = result.by_number("pagerank")
+        expected[1:] = []
+        expected.append(ranks)
+        if not np.allclose(ranks, expected[0], rtol=1e-12):
+            raise Wrong("the ranks differ with checkpoints")
+
+    what = f"PageRank, {given.supersteps} supersteps, R-MAT scale {given.scale}, a checkpoint every 10"
+    contest(Claim("checkpoint", what, "the same without", MOST), kept, run, check, check, given.trials)
+
+
+if __name__ == "__main__":
+    main()
