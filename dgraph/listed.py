@@ -14,6 +14,7 @@ from dgraph.partition import chunk as chunks_of
 from dgraph.partition import rules
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.source import EdgeSource, VertexSource
+from dgraph.recovery import surviving
 from dgraph.report import Stopwatch
 from dgraph.workers import Workers, lost
 
@@ -102,6 +103,9 @@ class Listed:
 
     def number(self) -> Numbering:
         """Read the ids and number them, unless that is done."""
+        return surviving(self.workers.client, self._number, self.renew)
+
+    def _number(self) -> Numbering:
         if self._numbering is None and self.saved is not None:
             self._numbering = self.saved.numbering()
         if self._numbering is None:
