@@ -104,7 +104,10 @@ class Workers:
             return frame.to_delayed()
         if self.client is None:
             return [frame]
-        return list(self.client.scatter(cut(frame, len(self.addresses)), hash=False))
+        try:
+            return list(self.client.scatter(cut(frame, len(self.addresses)), hash=False))
+        except TimeoutError as cause:  # the last worker has just left
+            raise LostError("no worker is there to take the edges") from cause
 
     def spilled(self) -> int:
         """Bytes that the workers have moved from memory to disk."""
