@@ -81,8 +81,21 @@ class Table:
         return {key: value for key, value in self.content.items() if key not in self.taken}
 
     def options(self) -> dict[str, Any]:
-        """What nobody has taken, as options of a function; TOML has no None, so that the word stands for it."""
-        return {key: None if value == "None" else value for key, value in self.rest().items()}
+        """What nobody has taken, as options of a function; TOML has no None, so that the word stands for it. A table
+        for `daemons` are the seconds of a stand-in for hardware that is not here; several are those of each worker."""
+        found = {key: None if value == "None" else value for key, value in self.rest().items()}
+        daemons = found.get("daemons")
+        if isinstance(daemons, dict):
+            from dgraph.testing.stand_in import StandIn
+
+            try:
+                found["daemons"] = [StandIn(**daemons)]
+            except TypeError as unknown:
+                self.refuse("daemons", str(unknown), "seconds to download, compute and upload an edge, and of a call")
+        elif isinstance(daemons, list) and all(isinstance(one, dict) for one in daemons):
+            tables = [Table(self.path, self.where, {"daemons": one}).options() for one in daemons]
+            found["daemons"] = {worker: one["daemons"] for worker, one in enumerate(tables)}
+        return found
 
     def refuse_others(self, known: Iterable[str]) -> None:
         """Refuse keys that nobody reads: they are misspelt."""
