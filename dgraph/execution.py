@@ -94,10 +94,10 @@ def run(
     vertex_cache: bytes of vertices that a daemon keeps between blocks and rounds, 0 for none.
     lazy_upload:  messages stay with the daemon until all blocks of a round are done, where that does no harm.
     block_size, order, mode, operator: "block_descent" only. How many vertices are brought up to date at a time (a power
-                  of two is taken, or "auto"); "priority", the block with most to gain before others, or "cyclic"; how
-                  workers wait for each other: "async", never, "barrier", after a block each, "bsp", after all blocks; a
-                  block's vertices "pull" from all their in-edges, "push" what has changed along their out-edges, or
-                  "pull_push": write to a slot for each edge, which the other end reads in order.
+                  of two is taken, or "auto"); "priority", the block with most to gain before others, or "cyclic": by
+                  default the first where blocks push; how workers wait for each other: "async", never, "barrier", after
+                  a block each, "bsp", after all blocks; a block's vertices "pull" from all their in-edges, "push" what
+                  has changed along their out-edges, or "pull_push": write to a slot for each edge, read in order.
     """
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")

@@ -208,8 +208,11 @@ def _operator(plan: Plan, analysis: Analysis) -> Plan:
     blocks, idempotent = plan.blocks, analysis.phases[0].idempotent
     if blocks is None:
         return plan
+    operator = blocks.operator or ("pull" if analysis.synchronous else "push")
+    order = blocks.order or ("priority" if operator == "push" else "cyclic")  # whichever was measured to be quicker
+    plan = replace(plan, blocks=replace(blocks, operator=operator, order=order))
     if not blocks.operator:
-        return replace(plan, blocks=replace(blocks, operator="pull" if analysis.synchronous else "push"))
+        return plan
     if blocks.operator == "push" and analysis.synchronous:
         raise OptionError(
             f'operator="push" sends changes, and {analysis.name} is synchronous; choose pull or pull_push'

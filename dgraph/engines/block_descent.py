@@ -20,7 +20,8 @@ from dgraph.state import State
 
 ORDERS = ("priority", "cyclic")
 MODES = ("async", "barrier", "bsp")
-SMALLEST, MOST_BLOCKS = 64, 4096  # of "auto": blocks of so many vertices at least, and so many of them at most
+SMALLEST = 64  # vertices of a block of "auto"
+MOST = {"push": 4096, "pull": 64, "pull_push": 4096}  # blocks of "auto": who pulls tells blocks, fewer of them for less
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Blocks:
     slow one costs the others."""
 
     operator: str  # of codegen/descent.py
-    order: str = "priority"
+    order: str = ""
     mode: str = "async"
     size: int | None = None  # vertices of a block; a power of two is taken that is not smaller
     pace: tuple[float, ...] = ()
@@ -162,7 +163,7 @@ class Descent:
 
     def _shift(self) -> int:
         """Blocks of 1 << shift vertices."""
-        size = self.blocks.size or max(SMALLEST, self.n // MOST_BLOCKS)
+        size = self.blocks.size or max(SMALLEST, self.n // MOST[self.blocks.operator])
         return max(0, int(min(size, max(self.n, 1)) - 1).bit_length())
 
     def _tables(self) -> dict[str, np.ndarray]:
@@ -190,7 +191,7 @@ def _pairs(tables: dict[str, np.ndarray], shift: int) -> dict[str, np.ndarray]:
     count = (len(rows) - 1 + (1 << shift) - 1 >> shift) or 1
     readers = np.repeat(np.arange(len(rows) - 1) >> shift, np.diff(rows))
     both = (tables["_in_neighbours"] >> np.uint32(shift)).astype(np.int64) * count + readers
-    if count * count <= 4 * len(both) + MOST_BLOCKS:
+    if count * count <= 4 * len(both) + 4096:
         edges = np.bincount(both, minlength=count * count)
         found = np.flatnonzero(edges)
         edges = edges[found]
