@@ -11,8 +11,7 @@ INSTALLED := .venv/.installed
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-cuda tiny lint types format fuzz bench termination clean
-.PHONY: help install demo test test-oldest test-cuda tiny lint types format fuzz chaos bench clean
+.PHONY: help install demo test test-oldest test-cuda tiny lint types format fuzz chaos bench termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
