@@ -128,7 +128,7 @@ def run(
     plan = plans.admit(plan, analyse(program))
     recipe = recipe_of(program, plan.device, plan.blocks.operator if plan.blocks else None)
     recipe = replace(recipe, values=parameters_of(graph, program))
-    settle = plans.settling(plan, program, recipe.analysis) if kept is None else None
+    settle = plans.settling(plan, program, recipe.analysis)
     plan = replace(plan, settles=settle is not None)
     work = partial(_in_rounds, recipe=recipe, plan=plan, settle=settle, exchange=exchange, checkpoint=kept)
     return _surviving(graph, work, columns or {}, progress)
