@@ -127,7 +127,7 @@ def compare(name: str, cluster: Cluster, graph: Any, run: Any, known: Coefficien
 
 def claim_of(what: str, against: str, predicted: float, took: list[float]) -> None:
     claim = Claim("simulate", what, against, 1 + WITHIN, floor=1 - WITHIN)
-    claim.record([predicted] * len(took), took)
+    claim.record([float(predicted)] * len(took), took)
 
 
 @contextmanager

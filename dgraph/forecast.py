@@ -127,8 +127,9 @@ def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients, edge
 def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, edges: int = EDGES) -> Coefficients:
     """Run the operation on a sample of the edges: as one partition, and as one for each core here."""
     chunk = sample(graph).chunk
-    every = slice(None, None, -(-max(len(chunk.sources), 1) // edges))
-    columns: dict[str, Any] = {"src": chunk.sources[every], "dst": chunk.destinations[every]}
+    step = -(-max(len(chunk.sources), 1) // edges)
+    every = slice(None, None, step)  # neighbouring vertices become one, so that each has as many edges as before
+    columns: dict[str, Any] = {"src": chunk.sources[every] // step, "dst": chunk.destinations[every] // step}
     how: dict[str, Any] = {"directed": graph.directed}
     if FOOTPRINTS[op].weighted and graph.weight is not None:  # some numbers will do: the rounds hardly depend on them
         columns["weight"] = np.random.default_rng(1).integers(1, 100, len(columns["src"])).astype(np.float64)
