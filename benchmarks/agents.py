@@ -1,0 +1,220 @@
+"""Daemons: the pipeline, its block size, the cache, start-up, balance, and what they cost where nobody needs them.
+
+    python benchmarks/agents.py [--scale 16] [--trials 3] [--plot block_size.png] [--only stand-in,cache]
+
+Answers are compared with those of the solvers in `dgraph/solvers`, which share no code with blocks. Stand-ins for other
+hardware wait a stated time for each edge and leave the core free.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from harness import Claim, Wrong
+
+import dgraph as dg
+from dgraph.agents.agent import agent_of
+from dgraph.agents.block_size import Cost
+from dgraph.agents.daemon import Call, Daemon
+from dgraph.agents.edge_tables import EdgeTables
+from dgraph.agents.process_daemon import ProcessDaemon
+from dgraph.agents.settings import DIRECT
+from dgraph.agents.vertex_tables import vertex_table
+from dgraph.codegen.recipe import recipe_of
+from dgraph.ops.pagerank import PageRank
+from dgraph.partition.balance import split_for
+from dgraph.testing.stand_in import StandIn
+
+EQUAL = StandIn(download=4e-7, compute=4e-7, upload=4e-7, call=1e-3)  # three stages that cost about the same
+ROUNDS = 11  # supersteps
+
+
+@dataclass(frozen=True)
+class Bench:
+    graph: dg.Graph
+    scale: int
+    trials: int
+    plot: str | None
+
+    def claim(self, what: str, peer: str, target: float | None, unit: str = "s", **facts: Any) -> Claim:
+        return Claim("agents", f"{what}, R-MAT scale {self.scale}", peer, target, unit, facts=facts)
+
+    def source(self) -> int:
+        return int(self.graph.edges.compute()["source"].mode()[0])
+
+    def operations(self) -> dict[str, Callable[..., Any]]:
+        source = self.source()
+        return {
+            "SSSP": lambda **how: dg.sssp(self.graph, source, predecessors=False, **how),
+            "PageRank": lambda **how: dg.pagerank(self.graph, max_iter=ROUNDS, tol=0, **how),
+            "label propagation": lambda **how: dg.cdlp(self.graph, max_iter=5, **how),
+        }
+
+    def checked(self, run: Callable[..., Any], **how: Any) -> Any:
+        """A run whose answer is the solver's."""
+        found = run(engine="gas", **how)
+        mine, theirs = (one.compute().iloc[:, 1].to_numpy() for one in (found, run()))
+        if not np.allclose(mine, theirs, rtol=1e-9, equal_nan=True):
+            raise Wrong(f"{how}: other values than the solver's")
+        return found
+
+
+def in_process(bench: Bench) -> None:
+    """A pull through an agent against a call of the kernel."""
+    partition = bench.graph.partitioned(("incoming",)).held[0]
+    recipe = recipe_of(PageRank())
+    edges = EdgeTables(partition, True, {}, 1)
+    values = {**vertex_table(recipe, edges, {}), **edges.arguments(partition.incoming)}
+    values["sent_message"][:] = 1 / partition.num_owned
+    n, kernel = partition.num_owned, recipe.kernels["pull"]
+    connection = agent_of("bench").connect(recipe, n, DIRECT)
+    expected = np.bincount(partition.incoming.rows(), minlength=n) / n
+    times: tuple[list[float], list[float]] = ([], [])
+    runs = lambda: connection.rows("pull", n, values), lambda: kernel.on(0, n, values)
+    for trial in range(20 * bench.trials + 1):
+        for run, seconds in zip(runs, times, strict=True):
+            begun = time.perf_counter()
+            run()
+            elapsed = time.perf_counter() - begun
+            if not np.allclose(values["message"], expected):
+                raise Wrong("a pull of equal messages counts edges")
+            if trial:
+                seconds.append(elapsed)
+    bench.claim("a pull through the in-process daemon", "the kernel alone", 1.03).record(*times)
+
+
+def pipeline(bench: Bench) -> None:
+    """Own-process daemon: the gain over no pipeline, against nine tenths of what the model says of measured costs."""
+    for name, run in bench.operations().items():
+        ours, theirs, costs = [], [], {}
+        for trial in range(bench.trials + 1):
+            streamed = bench.checked(run, daemons="own process").report
+            whole = bench.checked(run, daemons="own process", pipeline_block=None).report
+            if not trial:
+                continue
+            rows = streamed[(streamed["blocks"] > 0) & streamed["k1"].notna()]
+            in_turn = predicted = 0.0
+            for _, row in rows.iterrows():
+                cost = Cost(*row[["k1", "k2", "k3", "a"]].astype(float))
+                in_turn += cost.in_turn(int(row["edges"]), 1)
+                predicted += min(cost.time(int(row["edges"]), int(row["blocks"])), cost.in_turn(int(row["edges"]), 1))
+            costs = {key: float(rows.iloc[-1][key]) for key in ("k1", "k2", "k3", "a")}
+            ours.append(float(streamed["pipeline"].sum()))
+            theirs.append(float(whole["pipeline"].sum()) / (in_turn / predicted))
+        what = f"{name} through the pipeline, own-process daemon"
+        bench.claim(what, "no pipeline over the gain that the model predicts", 1 / 0.9, **costs).record(ours, theirs)
+
+
+def stand_in(bench: Bench) -> None:
+    """Three equal stages: the gain, and the chosen block among all."""
+    run, how = bench.operations()["PageRank"], {"daemons": [EQUAL]}
+    sizes = [bench.graph.num_edges // blocks for blocks in (1, 2, 4, 8, 12, 16, 24, 32, 64)]
+    sweep: dict[int, list[float]] = {size: [] for size in sizes}
+    ours, none, cost, last = [], [], None, None
+    for _ in range(bench.trials):
+        last = bench.checked(run, **how).report.iloc[3:]  # what is measured in the first rounds
+        ours.append(float(last["pipeline"].mean()))
+        none.append(float(bench.checked(run, **how, pipeline_block=None).report["pipeline"].mean()))
+    for size, seconds in sweep.items():
+        seconds.append(float(bench.checked(run, **how, pipeline_block=size).report["pipeline"].mean()))
+    best = min(min(seconds) for seconds in sweep.values())
+    row = last.iloc[-1]
+    cost = Cost(*(float(row[key]) for key in ("k1", "k2", "k3", "a")))
+    blocks = int(row["blocks"])
+    bench.claim("a round on a stand-in of three equal stages", "no pipeline", 1 / 1.3).record(ours, none)
+    bench.claim("a round with the chosen block", "the best of a sweep of blocks", 1.05, blocks=blocks).record(
+        ours, [best] * len(ours)
+    )
+    if bench.plot:
+        from dgraph.bench.plots.block_size import draw
+
+        edges = bench.graph.num_edges
+        rows = [{"blocks": -(-edges // size), "seconds": min(seconds)} for size, seconds in sweep.items()]
+        draw([*rows, {"blocks": blocks, "seconds": min(ours)}], bench.plot, cost=cost, edges=edges)
+
+
+def cache(bench: Bench) -> None:
+    """Bytes of vertices between agent and daemon, with and without a cache and lazy upload."""
+    run, how = bench.operations()["SSSP"], {"daemons": "own process", "pipeline_block": 1 << 15}
+    ours = [float(bench.checked(run, **how).report["moved"].sum()) for _ in range(bench.trials)]
+    plain = {**how, "vertex_cache": 0, "lazy_upload": False}
+    theirs = [float(bench.checked(run, **plain).report["moved"].sum()) for _ in range(bench.trials)]
+    bench.claim("vertices moved by SSSP, cache and lazy upload", "neither", 0.5, "bytes").record(ours, theirs)
+
+
+class Restarted(ProcessDaemon):
+    """Its process ends before every block."""
+
+    def compute(self, table: str, call: Call) -> tuple[bool, Any]:
+        if not self.fresh:
+            self._end(politely=True)
+        answered, answer = super().compute(table, call)
+        self.fresh = not answered
+        return answered, answer
+
+    fresh = False
+
+
+@dataclass(frozen=True)
+class Restarting:
+    def start(self, threads: int) -> Daemon:
+        return Restarted(threads)
+
+
+def start_up(bench: Bench) -> None:
+    """Eleven supersteps by a daemon that starts once, and by one that starts for each."""
+    run, times = bench.operations()["PageRank"], ([], [])
+    for trial in range(2):
+        for kind, seconds in zip(("own process", [Restarting()]), times, strict=True):
+            found = bench.checked(run, daemons=kind, pipeline_block=None)
+            if trial:
+                seconds.append(float(found.report["busy"].sum()))
+    what = f"PageRank of {ROUNDS} supersteps, a daemon that starts once"
+    bench.claim(what, "one that starts for each superstep", None).record(*times)
+
+
+def balance(bench: Bench) -> None:
+    """Two workers, one three times as fast as the other: edges by capacity against even halves, and the optimum."""
+    kinds = {0: [StandIn(compute=3e-6)], 1: [StandIn(compute=1e-6)]}
+    times: dict[str, list[float]] = {"balanced": [], "even": []}
+    frame = bench.graph.edges.compute()
+    for name, capacities in (("even", [1, 1]), ("balanced", [1, 3])):
+        ends = {"source": "source", "destination": "destination", "vertices": bench.graph.vertices.compute()}
+        graph = dg.Graph.from_edges(frame, **ends, parts=2, capacities=capacities)
+        for trial in range(bench.trials + 1):
+            found = dg.pagerank(graph, max_iter=5, tol=0, daemons=kinds, pipeline_block=1 << 16)
+            expected = dg.pagerank(bench.graph, max_iter=5, tol=0).compute()["pagerank"]
+            if not np.allclose(found.compute()["pagerank"], expected):
+                raise Wrong("ranks are others than the solver's")
+            if trial:
+                seconds = found.report.groupby("superstep")["pipeline"].max().iloc[1:]
+                times[name].append(float(seconds.mean()))
+    optimum = split_for(len(frame), [1, 3])[0] * 3e-6
+    what = "a round of two workers of speeds 1 : 3, edges by capacity"
+    bench.claim(what, "even halves", 1 / 1.4).record(times["balanced"], times["even"])
+    bench.claim(what, "the model's optimum", 1.05).record(times["balanced"], [optimum] * bench.trials)
+
+
+PARTS = {f.__name__.replace("_", "-"): f for f in (in_process, pipeline, stand_in, cache, start_up, balance)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", type=int, default=16)
+    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--plot", help="a PNG of time over the number of blocks")
+    parser.add_argument("--only", default=",".join(PARTS))
+    options = parser.parse_args()
+    graph = dg.rmat(scale=options.scale, edge_factor=16, seed=1, weights=(1, 255))
+    bench = Bench(graph, options.scale, options.trials, options.plot)
+    for name in options.only.split(","):
+        PARTS[name](bench)
+
+
+if __name__ == "__main__":
+    main()

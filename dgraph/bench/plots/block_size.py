@@ -1,0 +1,30 @@
+"""A figure of what a request takes by how many blocks it is cut into: measured, by the cost model, and the choice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dgraph.agents.block_size import Cost, best_blocks
+from dgraph.bench.plots.style import COLOURS, Drawing
+
+READS = "blocks"
+
+
+def draw(rows: Any, path: str | Path | None = None, *, title: str = "", cost: Cost, edges: int) -> str:
+    """rows: `blocks`, and the `seconds` that a request of so many `edges` took with them; `cost`: the coefficients."""
+    frame = pd.DataFrame(rows).sort_values("blocks")
+    most = max(2, int(frame["blocks"].max()))
+    curve = np.unique(np.geomspace(1, most, 200).round().astype(int)).tolist()
+    chosen = best_blocks(cost, edges)
+    with Drawing(title or "seconds by number of blocks: the model's choice is near the least") as drawing:
+        (axes,) = drawing.axes
+        axes.plot(curve, [cost.time(edges, blocks) for blocks in curve], color=COLOURS[1], label="the model")
+        axes.plot(frame["blocks"], frame["seconds"], "o", color=COLOURS[0], label="measured")
+        axes.plot([chosen], [cost.time(edges, chosen)], "D", color=COLOURS[5], label=f"chosen: {chosen}")
+        axes.set(xlabel="blocks (s)", ylabel="seconds", xscale="log", ylim=(0, None))
+        drawing.legend(axes)
+        return drawing.save(path)
