@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, TypeVar
 
-from dgraph.errors import LostError, RunError
+from dgraph.errors import LostError, OptionError, RunError
 
 ATTEMPTS = 10  # losses in one piece of work, beyond which something is killing the workers
 GRACE = 8.0  # seconds until some worker must be there again
@@ -24,11 +24,14 @@ def surviving(client: Any, work: Callable[[], T], renew: Callable[[], None]) -> 
     """The answer of `work`, which is done again after each loss; before that `renew` lets go of what went away."""
     if client is None:
         return work()
+    from dgraph.exchange.dask import workers_of
+
     for losses in count(1):
         try:
             return work()
         except Exception as error:
-            if not is_loss(error) or client.status != "running":
+            empty = isinstance(error, OptionError) and client.status == "running" and not workers_of(client)
+            if not (is_loss(error) or empty) or client.status != "running":  # or all had left before the loss was told
                 raise
             if losses == ATTEMPTS:
                 raise RunError(f"workers were lost {losses} times in a row ({error}); do they lack memory?") from error
