@@ -112,6 +112,7 @@ def run(
         "deterministic": deterministic,
     }
     others = {"device": device, "daemons": daemons, "progress": progress, "exchange": exchange}
+    others |= {"checkpoint": checkpoint}
     solved = plans.solves(graph, program, {**asked, **others})
     if engine == plans.LOCAL and not solved:
         why = "the program has no solver" if program.solver is None else f"the graph has {graph.num_parts} partitions"

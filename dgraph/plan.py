@@ -99,7 +99,7 @@ def solves(graph: Graph, program: VertexProgram, options: Mapping[str, Any]) -> 
     if program.solver is None or graph.num_parts > 1:
         return False
     plain = not options.get("progress") and options.get("device", "auto") in ("auto", "cpu")
-    plain = plain and options.get("daemons", "auto") in ("auto", "in process")
+    plain = plain and options.get("daemons", "auto") in ("auto", "in process") and options.get("checkpoint") is None
     plain = plain and all(options.get(name, usual) == usual for name, usual in OF_ROUNDS.items())
     return options.get("engine", "auto") == LOCAL or (options.get("engine", "auto") == "auto" and plain)
 

@@ -15,6 +15,9 @@ from dgraph.result import RunResult
 from dgraph.solvers.shortest_paths import shortest_path_tree
 from dgraph.solvers.solver import Solver
 
+# options of `run` about many rounds, or about an engine that finds distances in its own way
+OF_MANY_ROUNDS = ("max_rounds", "local_rounds", "checkpoint", "block_size", "order", "mode", "operator")
+
 
 class Tree(VertexProgram):
     """Predecessors, once distances are known: the smallest of those from which a path comes in strictly nearer.
@@ -121,7 +124,7 @@ def tree_after(
 
 
 def in_rounds(options: dict[str, Any]) -> dict[str, Any]:
-    """For a synchronous program that has no end set by the user, and no use for a solver: in BSP order, which learns of
-    the end before it looks at all edges once more."""
-    options = {name: value for name, value in options.items() if name not in ("max_rounds", "local_rounds")}
+    """For a synchronous program of a round or two, which obeys nothing that was asked of the run before: in BSP order,
+    which learns of the end before it looks at all edges once more."""
+    options = {name: value for name, value in options.items() if name not in OF_MANY_ROUNDS}
     return {**options, "engine": "bsp"}

@@ -107,3 +107,21 @@ def test_numpy_s_whole_numbers_are_whole_numbers():
 def test_errors_speak_of_what_was_called(call, words):
     with pytest.raises(InputError, match=words):
         call(weighted([(0, 1, 1.0), (1, 2, 1.0)]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"engine": "block_descent", "order": "priority", "block_size": 2},
+        {"engine": "bulk_async", "local_rounds": 1},
+        {"max_rounds": 50},
+        {"checkpoint": "kept"},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_predecessors_however_distances_are_found(options, tmp_path):
+    if "checkpoint" in options:
+        options = {"checkpoint": tmp_path}
+    found = dg.sssp(weighted([(0, 1, 1.0), (1, 2, 1.0), (0, 2, 3.0)]), 0, **options)
+    assert found.compute()["predecessor"].tolist()[1:] == [0, 1]
+    assert found.report.options["engine"] == options.get("engine", "gas")
