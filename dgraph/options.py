@@ -22,6 +22,11 @@ def whole_number(name: str, value: Any, low: int = 1, high: int | None = None, *
     return int(value)
 
 
+def is_number(value: Any) -> bool:
+    """Whether `value` is one that can be compared: of Python or NumPy, whole or not."""
+    return isinstance(value, int | float | np.integer | np.floating)
+
+
 def vertices(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
     """One vertex or several, of any collection, as a list."""
     if hasattr(value, "columns"):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from numpy import float64, int64
 
+from dgraph.errors import WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.ops.pagerank import check_limits
-from dgraph.ops.weights import check_weights
+from dgraph.ops.weights import bounds, check_weights
 from dgraph.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
 from dgraph.result import RunResult
 from dgraph.solvers.pagerank import hubs_and_authorities
@@ -60,7 +62,7 @@ class HubsAndAuthorities(VertexProgram):
         return abs(hub_score - hub_score_before)
 
     def stop(change, hubs, tol, round, max_iter):
-        return change < tol * hubs or round >= 2 * max_iter or hubs == 0
+        return change < tol * hubs or round >= 2 * max_iter or not hubs > 0 or not hubs < math.inf
 
     @Result(float64)
     def hub(hub_score, hubs):
@@ -105,4 +107,12 @@ def hits(
     program = WeightedHubsAndAuthorities if weighted else HubsAndAuthorities
     if weighted:
         check_weights(graph, "hits", ("incoming", "out"))
-    return run(graph, program(max_iter=max_iter, tol=tol or 0.0), **options)
+    result = run(graph, program(max_iter=max_iter, tol=tol or 0.0), **options)
+    for name in ("hubs", "authorities"):
+        if not result.totals[name] < math.inf:
+            raise WeightError(
+                f"column {graph.weight!r} holds weights of up to {bounds(graph)[1]:g}: the scores of {name} add up to "
+                f"{result.totals[name]}, which is no answer. Scores are in proportion, so divide all weights by the "
+                "largest"
+            )
+    return result

@@ -7,12 +7,13 @@ from typing import Any
 
 from numpy import float64, int64
 
-from dgraph.errors import OptionError
+from dgraph.errors import OptionError, WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.pagerank import check_limits
 from dgraph.ops.weights import bounds, check_weights
+from dgraph.options import is_number
 from dgraph.plan import DESCENT, sends_changes
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.result import RunResult
@@ -132,13 +133,17 @@ def katz(
     Other options are those of `dgraph.run`.
     """
     for name, value in (("alpha", alpha), ("beta", beta)):
-        if not (value >= 0 and value < math.inf):
+        if not (is_number(value) and value >= 0 and value < math.inf):
             raise OptionError(f"{name}={value!r} must be a finite number, zero or more")
     check_limits(max_iter, tol)
     values = {"alpha": alpha, "beta": beta, "normalized": bool(normalized), "max_iter": max_iter, "tol": tol or 0.0}
     freely = sends_changes(graph, options)
     if (freely and weighted) or ((freely or options.get("engine") == DESCENT) and not tol):
         why = f"tol={tol!r} asks for a number of rounds" if not tol else "weighted=True needs rounds"
+        if tol and options["engine"] == DESCENT and graph.num_parts > 1:
+            why = f"it takes one partition, and the graph has {graph.num_parts}: make it with parts=1"
+        elif tol and options["engine"] == DESCENT:
+            why = 'operator="push" passes on changes of unweighted scores alone: leave it out'
         raise OptionError(f"engine={options['engine']!r} cannot be had: {why}; choose one of bsp, gas")
     if weighted:
         check_weights(graph, "katz", ("incoming",))
@@ -152,10 +157,19 @@ def katz(
     else:
         change, limit = result.totals["change"], (tol or 0.0) * graph.num_vertices
         settled = change < limit if limit else change < math.inf
-    if not settled and "max_rounds" not in options:
+    if not settled and options.get("max_rounds") is None:
         raise OptionError(
             f"alpha={alpha!r}: Katz centrality has not settled after {result.rounds} rounds. It does if alpha is below "
             f"1 / the largest eigenvalue of the adjacency matrix; always if below 1 / {bound}, "
             f"{1 / (largest or 1):.3g} here. Choose a smaller alpha; if it is that small, a larger max_iter or tol"
+        )
+    squares = result.totals["squares"]
+    if normalized and not squares < math.inf:
+        wrong = f"alpha={alpha!r} and beta={beta!r}"
+        if weighted:
+            wrong += f" with weights of up to {bounds(graph)[1]:g} in column {graph.weight!r}"
+        raise (WeightError if weighted else OptionError)(
+            f"{wrong}: the squares of scores add up to {squares}, which nothing can be divided by; choose smaller "
+            "ones, or normalized=False"
         )
     return result

@@ -93,6 +93,19 @@ def test_weights_that_make_no_sum(operation, weight, words):
         operation(dg.Graph.from_edges(frame[["src", "dst"]]), weighted=True)
 
 
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0].get('parts', 1)}-{way[1]['engine']}")
+def test_weights_whose_sums_no_float_holds(way):
+    """No score is 0 because it was divided by infinity."""
+    frame = pd.DataFrame({"src": [0, 2, 1], "dst": [1, 1, 3], "weight": [1e160, 1e160, 1.0]})
+    large = dg.Graph.from_edges(frame, weight="weight", **way[0])
+    with pytest.raises(errors.WeightError, match=r"weights of up to 1e\+160 .* add up to inf.*normalized=False"):
+        dg.katz(large, weighted=True, **way[1])
+    assert dg.katz(large, weighted=True, normalized=False, **way[1]).compute()["katz"][1] == pytest.approx(2e159)
+    huge = dg.Graph.from_edges(frame.assign(weight=[1e300, 1e300, 2e300]), weight="weight", **way[0])
+    with pytest.raises(errors.WeightError, match=r"weights of up to 2e\+300: .* divide all weights by the largest"):
+        hits(huge, weighted=True, **way[1])
+
+
 def test_threads_change_no_bit(monkeypatch):
     monkeypatch.setattr(gather, "GRAIN", 500)
     found = []

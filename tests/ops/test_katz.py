@@ -108,6 +108,8 @@ def test_an_alpha_that_is_too_large_is_named(way):
     for alpha, rounds in ((0.25, 1000), (0.26, 1000), (3.0, "[0-9]+")):
         with pytest.raises(errors.OptionError, match=rf"alpha={alpha}: .* after {rounds} rounds.* degree, 0.25 here"):
             katz(graph, alpha=alpha, **way[1])
+    with pytest.raises(errors.OptionError, match=r"alpha=5.0: .* has not settled"):
+        katz(graph, alpha=5.0, **way[1], max_rounds=None)
     with pytest.raises(errors.OptionError, match="larger max_iter"):
         katz(graph, alpha=0.24, max_iter=3, **way[1])
     three = katz(graph, alpha=0.26, max_iter=3, tol=0, normalized=False, **way[1])
@@ -116,7 +118,14 @@ def test_an_alpha_that_is_too_large_is_named(way):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"alpha": -0.1}, "alpha=-0.1"), ({"beta": float("inf")}, "beta=inf"), ({"max_iter": 0}, "max_iter=0")],
+    [
+        ({"alpha": -0.1}, "alpha=-0.1"),
+        ({"alpha": "x"}, "alpha='x'"),
+        ({"beta": None}, "beta=None"),
+        ({"beta": float("inf")}, "beta=inf"),
+        ({"beta": 1e200}, "beta=1e.200: the squares of scores add up to inf"),
+        ({"max_iter": 0}, "max_iter=0"),
+    ],
 )
 def test_what_cannot_be_asked_for(options, words):
     graph = dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1]}))
