@@ -137,7 +137,7 @@ def _within(
     while True:
         result = run(graph, program(**values, least=least), columns=columns, **options)
         off = result.totals["owed"] * values["alpha"] / (1 - values["alpha"])
-        if values["kept"]:
+        if off and values["kept"]:
             off *= 2 / (result.totals["mass"] + off)
         if off <= tol:
             return result
