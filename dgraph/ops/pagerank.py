@@ -7,116 +7,20 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy import float64, inf, int64
+from numpy import float64, inf
 
 from dgraph.errors import OptionError, WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
-from dgraph.options import no_columns, whole_number
+from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, ranks_by_block
+from dgraph.options import is_number, no_columns, whole_number
 from dgraph.plan import DESCENT, WITHOUT_ROUNDS, sends_changes
-from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram
+from dgraph.program import Global, Message, Result, State, VertexProgram
 from dgraph.result import RunResult
 from dgraph.solvers.pagerank import page_rank, strengths
 from dgraph.solvers.solver import Solver
-
-
-class PageRank(VertexProgram):
-    """A surfer follows an edge with probability `alpha`, else jumps anywhere; where no edge leads on, always (or, if
-    `kept` is 0, is lost)."""
-
-    operation = "pagerank"
-    kind = "synchronous"
-    rank = State(float64)
-    merge = SUM
-    alpha = Parameter(float64, 0.85)
-    kept = Parameter(float64, 1.0)
-    tol = Parameter(float64, 1e-6)
-    max_iter = Parameter(int64, 100)
-    solver = Solver(page_rank, orders=("incoming",))
-
-    def start(vertices):
-        return 1 / vertices
-
-    def send(rank, degree):
-        return rank / degree
-
-    def apply(message, dangling, alpha, kept, vertices):
-        return (1 - alpha + alpha * kept * dangling) / vertices + alpha * message
-
-    @Global(float64, SUM)
-    def dangling(rank, degree):
-        return rank if degree == 0 else 0.0
-
-    @Global(float64, SUM)
-    def change(rank, rank_before):
-        return abs(rank - rank_before)
-
-    def stop(change, tol, round, max_iter, vertices):
-        return change < tol * vertices or round >= max_iter
-
-    @Result(float64)
-    def pagerank(rank):
-        return rank
-
-
-class PersonalPageRank(PageRank):
-    """The surfer jumps to a vertex with the probability in the vertex column `restart`; where no edge leads on, with
-    that in `spread`."""
-
-    restart = VertexColumn(float64)
-    spread = VertexColumn(float64)
-
-    def start(restart):
-        return restart
-
-    def apply(message, dangling, alpha, kept, restart, spread):
-        return (1 - alpha) * restart + alpha * kept * dangling * spread + alpha * message
-
-
-class WeightedPageRank(PageRank):
-    """The surfer prefers edges in proportion to their weights; `strength` is the sum of those that lead on."""
-
-    strength = VertexColumn(float64)
-
-    def send(rank, strength, weight):
-        return rank * (weight / strength) if strength > 0 else 0.0
-
-    @Global(float64, SUM)
-    def dangling(rank, strength):
-        return rank if strength == 0 else 0.0
-
-
-class WeightedPersonalPageRank(WeightedPageRank, PersonalPageRank):
-    """Both."""
-
-
-PROGRAMS = {  # weighted, personal
-    (False, False): PageRank,
-    (False, True): PersonalPageRank,
-    (True, False): WeightedPageRank,
-    (True, True): WeightedPersonalPageRank,
-}
-
-
-class Scaled(PageRank):
-    """For engines without rounds: what vertices without out-edges hold is lost, which one factor makes good in the end,
-    because it would be spread as jumps are."""
-
-    def apply(message, alpha, vertices):
-        return (1 - alpha) / vertices + alpha * message
-
-    @Global(float64, SUM)
-    def mass(rank):
-        return rank
-
-    def stop(change, mass, tol, round, max_iter, vertices):
-        return change < tol * vertices * mass or round >= max_iter
-
-    @Result(float64)
-    def pagerank(rank, mass):
-        return rank / mass if mass > 0 else rank
 
 
 class Strength(VertexProgram):
@@ -181,7 +85,7 @@ def pagerank(
     dtype:    "float64", or "float32": half the memory, and faster.
     Other options are those of `dgraph.run`.
     """
-    if not 0 <= alpha <= 1:
+    if not (is_number(alpha) and 0 <= alpha <= 1):
         raise OptionError(f"alpha={alpha!r} is a probability: from 0 to 1")
     check_limits(max_iter, tol)
     no_columns(options, "say where to jump with personalization=")
@@ -194,17 +98,18 @@ def pagerank(
     values = {"alpha": alpha, "tol": tol or 0.0, "kept": 0.0 if dangling == "none" else 1.0}
     shared = {"strength": _strength(graph, options)} if weighted else {}
     freely, by_block = sends_changes(graph, options), options.get("engine") == DESCENT
-    if by_block and not tol:
-        raise OptionError(
-            f"engine={DESCENT!r} cannot be had: tol={tol!r} asks for a number of rounds; choose bsp or gas"
-        )
+    if by_block and (alpha == 1 or not tol):
+        what = f"tol={tol!r} asks for a number of rounds" if not tol else "alpha=1 leaves ranks nothing to grow from"
+        raise OptionError(f"engine={DESCENT!r} cannot be had: {what}; choose one of bsp, gas")
     results = []
     for columns in jumps:
-        scaled = by_block and not freely and values["kept"] and not (weighted or columns)
-        program: Any = Scaled if scaled else (residuals.PROGRAMS if freely else PROGRAMS)[bool(weighted), bool(columns)]
+        programs: Any = residuals.PROGRAMS if freely else BY_BLOCK if by_block else PROGRAMS
+        program = programs[bool(weighted), bool(columns)]
         program = _single(program) if dtype == "float32" else program
         if freely:
             results.append(residuals.ranks(graph, program, columns | shared, **values, **options))
+        elif by_block:
+            results.append(ranks_by_block(graph, program, columns | shared, values | {"max_iter": max_iter}, options))
         else:
             results.append(run(graph, program(**values, max_iter=max_iter), columns=columns | shared, **options))
     if not several:
@@ -216,7 +121,7 @@ def pagerank(
 def check_limits(max_iter: int, tol: float | None) -> None:
     """When rounds end."""
     whole_number("max_iter", max_iter)
-    if tol is not None and not (isinstance(tol, int | float | np.number) and tol >= 0):
+    if tol is not None and not (is_number(tol) and tol >= 0):
         raise OptionError(f"tol={tol!r} is a change: zero or more, or None for exactly max_iter rounds")
 
 
@@ -245,6 +150,9 @@ def _shares(name: str, weights: Any) -> dict[Any, float]:
     """Weights of vertices as probabilities."""
     if not isinstance(weights, Mapping):
         raise OptionError(f"{name}={weights!r}: give {{vertex: weight}}")
+    for vertex, weight in weights.items():
+        if not is_number(weight):
+            raise OptionError(f"{name}={dict(weights)!r}: the weight of {vertex!r} is {weight!r}, which is no number")
     total = sum(weights.values())
     if not 0 < total < inf or min(weights.values()) < 0:
         raise OptionError(f"{name}={dict(weights)!r}: weights are not negative, and one is above zero")

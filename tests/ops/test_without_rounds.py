@@ -94,3 +94,45 @@ def test_what_needs_rounds_names_the_engines_that_have_them(call):
     graph, _ = graph_of(parts=2)
     with pytest.raises(OptionError, match=r"engine='bulk_async' cannot .*; choose one of bsp, gas"):
         call(graph)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_vertices_have_no_ranks(parts, weighted):
+    none = pd.DataFrame({"src": [], "dst": [], "weight": []}).astype({"src": int, "dst": int})
+    graph = dg.Graph.from_edges(none, weight="weight", parts=parts)
+    assert dg.pagerank(graph, weighted=weighted, **FREELY).compute()["pagerank"].tolist() == []
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_ranks_by_block_sum_to_what_they_must(asked):
+    """Newest values that are read at once lose what vertices without out-edges hold, unless it is made up for."""
+    graph, _ = graph_of()
+    exact = dg.pagerank(graph, tol=1e-17, max_iter=1000, engine="local", **asked).compute()["pagerank"]
+    found = dg.pagerank(graph, tol=1e-4, engine="block_descent", **asked).compute()["pagerank"]
+    exact, found = np.array(exact.tolist()), np.array(found.tolist())
+    # what each vertex may change by in the last round, and alpha / (1 - alpha) of that thereafter; twice where divided
+    alpha = asked.get("alpha", 0.85)
+    assert np.abs(found - exact).sum(axis=0).max() <= 2e-4 * len(exact) * alpha / (1 - alpha) + 1e-12
+    if asked.get("dangling") != "none":
+        np.testing.assert_allclose(found.sum(axis=0), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("place", "options", "words"),
+    [
+        ({}, {"operator": "push"}, 'operator="push" passes on changes'),
+        ({"parts": 3}, {}, "the graph has 3: make it with parts=1"),
+    ],
+)
+def test_weighted_katz_by_block_names_what_stands_in_the_way(place, options, words):
+    with pytest.raises(OptionError, match=words):
+        dg.katz(graph_of(**place)[0], weighted=True, engine="block_descent", **options)
+    by_block = dg.katz(graph_of()[0], alpha=0.05, tol=1e-12, weighted=True, engine="block_descent").compute()["katz"]
+    rounds = dg.katz(graph_of()[0], alpha=0.05, tol=1e-12, weighted=True).compute()["katz"]
+    np.testing.assert_allclose(by_block, rounds, rtol=1e-9)
+
+
+def test_blocks_cannot_follow_edges_for_ever():
+    with pytest.raises(OptionError, match=r"alpha=1 leaves .* choose one of bsp, gas"):
+        dg.pagerank(graph_of()[0], alpha=1, engine="block_descent")

@@ -1,0 +1,163 @@
+"""The programs of PageRank (Brin and Page, 1998) by power iteration: round by round, and by blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import float64, int64
+
+from dgraph.execution import run
+from dgraph.graph import Graph
+from dgraph.monoid import SUM
+from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram
+from dgraph.result import RunResult
+from dgraph.solvers.pagerank import page_rank
+from dgraph.solvers.solver import Solver
+
+
+class PageRank(VertexProgram):
+    """A surfer follows an edge with probability `alpha`, else jumps anywhere; where no edge leads on, always (or, if
+    `kept` is 0, is lost)."""
+
+    operation = "pagerank"
+    kind = "synchronous"
+    rank = State(float64)
+    merge = SUM
+    alpha = Parameter(float64, 0.85)
+    kept = Parameter(float64, 1.0)
+    tol = Parameter(float64, 1e-6)
+    max_iter = Parameter(int64, 100)
+    solver = Solver(page_rank, orders=("incoming",))
+
+    def start(vertices):
+        return 1 / vertices
+
+    def send(rank, degree):
+        return rank / degree
+
+    def apply(message, dangling, alpha, kept, vertices):
+        return (1 - alpha + alpha * kept * dangling) / vertices + alpha * message
+
+    @Global(float64, SUM)
+    def dangling(rank, degree):
+        return rank if degree == 0 else 0.0
+
+    @Global(float64, SUM)
+    def change(rank, rank_before):
+        return abs(rank - rank_before)
+
+    def stop(change, tol, round, max_iter, vertices):
+        return change < tol * vertices or round >= max_iter
+
+    @Result(float64)
+    def pagerank(rank):
+        return rank
+
+
+class PersonalPageRank(PageRank):
+    """The surfer jumps to a vertex with the probability in the vertex column `restart`; where no edge leads on, with
+    that in `spread`."""
+
+    restart = VertexColumn(float64)
+    spread = VertexColumn(float64)
+
+    def start(restart):
+        return restart
+
+    def apply(message, dangling, alpha, kept, restart, spread):
+        return (1 - alpha) * restart + alpha * kept * dangling * spread + alpha * message
+
+
+class WeightedPageRank(PageRank):
+    """The surfer prefers edges in proportion to their weights; `strength` is the sum of those that lead on."""
+
+    strength = VertexColumn(float64)
+
+    def send(rank, strength, weight):
+        return rank * (weight / strength) if strength > 0 else 0.0
+
+    @Global(float64, SUM)
+    def dangling(rank, strength):
+        return rank if strength == 0 else 0.0
+
+
+class WeightedPersonalPageRank(WeightedPageRank, PersonalPageRank):
+    """Both."""
+
+
+PROGRAMS = {  # weighted, personal
+    (False, False): PageRank,
+    (False, True): PersonalPageRank,
+    (True, False): WeightedPageRank,
+    (True, True): WeightedPersonalPageRank,
+}
+
+
+class Scaled(PageRank):
+    """For block descent, where the newest values do not sum to 1: what vertices without out-edges hold is lost, which
+    one factor makes good in the end, because it would be spread as jumps are."""
+
+    def apply(message, alpha, vertices):
+        return (1 - alpha) / vertices + alpha * message
+
+    @Global(float64, SUM)
+    def mass(rank):
+        return rank
+
+    def stop(change, mass, tol, round, max_iter, vertices):
+        return change < tol * vertices * mass or round >= max_iter
+
+    @Result(float64)
+    def pagerank(rank, mass, kept):
+        return rank / mass if kept > 0 else rank
+
+
+class PersonalScaled(Scaled):
+    """Jumps lead to a vertex with the probability `restart`; `jumped` is as in `PersonalResiduals`."""
+
+    restart = VertexColumn(float64)
+    jumped = VertexColumn(float64)
+
+    def start(restart):
+        return restart
+
+    def apply(message, alpha, restart):
+        return (1 - alpha) * restart + alpha * message
+
+    @Global(float64, SUM)
+    def jumped_mass(jumped):
+        return jumped
+
+    @Result(float64)
+    def pagerank(rank, mass, kept, jumped, jumped_mass):
+        return jumped + (1 - jumped_mass) / mass * rank if kept > 0 else rank
+
+
+class WeightedScaled(Scaled, WeightedPageRank):
+    """Edges are followed in proportion to their weights."""
+
+
+class WeightedPersonalScaled(PersonalScaled, WeightedPageRank):
+    """Both."""
+
+
+BY_BLOCK = {  # weighted, personal
+    (False, False): Scaled,
+    (False, True): PersonalScaled,
+    (True, False): WeightedScaled,
+    (True, True): WeightedPersonalScaled,
+}
+
+
+def ranks_by_block(graph: Graph, program: Any, columns: dict, values: dict, options: dict[str, Any]) -> RunResult:
+    """One run; or where those who come to an end go elsewhere than one jumps, two, as in `residuals.ranks`."""
+    restart, spread = columns.get("restart"), columns.pop("spread", None)
+    if restart is not None:
+        columns["jumped"] = np.zeros(graph.num_vertices)
+    if not values["kept"] or spread is restart:
+        return run(graph, program(**values), columns=columns, **options)
+    closely = values | {"tol": values["tol"] / 4}  # an error of the first counts twice in what the second makes up
+    jumped = run(graph, program(**closely | {"kept": 0.0}), columns=columns, **options)
+    columns |= {"jumped": jumped.column("pagerank"), "restart": spread}
+    return run(graph, program(**closely), columns=columns, **options).after(jumped)
