@@ -3,6 +3,7 @@ Volinsky, 2009), by blocks of vertices from the newest factors of the others (Gr
 
 from __future__ import annotations
 
+import inspect
 import time
 from dataclasses import dataclass
 from math import isfinite
@@ -11,13 +12,17 @@ from typing import Any
 import numpy as np
 
 from dgraph.errors import ColumnError, OptionError, WeightError
+from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.options import whole_number
 from dgraph.result import Found, RunResult
-from dgraph.solvers.factors import LEAST_BLOCK, Ratings, rmse
+from dgraph.solvers.factors import LEAST_BLOCK, Ratings, objective, rmse
 
 UPDATES = ("gradient", "least_squares")
 BLOCKS = 64  # of "auto", at least
+HALVES = 0.5 ** np.arange(60)  # of a step that is not given
+LARGEST = 1e100  # a rating: squares of errors, and their sums, are numbers yet
+STANDS = {"engine": "block_descent", "device": "cpu", "daemons": "in process", "progress": False}  # what else is so
 
 
 def factorize(
@@ -25,11 +30,11 @@ def factorize(
     *,
     rank: int = 8,
     regularization: float = 0.05,
-    learning_rate: float = 1.0,
+    learning_rate: float | None = None,
     epochs: int = 30,
     test: float = 0.1,
     update: str = "gradient",
-    block_size: int | None = None,
+    block_size: int | str | None = None,
     threads: int | None = None,
     random_seed: int = 0,
     **options: Any,
@@ -41,25 +46,25 @@ def factorize(
     rank:           the length of the vectors.
     regularization: how much the squares of factors weigh beside the squares of errors.
     learning_rate:  the length of a step; 1 would solve for a vertex if factors were spread evenly. Too large: an error.
+                    By default 1, halved whenever an epoch would end further from the ratings than it began.
     epochs:         how many.
     test:           the share of ratings that is held out, drawn by `random_seed`; 0 for none.
     update:         "gradient", a step down; or "least_squares": solve for a vertex as the others are, in turn.
-    block_size:     vertices that are brought up to date together, from the newest factors of the others; by default a
-                    64th of all. One block of all vertices is gradient descent as usual.
+    block_size:     vertices that are brought up to date together, from the newest factors of the others; by default, or
+                    "auto", a 64th of all. One block of all vertices is gradient descent as usual.
     threads:        with 1, the same factors every time for a seed; by default all.
 
     Edges lead from one side to the other, and the graph's weights are the ratings. Who has no rating to learn from, a
     cold user or an item, has factors of 0: the mean is what is known.
     """
-    for name, value in options.items():
-        if name != "progress" and value not in (None, "auto", "block_descent"):
-            raise OptionError(f"{name}={value!r}: factorize has blocks of its own; leave it out")
+    _nothing_else(options)
     whole_number("rank", rank)
     whole_number("epochs", epochs)
-    whole_number("block_size", block_size, or_none=True)
+    block = None if block_size == "auto" else whole_number("block_size", block_size, or_none=True)
     whole_number("threads", threads, or_none=True)
     whole_number("random_seed", random_seed, 0)
-    for name, value, low in (("regularization", regularization, 0.0), ("learning_rate", learning_rate, 1e-300)):
+    rate = 1.0 if learning_rate is None else learning_rate
+    for name, value, low in (("regularization", regularization, 0.0), ("learning_rate", rate, 1e-300)):
         if not (isinstance(value, int | float | np.number) and low <= value < np.inf):
             raise OptionError(f"{name}={value!r} must be a finite number{' above zero' if low else ', zero or more'}")
     if not (isinstance(test, int | float | np.number) and 0 <= test < 1):
@@ -72,13 +77,25 @@ def factorize(
     orders = graph.partitioned(("out",), (graph.weight,)).held
     tasks = [workers.call(_ratings_of, one, graph.weight, graph.directed) for one in orders]
     pieces = workers.get(tasks)
-    job = Job(graph.num_vertices, rank, regularization, learning_rate if update == "gradient" else 0.0, epochs, test)
-    how = block_size, threads or workers.threads, random_seed
+    step, given = (rate, learning_rate is not None) if update == "gradient" else (0.0, True)
+    job = Job(graph.num_vertices, rank, regularization, step, given, epochs, test)
+    how = block, threads or workers.threads, random_seed
     found = [job(pieces, *how)] if workers.client is None else None
     if found is None:
         found = workers.wait(workers.hold([workers.call(job, pieces, *how)]))
-    chosen = {"update": update, "rank": rank, "block size": block_size or "auto", "random_seed": random_seed}
+    chosen = {"update": update, "rank": rank, "block size": block or "auto", "random_seed": random_seed}
     return RunResult(graph, found, [], {"engine": "block_descent", "device": "cpu", **chosen})
+
+
+def _nothing_else(options: dict[str, Any]) -> None:
+    """What `dgraph.run` knows may be said if it changes nothing here."""
+    known = inspect.signature(run).parameters
+    for name, value in options.items():
+        if name not in known or name in ("graph", "program"):
+            own = list(inspect.signature(factorize).parameters)[1:-1]
+            raise OptionError(f"{name}={value!r}: factorize has no such option; it has {', '.join(own)}")
+        if not (value is None or (isinstance(value, str | bool) and value in (known[name].default, STANDS.get(name)))):
+            raise OptionError(f"{name}={value!r}: factorize has blocks of its own; leave it out")
 
 
 Piece = tuple[np.ndarray, np.ndarray, np.ndarray]  # ratings: both ends by number, and the value
@@ -96,12 +113,14 @@ def _ratings_of(partition: Any, weight: str, directed: bool) -> Piece:
 
 @dataclass(frozen=True)
 class Job:
-    """The work: all ratings in one place. A step of 0 stands for least squares."""
+    """The work: all ratings in one place. A step of 0 stands for least squares; one that was not given is halved as
+    often as need be."""
 
     vertices: int
     rank: int
     penalty: float
     step: float
+    given: bool
     epochs: int
     test: float
 
@@ -121,17 +140,37 @@ class Job:
         factors = draw.normal(0, 0.5 * np.sqrt(spread) if varied else 0.0, (self.vertices, self.rank))
         factors[np.diff(ratings.indptr) == 0] = 0
         block = block or max(LEAST_BLOCK, self.vertices // BLOCKS)
-        rows, begun = [], time.perf_counter()
+        step, rows, begun = self.step / spread, [], time.perf_counter()
+        far = objective(*known, factors, self.penalty)
         for epoch in range(1, self.epochs + 1):
             opened = time.perf_counter()
-            ratings.epoch(factors, self.step / spread, self.penalty, block, threads)
+            if self.given:
+                ratings.epoch(factors, step, self.penalty, block, threads)
+            else:
+                before = factors.copy()
+                for shorter in step * HALVES:  # until one leads nearer
+                    factors[:], step = before, shorter
+                    ratings.epoch(factors, step, self.penalty, block, threads)
+                    now = objective(*known, factors, self.penalty)
+                    if now <= far * (1 + 1e-9):  # all but rounding; not if it is NaN
+                        break
+                far = now
             busy = time.perf_counter() - opened
             rows.append(self.row(epoch, busy, begun, rmse(*known, factors), rmse(*held, factors), len(ratings.others)))
-            if len(u) and not isfinite(rows[-1]["rmse"]):
-                raise OptionError(
-                    f"learning_rate={self.step:g} is too large: factors grew beyond all bounds in epoch {epoch}"
-                )
+            if len(known[0]) and not isfinite(rows[-1]["rmse"]):
+                raise OptionError(self.problem(epoch))
         return Found({0: (np.arange(self.vertices), {"factors": factors})}, set(), rows, self.epochs, {"mean": mean})
+
+    def problem(self, epoch: int) -> str:
+        """Factors that are no numbers."""
+        if self.step == 0:
+            return f"regularization={self.penalty:g} is too small: epoch {epoch} finds no finite factors"
+        if not self.given:
+            return f"regularization={self.penalty:g} is too large: in epoch {epoch} no step is small enough"
+        return (
+            f"learning_rate={self.step:g} is too large: factors grew beyond all bounds in epoch {epoch}; "
+            f'take {self.step / 4:g}, leave it out and it is found, or take update="least_squares", which needs none'
+        )
 
     def row(self, epoch: int, busy: float, begun: float, learned: float, held: float, edges: int) -> dict[str, Any]:
         """Of the report; edges are looked at from both ends."""
@@ -153,6 +192,12 @@ def _check(u: np.ndarray, v: np.ndarray, values: np.ndarray) -> None:
     if len(bad):
         raise WeightError(
             f"{len(bad)} of {len(values)} ratings are not finite, the first is {values[bad[0]]}: drop or fill them"
+        )
+    large = np.flatnonzero(np.abs(values) > LARGEST)
+    if len(large):
+        raise WeightError(
+            f"{len(large)} of {len(values)} ratings are beyond {LARGEST:g}, the first is {values[large[0]]:g}: drop "
+            "or scale them, for squares of errors must be numbers, too"
         )
     both = np.intersect1d(u, v)
     if len(both):

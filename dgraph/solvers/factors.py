@@ -42,6 +42,11 @@ class Ratings:
         team(_epoch, threads, np.zeros(1, np.int64), cuts, *rows, factors, fresh, scratch, step, penalty, whole)
 
 
+def objective(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray, penalty: float) -> float:
+    """What every turn of a vertex makes less: the squares of what factors miss, and the penalty for their own."""
+    return float(_squares(u, v, values, factors)) + penalty * float(np.vdot(factors, factors))
+
+
 def rmse(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray) -> float:
     """The root of the mean of squares of what factors miss; NaN of nothing."""
     return float(np.sqrt(_squares(u, v, values, factors) / len(u))) if len(u) else float("nan")

@@ -62,6 +62,46 @@ def test_one_worker_and_a_seed_always_find_the_same():
     assert (another.by_number("factors") != one.by_number("factors")).any()
 
 
+@pytest.mark.parametrize("sizes", [(1000, 300, 10_000), (30, 10, 120), (200, 50, 1000)])
+def test_the_defaults_find_a_step(sizes):
+    """One of 1 is too large where few ratings are spread over many vertices."""
+    users, items, ratings = sizes
+    graph = dg.ratings(users=users, items=items, ratings=ratings, parts=1)
+    one, other = (dg.factorize(graph, threads=1) for _ in range(2))
+    assert (np.diff(one.report["rmse"]) < 0.02).all() and one.report["rmse"].iloc[-1] < 0.3
+    np.testing.assert_array_equal(one.by_number("factors"), other.by_number("factors"))
+    with pytest.raises(OptionError, match=r'learning_rate=4 is too large.*take 1, .*update="least_squares"'):
+        dg.factorize(graph, learning_rate=4, epochs=100)
+
+
+FEW = [("u1", "i1", 1.0), ("u1", "i2", 4.0), ("u2", "i1", 2.0), ("u3", "i2", 5.0)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_a_few_ratings_are_learned(count):
+    report = dg.factorize(frame_of(FEW[:count]), test=0.0, regularization=0.0, epochs=100).report
+    assert report["rmse"].iloc[-1] < 0.1
+
+
+@pytest.mark.parametrize("update", ["gradient", "least_squares"])
+def test_nothing_to_learn_from_is_no_error(update):
+    result = dg.factorize(frame_of(FEW), test=0.9999, update=update)
+    assert not np.any(np.stack(result.compute()["factors"])) and result.totals["mean"] == 0
+    assert result.report["rmse"].isna().all() and result.report["held_out"].notna().all()
+
+
+@pytest.mark.parametrize("update", ["gradient", "least_squares"])
+def test_ratings_beyond_squares_are_refused(update):
+    with pytest.raises(WeightError, match=r"1 of 4 ratings are beyond 1e\+100, the first is 1e\+300: drop or scale"):
+        dg.factorize(frame_of([*FEW[:3], ("u3", "i2", 1e300)]), update=update)
+
+
+def test_what_run_does_by_default_may_be_said():
+    said = {"engine": "auto", "device": "cpu", "deterministic": False, "daemons": "in process", "block_size": "auto"}
+    report = dg.factorize(frame_of(FEW), progress=None, columns=None, max_rounds=None, exchange="auto", **said).report
+    assert len(report) == 30
+
+
 def test_blocks_need_fewer_epochs_than_all_at_once(graph):
     """Each at the learning rate that is best for it."""
 
@@ -116,6 +156,12 @@ def test_ratings_that_are_not_finite_are_refused(value):
         ({"learning_rate": 0}, "learning_rate=0 must be a finite number"),
         ({"update": "newton"}, "update='newton' is not known"),
         ({"engine": "bsp"}, "engine='bsp': factorize has blocks of its own"),
+        ({"foo": None}, "foo=None: factorize has no such option; it has rank, regularization"),
+        ({"progress": True}, "progress=True: factorize has blocks"),
+        ({"deterministic": True}, "deterministic=True: factorize has blocks"),
+        ({"daemons": ["cpu"]}, "daemons=.'cpu'.: factorize has blocks"),
+        ({"block_size": "large"}, "block_size='large' must be a whole number"),
+        ({"regularization": 1e300}, "regularization=1e.300 is too large"),
         ({"learning_rate": 1e6, "epochs": 50}, "learning_rate=1e.06 is too large"),
     ],
 )
