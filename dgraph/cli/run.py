@@ -26,18 +26,23 @@ RUNNING = (
 RENAMED = {"source": "source_vertex"}  # --source is the column, everywhere
 NEEDS = {"bfs": " --source-vertex 0", "sssp": " --source-vertex 0", "katz": " --alpha 0.001"}  # in the example
 BLAS = "scipy.linalg.cython_blas"
-EDGES = {"matching": "bipartite --left 50 --right 60 --edges 300"}
+EDGES = {
+    "matching": "bipartite --left 50 --right 60 --edges 300",
+    "factorize": "ratings --users 100 --items 40 --ratings 900",
+}
+SUFFIX = {"factorize": "parquet"}  # CSV cannot hold vectors
+NAMES = (*dg.OPERATIONS, "factorize")  # for any graph, and for ratings
 
 
 class Operations(click.Group):
     """The operations that `import dgraph` offers."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return [name.replace("_", "-") for name in dg.OPERATIONS]
+        return [name.replace("_", "-") for name in NAMES]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         name = name.replace("-", "_")
-        if name not in dg.OPERATIONS:
+        if name not in NAMES:
             return None
         load_compiler()
         return _command_for(name, getattr(dg, name))
@@ -85,7 +90,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         text = f"{name} of {told['vertices']:,} vertices and {told['edges']:,} edges: {result.rounds} rounds, "
         tell(told, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
 
-    example = f"{name.replace('_', '-')} edges.parquet{NEEDS.get(name, '')} -o {name}.csv"
+    example = f"{name.replace('_', '-')} edges.parquet{NEEDS.get(name, '')} -o {name}.{SUFFIX.get(name, 'csv')}"
     lines = "\n".join(line.strip() for line in (operation.__doc__ or "").splitlines())
     edges_of = EDGES.get(name, "rmat --scale 10 --weights 1 9")
     example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"

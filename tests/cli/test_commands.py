@@ -48,7 +48,8 @@ def test_every_help_ends_in_an_example_that_works(run, name):
 
 
 def test_all_operations_and_generators_are_there():
-    assert set(dgraph.get_command(None, "run").list_commands(None)) == {n.replace("_", "-") for n in dg.OPERATIONS}
+    names = {name.replace("_", "-") for name in (*dg.OPERATIONS, "factorize")}
+    assert set(dgraph.get_command(None, "run").list_commands(None)) == names
     assert all(hasattr(dg, name) for name in EXAMPLES)
 
 
@@ -60,6 +61,16 @@ def test_results_in_every_format(run, suffix):
     assert frame["vertex"].tolist() == ["ann", "bob", "cat", "eve"]
     assert frame["distance"].tolist() == [0, 3, 1, float("inf")]
     assert frame["predecessor"].fillna("").tolist() == ["", "ann", "ann", ""]
+
+
+def test_factors_of_ratings(run):
+    assert run("generate ratings --users 30 --items 10 --ratings 120 -o edges.parquet").exit_code == 0
+    how = "--rank 3 --update least_squares --threads 1 --report epochs.csv"
+    assert run(f"run factorize edges.parquet {how} -o factors.parquet").exit_code == 0
+    assert {len(vector) for vector in pd.read_parquet("factors.parquet")["factors"]} == {3}
+    assert len(pd.read_csv("epochs.csv")) == 30
+    refused = run("run factorize calls.csv -o factors.parquet")
+    assert refused.exit_code != 0 and "factorize reads ratings" in refused.output
 
 
 def test_standard_input_and_output(run):
