@@ -28,7 +28,8 @@ from dgraph.partition import policies, store
 from dgraph.partition.manifest import manifest_text
 from dgraph.saved import KIND, MANIFEST, VERSION, Saved
 
-FOLDER = Path(tempfile.mkdtemp(prefix="dgraph-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+ROOM = tempfile.TemporaryDirectory(prefix="dgraph-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
+FOLDER = Path(ROOM.name)  # goes with the process
 
 
 def read_file(suffix: str, data: bytes) -> None:

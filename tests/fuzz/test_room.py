@@ -1,0 +1,13 @@
+"""What fuzzing writes goes with the process."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_nothing_stays_in_memory():
+    code = "import targets; targets.read_file('.csv', b'1,2'); print(targets.FOLDER)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
+    )
+    assert not Path(done.stdout.strip()).exists()
