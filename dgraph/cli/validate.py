@@ -84,8 +84,8 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
     except AnswerError as error:
         told = ", ".join(f"{place} is {name}" for place, name in enumerate(known[:3]))
         raise AnswerError(f"{error} (vertices by position: {told} ...)") from error
-    except TypeError as error:  # an option too many, or too few
-        raise OptionError(f"{operation}: {str(error).partition(') ')[2] or error} (--source-vertex, --with)") from error
+    except OptionError as error:  # an option too many, or too few
+        raise OptionError(f"{error} (--source-vertex, --with)") from error
     return {"result": result, "operation": name, "vertices": len(frame), "right": True}
 
 

@@ -6,7 +6,8 @@
     verify("wcc", Edges(source, destination, vertices), {"component": labels})   # arrays, whoever found them
 
 A wrong answer raises `AnswerError`, which says where. Options are those of the operation that its answer depends on;
-vertices among them, as in the columns of an answer, are numbers when edges are given as arrays.
+vertices among them, as in the columns of an answer, are numbers when edges are given as arrays. Where a mapping from
+vertices is an option, an array by their numbers is one, too.
 """
 
 from __future__ import annotations
@@ -14,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from dgraph.errors import AnswerError, OptionError
 from dgraph.graph import Graph
 from dgraph.testing.verify.components import wcc
 from dgraph.testing.verify.cores import core_number, degrees, k_core
 from dgraph.testing.verify.edges import Edges, column
 from dgraph.testing.verify.factors import factorize
+from dgraph.testing.verify.given import by_number
 from dgraph.testing.verify.labels import cdlp, label_propagation
 from dgraph.testing.verify.matching import matching
 from dgraph.testing.verify.paths import bfs, sssp
@@ -62,10 +62,9 @@ def verify(operation: str, graph: Graph | Edges, answer: Any, **options: Any) ->
         raise OptionError(f"operation={operation!r} has no verifier; there are {', '.join(known)}")
     function, names, of_vertices = known[operation]
     edges = graph if isinstance(graph, Edges) else Edges.of(graph)
+    options = by_number(operation, function, names, edges, options)
     found = {name: column(answer, name, edges, of_vertices=name in of_vertices) for name in names}
     found = {name: values for name, values in found.items() if values is not None}
     if not found:
         raise AnswerError(f"the answer has no column {' or '.join(map(repr, names))}")
-    if "source" in options and edges.ids is not None:
-        options["source"] = edges.ids.get_indexer(np.atleast_1d(options["source"]))
     function(edges, **found, **options)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from dgraph.errors import AnswerError
+from dgraph.options import whole_number
 from dgraph.testing.verify.edges import Edges, expect, sized
 
 
@@ -40,9 +41,19 @@ def core_number(edges: Edges, *, core: np.ndarray) -> None:
     expect(~left, lambda v: f"vertex {v}: core {level[v]}, but it is in a higher one")
 
 
-def k_core(edges: Edges, *, in_core: np.ndarray, k: int) -> None:
+def k_core(edges: Edges, *, in_core: np.ndarray, k: int | None = None) -> None:
+    """Without k, the highest core that is not empty: the core of as many neighbours as all have there, if there is none
+    of one more."""
     sized(edges, {"in_core": in_core})
     inside = np.asarray(in_core, bool)
+    if whole_number("k", k, 0, or_none=True) is None:
+        if not edges.vertices:
+            return
+        if not inside.any():
+            raise AnswerError("the highest core is never empty, and no vertex is said to be in it")
+        k = int(_beside(edges, inside.astype(np.int64))[inside].min())
+        higher = _peeled(edges, np.full(len(inside), k), np.diff(edges.simple.indptr), np.ones(len(inside), bool))
+        expect(~higher, lambda v: f"vertex {v}: in the {k + 1}-core, so that the {k}-core is not the highest")
     level = np.where(inside, k, k - 1)
     beside = _beside(edges, level)
     expect(~inside | (beside >= k), lambda v: f"vertex {v}: in the {k}-core, with {beside[v]} neighbours there")

@@ -17,12 +17,15 @@ def bfs(
     source: int | np.ndarray,
     distance: np.ndarray | None = None,
     predecessor: np.ndarray | None = None,
+    target: int | None = None,
+    depth_limit: int | None = None,
     ties: str = "smallest",
 ) -> None:
     """Every edge is of length 1. Of `distance` and `predecessor`, one may be missing."""
     if distance is None:
         distance = levels(edges, predecessor, source)
-    _paths(edges, distance, predecessor, np.atleast_1d(source), None, ties, 0.0)
+    farthest = np.inf if depth_limit is None else float(depth_limit)
+    _paths(edges, distance, predecessor, np.atleast_1d(source), None, target, farthest, ties, 0.0)
 
 
 def sssp(
@@ -31,11 +34,12 @@ def sssp(
     source: int | np.ndarray,
     distance: np.ndarray,
     predecessor: np.ndarray | None = None,
+    target: int | None = None,
     ties: str = "smallest",
     rtol: float = 0.0,
 ) -> None:
     """ties: "smallest" predecessor, or "any". rtol: what sums may be off, for libraries that add in less precision."""
-    _paths(edges, distance, predecessor, np.atleast_1d(source), edges.arcs[2], ties, rtol)
+    _paths(edges, distance, predecessor, np.atleast_1d(source), edges.arcs[2], target, np.inf, ties, rtol)
 
 
 def levels(edges: Edges, predecessor: np.ndarray | None, source: int | np.ndarray) -> np.ndarray:
@@ -63,16 +67,23 @@ def _paths(
     predecessor: np.ndarray | None,
     sources: np.ndarray,
     weight: np.ndarray | None,
+    target: int | None,
+    farthest: float,
     ties: str,
     rtol: float,
 ) -> None:
+    """Who is farther than the target, or than `farthest`, counts as not reached: the edges that lead there as well."""
     sized(edges, {"distance": distance, "predecessor": predecessor})
     distance = np.asarray(distance, np.float64)
     expect(distance > -np.inf, lambda v: f"vertex {v}: distance is {distance[v]}")
     expect(distance[sources] <= 0, lambda i: f"source {sources[i]}: distance is {distance[sources[i]]}, not 0")
+    farthest = min(farthest, np.inf if target is None else distance[target]) * (1 + rtol)
+    near = (distance <= farthest) | np.isinf(distance)
+    expect(near, lambda v: f"vertex {v}: distance {distance[v]} is farther than {farthest}, where the search ends")
     starts, ends, _ = edges.arcs
     here, there = distance[starts], distance[ends]
     along = here + (1.0 if weight is None else weight)
+    along = np.where(along > farthest, np.inf, along)
     slack = np.abs(np.where(np.isfinite(along), along, 0)) * rtol if rtol else 0.0
 
     def edge(i: int) -> str:

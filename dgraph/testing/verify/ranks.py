@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from dgraph.errors import AnswerError
+from dgraph.errors import AnswerError, OptionError
 from dgraph.testing.verify.edges import Edges, expect, sized
 
 LOST = ("none", "scaled")  # no rank comes back from vertices without an out-edge
+LANDS = ("uniform", "personalization", *LOST)
 
 
 def pagerank(
@@ -25,7 +26,7 @@ def pagerank(
     tol: float = 1e-6,
     rounds: int | None = None,
     within: float | None = None,
-    personalization: np.ndarray | None = None,
+    personalization: np.ndarray | list[np.ndarray] | None = None,
     weighted: bool = False,
     dangling: str | np.ndarray | None = None,
     rtol: float = 1e-9,
@@ -34,27 +35,45 @@ def pagerank(
 
     within: by how much one more round may change all ranks together; by default by `tol` a vertex.
 
-    personalization: where to jump, by number, summing to 1.
+    personalization: where to jump, by number, summing to 1; with a list of these, a rank has one value for each.
     dangling: where the rank of vertices without an out-edge goes: as jumps do, anywhere ("uniform"), as an array says,
     nowhere ("none"); or nowhere, but all ranks are "scaled" in the end so that they sum to 1.
     """
+    if isinstance(dangling, str) and dangling not in LANDS:
+        raise OptionError(
+            f"dangling={dangling!r} is not known; choose one of {', '.join(LANDS)}, or {{vertex: weight}}"
+        )
     sized(edges, {"pagerank": pagerank})
     if not edges.vertices:
         return
-    rank = np.asarray(pagerank, np.float64)
+    several = isinstance(personalization, list)
+    ranks = np.array([*pagerank], np.float64) if several else np.asarray(pagerank, np.float64)[:, None]
+    jumps = personalization if isinstance(personalization, list) else [personalization]
+    if ranks.shape != (edges.vertices, len(jumps)):
+        raise AnswerError(f"pagerank: {ranks[0].size} values a vertex for {len(jumps)} personalizations")
+    for one, rank in zip(jumps, ranks.T, strict=True):
+        how: dict[str, Any] = {"alpha": alpha, "weighted": weighted, "dangling": dangling, "personalization": one}
+        _rank(edges, rank, how, tol, rounds, within, rtol)
+
+
+def _rank(
+    edges: Edges,
+    rank: np.ndarray,
+    how: dict[str, Any],
+    tol: float,
+    rounds: int | None,
+    within: float | None,
+    rtol: float,
+) -> None:
+    """One rank a vertex."""
     expect(rank >= 0, lambda v: f"vertex {v}: rank {rank[v]} is not a probability")
-    how: dict[str, Any] = {
-        "alpha": alpha,
-        "weighted": weighted,
-        "dangling": dangling,
-        "personalization": personalization,
-    }
     if rounds is not None:
         expected = after(edges, rounds, **how)
         same = np.abs(rank - expected) <= rtol * expected
         expect(same, lambda v: f"vertex {v}: rank {rank[v]} after {rounds} rounds, not {expected[v]}")
         return
-    if not (isinstance(dangling, str) and dangling in LOST) and abs(rank.sum() - 1) > rtol:
+    lost = isinstance(how["dangling"], str) and how["dangling"] in LOST
+    if not lost and abs(rank.sum() - 1) > rtol:
         raise AnswerError(f"ranks sum to {rank.sum()}, not 1")
     change = np.abs(_round(edges, **how)(rank) - rank).sum()
     allowed = tol * edges.vertices if within is None else within
