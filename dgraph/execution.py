@@ -24,7 +24,7 @@ from dgraph.graph import Graph
 from dgraph.partition import threads
 from dgraph.plan import Plan
 from dgraph.program import VertexProgram
-from dgraph.progress import Progress
+from dgraph.progress import Progress, check_progress
 from dgraph.reads import edge_columns_of, parameters_of, partitions_for, vertex_columns_of
 from dgraph.recovery import surviving
 from dgraph.result import Found, RunResult, has_none
@@ -101,6 +101,7 @@ def run(
     """
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
+    check_progress(progress)
     asked: dict[str, Any] = {
         "engine": engine,
         "max_rounds": max_rounds,

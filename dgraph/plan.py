@@ -147,6 +147,13 @@ def choose(
         for name, value in refused.items():
             if value is not None:
                 raise OptionError(f"engine={engine!r} has no common rounds: {name}={value} cannot be had; choose gas")
+    if plan.blocks:
+        if direction != "auto":
+            raise OptionError(
+                f'direction={direction!r} is not for engine={DESCENT!r}: choose operator="push" or "pull"'
+            )
+        if not drop_weights:
+            raise OptionError(f"drop_weights=False is not for engine={DESCENT!r}: choose gas, bsp or bulk_async")
     if not plan.free and local_rounds not in (None, 1):
         raise OptionError(f"local_rounds={local_rounds} is for {', '.join(WITHOUT_ROUNDS)}; engine={engine!r} takes 1")
     if plan.device != "cpu":

@@ -7,7 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dgraph.errors import OptionError
+
 EVERY = 0.2  # seconds
+
+
+def check_progress(wanted: Any) -> None:
+    """Before anything is begun."""
+    if not (wanted is None or isinstance(wanted, bool) or callable(wanted)):
+        raise OptionError(f"progress={wanted!r} is not known; choose True, False, None, or give a function of a dict")
 
 
 class Progress:

@@ -79,7 +79,18 @@ def settings(daemons: Any, pipeline_block: Any, vertex_cache: Any, lazy_upload: 
         raise OptionError(f'pipeline_block={pipeline_block!r} must be a number of edges, "auto", or None: no pipeline')
     if vertex_cache != AUTO and not _whole(vertex_cache, 0):
         raise OptionError(f'vertex_cache={vertex_cache!r} must be a number of bytes, 0 for none, or "auto"')
-    kinds = {w: _kinds(given) for w, given in daemons.items()} if isinstance(daemons, Mapping) else _kinds(daemons)
+    kinds: Any = {w: _kinds(given) for w, given in daemons.items()} if isinstance(daemons, Mapping) else _kinds(daemons)
+    if not kinds:
+        for name, value, usual in (
+            ("pipeline_block", pipeline_block, AUTO),
+            ("vertex_cache", vertex_cache, AUTO),
+            ("lazy_upload", lazy_upload, True),
+        ):
+            if value != usual:
+                raise OptionError(
+                    f"{name}={value!r} is for daemons that take blocks, not for daemons={daemons!r}: choose "
+                    f'daemons="{OWN_PROCESS}" or daemons=["{IN_PROCESS}"]'
+                )
     return Settings(kinds, pipeline_block, CACHE if vertex_cache == AUTO else vertex_cache, bool(lazy_upload))
 
 
@@ -90,8 +101,8 @@ def _kinds(given: Any) -> tuple[Kind, ...]:
     found: list[Any] = [KINDS.get(one) if isinstance(one, str) else one for one in several]
     if not found or not all(hasattr(one, "start") for one in found):
         raise OptionError(
-            f'daemons={given!r} is not known; choose "{IN_PROCESS}", "{OWN_PROCESS}", or a list of kinds that take '
-            "blocks from one queue"
+            f"daemons={given!r} is not known; the kinds are {', '.join(map(repr, KINDS))}: choose one, or a list of "
+            "them, which take blocks from one queue"
         )
     return tuple(found)
 

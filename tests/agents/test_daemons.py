@@ -112,6 +112,10 @@ def test_the_daemon_in_process_needs_no_blocks(graph):
         {"pipeline_block": "large"},
         {"vertex_cache": -1},
         {"vertex_cache": None},
+        {"pipeline_block": 64},
+        {"pipeline_block": None},
+        {"vertex_cache": 0},
+        {"lazy_upload": False, "daemons": "in process"},
         {"engine": "local", "daemons": "own process"},
     ],
 )
@@ -119,3 +123,8 @@ def test_what_cannot_be_had_is_refused(graph, options):
     name = next(iter(options)) if "engine" not in options else "daemons"
     with pytest.raises(OptionError, match=name):
         dg.pagerank(graph, **options)
+
+
+def test_the_kinds_are_named(graph):
+    with pytest.raises(OptionError, match="the kinds are 'in process', 'own process'"):
+        dg.pagerank(graph, daemons=["cpu"])

@@ -90,6 +90,9 @@ def test_progress(capsys):
         ({"device": "tpu"}, "device='tpu'.*cpu"),
         ({"max_rounds": 0}, "max_rounds=0"),
         ({"direction": "up"}, "direction='up'.*push"),
+        ({"engine": "block_descent", "direction": "pull"}, "direction='pull'.*operator"),
+        ({"engine": "block_descent", "drop_weights": False}, "drop_weights=False"),
+        ({"progress": "x"}, "progress='x'"),
         ({"random_seed": "x"}, "random_seed='x'"),
     ],
 )
