@@ -25,7 +25,8 @@ REMEDY = "give another path, or remove what is there"
 def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], option: Checkpoint) -> Kept:
     """The checkpoints of this run. Those of the same program on something else are refused, with what differs."""
     identity = _identity(graph, recipe, plan, given)
-    folder = Folder(_from_anywhere(option.path), recipe.analysis.name, tuple(identity.items()))
+    program = recipe.analysis.name if option.part is None else f"{recipe.analysis.name}_{option.part}"
+    folder = Folder(_from_anywhere(option.path), program, tuple(identity.items()))
     for round in folder.rounds():
         parts = folder.parts(round)
         checks = [graph.workers.call(_is_whole, folder, round, part) for part in range(parts)]

@@ -6,6 +6,7 @@ A piece is written beside its place and moved there. A checkpoint is whole when 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -96,6 +97,8 @@ class Folder:
                 _remove(fs, f"{root}/{self.name}/{round:09d}")
         if before is None:
             _remove(fs, f"{root}/{self.name}")
+            with suppress(OSError, NotImplementedError):  # others' checkpoints are there, or it has no folders
+                fs.rmdir(root)
 
 
 def _filesystem(path: str) -> tuple[Any, str]:

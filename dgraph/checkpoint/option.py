@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dgraph.errors import OptionError
@@ -18,11 +18,13 @@ class Checkpoint:
     path:    a folder, or a URL of fsspec, that all workers can reach.
     every:   supersteps between two checkpoints; None: by `seconds` alone.
     seconds: at most so long between two checkpoints.
+    part:    set by operations that run a program several times: which of these runs it is.
     """
 
     path: Any
     every: int | None = EVERY
     seconds: float | None = None
+    part: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path):
@@ -39,3 +41,9 @@ class Checkpoint:
     def of(cls, given: Any) -> Checkpoint | None:
         """What `checkpoint=` says: None, a path, or a Checkpoint."""
         return given if given is None or isinstance(given, cls) else cls(given)
+
+
+def for_part(options: dict[str, Any], part: int) -> dict[str, Any]:
+    """Options for one of several runs of a program, each of which has checkpoints of its own."""
+    option = Checkpoint.of(options.get("checkpoint"))
+    return options if option is None else {**options, "checkpoint": replace(option, part=part)}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf, int64
 
+from dgraph.checkpoint.option import for_part
 from dgraph.errors import OptionError, WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
@@ -94,13 +95,15 @@ def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str,
         found = run(graph, Steps(), columns=given, **{**options, "engine": "local"})
         _refuse(graph, found.totals["cycle"])
         return found
+    kept = {name: options[name] for name in ("checkpoint",) if name in options}
     options = in_rounds(options)
     known, since = np.full(graph.num_vertices, inf), np.zeros(graph.num_vertices, np.int64)
     known[[graph.numbering.find(one) for one in given["source"]]] = 0
     before, rounds = 0, FIRST_ROUNDS
     while True:
         columns = {"known": known, "since_known": since}
-        paths = run(graph, BellmanFord(before=before), columns=columns, max_rounds=rounds, **options)
+        how = {**options, **for_part(kept, before)}
+        paths = run(graph, BellmanFord(before=before), columns=columns, max_rounds=rounds, **how)
         known, since = paths.by_number("dist"), paths.by_number("since")
         if paths.rounds < rounds:
             return tree_after(paths, graph, [Steps()], {"known": known, **given}, options)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf
 
+from dgraph.checkpoint.option import for_part
 from dgraph.errors import OptionError, WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
@@ -102,7 +103,7 @@ def pagerank(
         what = f"tol={tol!r} asks for a number of rounds" if not tol else "alpha=1 leaves ranks nothing to grow from"
         raise OptionError(f"engine={DESCENT!r} cannot be had: {what}; choose one of bsp, gas")
     results = []
-    for columns in jumps:
+    for part, columns in enumerate(jumps):
         programs: Any = residuals.PROGRAMS if freely else BY_BLOCK if by_block else PROGRAMS
         program = programs[bool(weighted), bool(columns)]
         program = _single(program) if dtype == "float32" else program
@@ -111,7 +112,8 @@ def pagerank(
         elif by_block:
             results.append(ranks_by_block(graph, program, columns | shared, values | {"max_iter": max_iter}, options))
         else:
-            results.append(run(graph, program(**values, max_iter=max_iter), columns=columns | shared, **options))
+            how = for_part(options, part) if several else options
+            results.append(run(graph, program(**values, max_iter=max_iter), columns=columns | shared, **how))
     if not several:
         return results[0]
     longest = max(results, key=lambda result: result.rounds)
