@@ -296,7 +296,4 @@ class Numbering:
         raise IdError(f"the graph has no vertex {value!r}; it has {self.size} vertices{self._example()}")
 
     def _example(self) -> str:
-        if not self.size:
-            return ""
-        (first,) = self.id_type.restore(self.ids(0, 1)).tolist()  # an int of Python's, not np.int64(1)
-        return f", the first is {first!r}"
+        return f", the first is {self.id_type.restore(self.ids(0, 1)).tolist()[0]!r}" if self.size else ""

@@ -46,7 +46,8 @@ def k_core(edges: Edges, *, in_core: np.ndarray, k: int | None = None) -> None:
     of one more."""
     sized(edges, {"in_core": in_core})
     inside = np.asarray(in_core, bool)
-    if whole_number("k", k, 0, or_none=True) is None:
+    whole_number("k", k, 0, or_none=True)
+    if k is None:
         if not edges.vertices:
             return
         if not inside.any():
