@@ -1,4 +1,4 @@
-"""The table of measurements in README.md, written anew from what the benchmarks left in results/."""
+"""MEASURED.md, all that the benchmarks left in results/, and the part of it that README.md shows, written anew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 START, END = "<!-- measured -->", "<!-- /measured -->"
-MANY = ("estimate",)  # benchmarks with a row for each graph: the table has the worst of each kind
+MANY = ("estimate",)  # benchmarks with a row for each graph: the tables have the worst of each kind
+SHOWN = ("build", "build_strings", "end_to_end", "open_graph", "processes")  # what README.md has of those with claims
+MEASURED = Path(__file__).parent / "MEASURED.md"
 HEAD = ("what", "against", "dgraph", "theirs", "ratio", "target")
 
 
@@ -19,15 +21,25 @@ def read(results: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in files for line in path.read_text().splitlines() if line.strip()]
 
 
-def table(rows: Iterable[dict[str, Any]]) -> str:
-    """Markdown: operations by peer and graph, a row a claim, and under it the machine and the versions of each run."""
+def table(rows: Iterable[dict[str, Any]], shown: Sequence[str] | None = None) -> str:
+    """Markdown: operations by peer and graph, a row a claim (of the benchmarks that are `shown`), and under it the
+    machine and the versions of each run."""
     rows = list(rows)
     if not rows:
         return "Nothing is measured yet."
     claims = _worst([row for row in rows if not row.get("detail")])
-    lines = [HEAD, ("---", "---", "---:", "---:", "---:", "---"), *map(_cells, claims)]
+    some = [row for row in claims if shown is None or row["name"] in shown]
+    lines = [HEAD, ("---", "---", "---:", "---:", "---:", "---"), *map(_cells, some)]
     runs = dict.fromkeys(_run(row) for row in rows if row["ratio"] is not None)
-    return "\n".join([*_operations(rows), *_lines(lines), "", *(f"Measured {run}." for run in runs)])
+    more = [] if shown is None else [_summary(claims), ""]
+    return "\n".join([*_operations(rows), *_lines(lines), "", *more, *(f"Measured {run}." for run in runs)])
+
+
+def _summary(claims: Sequence[dict[str, Any]]) -> str:
+    """How many targets are met, and where all of them are."""
+    judged = [row["met"] for row in claims if row["met"] is not None]
+    targets = f"of {len(judged)} targets {sum(judged)} are met and {len(judged) - sum(judged)} are not"
+    return f"[All that was measured](benchmarks/MEASURED.md): {len(claims)} claims; {targets}."
 
 
 def _worst(claims: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -131,8 +143,10 @@ def replaced(text: str, inside: str) -> str:
 
 
 def main() -> None:
-    readme = ROOT / "README.md"
-    readme.write_text(replaced(readme.read_text(), table(read(Path(__file__).parent / "results"))))
+    rows, readme = read(Path(__file__).parent / "results"), ROOT / "README.md"
+    readme.write_text(replaced(readme.read_text(), table(rows, SHOWN)))
+    heading = "# Measured\n\nWhat benchmarks last found, written by `readme.py`. [The protocol](README.md) says how."
+    MEASURED.write_text(f"{heading}\n\n{table(rows)}\n")
 
 
 if __name__ == "__main__":
