@@ -87,7 +87,7 @@ def _by_number(graph: Graph, column: VertexColumn, values: Any) -> Few | All:
 
 def _attributes(graph: Graph, columns: Sequence[VertexColumn]) -> dict[str, All]:
     """Those that the graph's own vertices have."""
-    columns = [column for column in columns if column.name in graph.vertices.columns]
+    columns = [column for column in columns if column.name in graph.listed.vertices.columns]
     if not columns:
         return {}
     table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)
