@@ -8,6 +8,8 @@ CODE := dgraph tests examples benchmarks
 FRAIL := tests/exchange tests/chaos tests/agents tests/engines/test_on_cluster.py tests/graph/test_lost_worker.py
 SIDE_BY_SIDE := --numprocesses logical --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
 INSTALLED := .venv/.installed
+WITH_oldest := 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'
+WITH_cuda := 'numba-cuda[cu13]' 'numpy<2.5'
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
@@ -36,19 +38,14 @@ test: $(INSTALLED) ## run all tests
 test-oldest: .venv-oldest/.installed ## run the tests of the exchange with the oldest supported Dask
 	.venv-oldest/bin/python -m pytest tests/exchange
 
-.venv-oldest/.installed: pyproject.toml
-	$(BIN)/python -c '' 2>/dev/null || $(MAKE) install
-	$(BIN)/python -m venv --clear .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'
-	@touch $@
-
 test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU that need not be here, and run the tests of devices
 	.venv-cuda/bin/python -m pytest tests/devices
 
-.venv-cuda/.installed: pyproject.toml
+# dgraph and its tools with other versions beside them
+.venv-%/.installed: pyproject.toml
 	$(BIN)/python -c '' 2>/dev/null || $(MAKE) install
-	$(BIN)/python -m venv --clear .venv-cuda
-	.venv-cuda/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 'numba-cuda[cu13]' 'numpy<2.5'
+	$(BIN)/python -m venv --clear .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' $(WITH_$*)
 	@touch $@
 
 tiny: $(INSTALLED) ## run the few tests that say in 5 seconds whether anything works

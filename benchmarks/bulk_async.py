@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from distributed import Client, LocalCluster
-from harness import Claim
+from distributed import Client
+from harness import Claim, worker_processes
 from peers import workloads
 from peers.gap import Gap
 from peers.peer import NotRun
@@ -53,7 +53,6 @@ COLUMNS = {
     "pagerank": ("pagerank",),
 }
 FREE, STEPS, SETTLED = {"engine": "bulk_async"}, {"engine": "bsp", "local_rounds": 1}, {"engine": "bsp"}
-PLACE: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "host": "127.0.0.1"}
 REPORTS: list[pd.DataFrame] = []  # for the plot
 
 
@@ -204,10 +203,7 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="a PNG file")
     given = parser.parse_args()
     chosen = [given.only] if given.only else ["grid", "roads", "rmat"]
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, **PLACE) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with worker_processes() as client:
         for name in chosen:
             workload = {"grid": workloads.grid, "roads": lambda _: roads()}.get(name, workloads.rmat)(given.scale)
             if workload is None:

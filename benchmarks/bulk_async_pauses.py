@@ -18,9 +18,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bulk_async import FREE, PLACE, SETTLED, STEPS, Contest, graph_of
-from distributed import Client, LocalCluster
-from harness import Claim
+from bulk_async import FREE, SETTLED, STEPS, Contest, graph_of
+from distributed import Client
+from harness import Claim, worker_processes
 from peers import workloads
 from peers.workloads import Workload
 
@@ -95,10 +95,7 @@ def main() -> None:
     parser.add_argument("--scale", type=int, default=20, help="2**scale vertices, 16 edges each (20: 16 M edges)")
     parser.add_argument("--trials", type=int, default=5)
     given = parser.parse_args()
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, **PLACE) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with worker_processes() as client:
         pauses(workloads.rmat(given.scale), client, given.trials)
 
 

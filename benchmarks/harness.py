@@ -8,7 +8,8 @@ import gc
 import json
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from importlib.metadata import version
@@ -144,6 +145,16 @@ def rmat_edges(scale: int, edge_factor: int = 16) -> tuple[np.ndarray, np.ndarra
 
     columns = Rmat(scale, edge_factor, seed=1).build()
     return columns["source"], columns["destination"]
+
+
+@contextmanager
+def worker_processes(workers: int = 2, **options: Any) -> Iterator[Any]:
+    """The client of a cluster of processes of one thread; by default two, as Gemini's two of MPI."""
+    from distributed import Client, LocalCluster
+
+    place: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0", "host": "127.0.0.1", **options}
+    with LocalCluster(workers, processes=True, **place) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
 
 
 def machine() -> str:

@@ -12,13 +12,13 @@ import json
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from math import prod
 from pathlib import Path
 from typing import Any
 
-from harness import RESULTS, Claim
+from harness import RESULTS, Claim, worker_processes
 from peers.contest import TITLES, Contest
 from peers.gap import Gap
 from peers.gemini import Gemini
@@ -60,22 +60,6 @@ def peers_of(given: argparse.Namespace, folder: Path) -> list[Peer]:
     return [peer for name in given.peers for peer in made[name]()]
 
 
-@contextmanager
-def two_workers(wanted: bool) -> Iterator[Any]:
-    """Two processes of one thread, as Gemini's two of MPI."""
-    if not wanted:
-        yield None
-        return
-    from distributed import Client, LocalCluster
-
-    place = {"processes": True, "dashboard_address": ":0", "host": "127.0.0.1"}
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, **place) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
-
-
 def options() -> argparse.Namespace:
     def names(known: Any) -> Callable[[str], list[str]]:
         def chosen(text: str) -> list[str]:
@@ -111,7 +95,7 @@ def main() -> None:
     given = options()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=_in_memory())))
-        client = stack.enter_context(two_workers(not given.no_workers))
+        client = None if given.no_workers else stack.enter_context(worker_processes())
         mine, single = Ours(), Ours("dgraph float32", dtype="float32")
         spread = None if client is None else Ours("dgraph, two workers", client=client)
         peers: list[Peer] = []

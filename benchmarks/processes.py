@@ -16,8 +16,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from distributed import Client, LocalCluster
-from harness import Claim, rmat_edges
+from harness import Claim, rmat_edges, worker_processes
 
 import dgraph as dg
 from dgraph.testing.verify import Edges, verify
@@ -84,11 +83,7 @@ def main() -> None:
     given = parser.parse_args()
     sources, destinations = rmat_edges(given.scale)
     frame = {"src": sources, "dst": destinations}
-    place: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "host": "127.0.0.1"}
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, **place) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with worker_processes() as client:
         graphs = [dg.Graph.from_edges(frame, client=one) for one in (client, None)]
         for graph in graphs:
             graph.partitioned(("out", "incoming"))

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from harness import Claim, Wrong
+from harness import Claim, Wrong, worker_processes
 
 import dgraph as dg
 from dgraph.exchange.exchange import Exchange
@@ -109,7 +107,7 @@ def check_plan(given: argparse.Namespace) -> None:
     known = {name: calibrate(graph, name, run, edges=graph.num_edges // 4) for name, run in PLANNED.items()}
     for name, run in PLANNED.items():
         compare(name, Cluster(1, cores()), graph, run, known[name], given)
-    with processes(2) as client:
+    with worker_processes(2, silence_logs=50) as client:
         here, graph = network(client), dg.rmat(scale=given.scale, client=client)
         for name, run in PLANNED.items():
             compare(name, here, graph, run, known[name], given)
@@ -128,15 +126,6 @@ def compare(name: str, cluster: Cluster, graph: Any, run: Any, known: Coefficien
 def claim_of(what: str, against: str, predicted: float, took: list[float]) -> None:
     claim = Claim("simulate", what, against, 1 + WITHIN, floor=1 - WITHIN)
     claim.record([float(predicted)] * len(took), took)
-
-
-@contextmanager
-def processes(count: int) -> Iterator[Any]:
-    from distributed import Client, LocalCluster
-
-    place: dict[str, Any] = {"n_workers": count, "threads_per_worker": 1, "host": "127.0.0.1", "silence_logs": 50}
-    with LocalCluster(**place, dashboard_address=":0") as cluster, Client(cluster, set_as_default=False) as client:
-        yield client
 
 
 def network(client: Any) -> Cluster:
@@ -201,7 +190,7 @@ def check_waiting(given: argparse.Namespace, workers: int = 4) -> None:
     graph = dg.rmat(scale=given.scale, parts=workers)
     PLANNED["pagerank"](graph)
     recorded = Recording.of(PLANNED["pagerank"](graph).report)
-    with processes(workers) as client:
+    with worker_processes(workers, silence_logs=50) as client:
         here = network(client)
         took = [timed(lambda: replayed(client, recorded)) for _ in range(given.trials)]
     what = f"seconds of 20 rounds of PageRank on {workers} workers, R-MAT scale {given.scale}, replayed"

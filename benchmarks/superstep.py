@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from distributed import Client, LocalCluster
-from harness import Claim
+from harness import Claim, worker_processes
 
 from dgraph.steps import CHUNK, Steps, run_steps
 
@@ -63,11 +62,7 @@ def main() -> None:
     parser.add_argument("--supersteps", type=int, default=400)
     parser.add_argument("--bytes", type=int, default=10_000)
     options = parser.parse_args()
-    place: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "host": "127.0.0.1"}
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, **place) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with worker_processes() as client:
         places = {
             "fused": {"client": client, "fuse": True},
             "own task": {"client": client, "fuse": False},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dask
 import pytest
-from distributed import Client, LocalCluster
+from clusters import worker_processes
 from hypothesis import HealthCheck, settings
 
 DATA = Path(os.environ.get("DGRAPH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -43,14 +43,8 @@ def dask_is_left_alone():
 
 @pytest.fixture(scope="session")
 def client():
-    """The client of one cluster for the whole session, which tests leave as they found it. Not the default client:
-    a test that wants the cluster names it."""
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    """The client of one cluster for the whole session, which tests leave as they found it."""
+    with worker_processes() as client:
         yield client
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from peers.peer import Lacks, NotRun, TooLong, Trial
+from peers.peer import NotRun, TooLong, Trial, noted
 
 DELTAS = (1, 8, 32, 128, 512, 2048)  # of SSSP's buckets: the best for each graph, as GAP's rules allow
 PROGRAMS = {"pagerank": "pr", "bfs": "bfs", "sssp": "sssp", "wcc": "cc", "triangles": "tc"}
@@ -48,9 +48,7 @@ class Gap:
 
     def note(self, operation: str) -> str:
         self.version()
-        if operation not in NOTES:
-            raise Lacks("has no such operation")
-        return NOTES[operation]
+        return noted(NOTES, operation)
 
     def load(self, operation: str, workload: Any) -> None:
         """Its own loading begins at a file of its own; ours begins at arrays, so they do not compare."""

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from dgraph.testing.verify.components import number_of_components
 from dgraph.testing.verify.ranks import after
-from peers.peer import Lacks, NotRun, TooLong, Trial
+from peers.peer import NotRun, TooLong, Trial, noted
 
 PROGRAMS = {"pagerank": "pagerank", "bfs": "bfs", "sssp": "sssp", "wcc": "cc"}
 KINDS = {"sssp": "weighted arcs", "wcc": "edges"}  # its components turn every edge around by themselves
@@ -52,9 +52,7 @@ class Gemini:
 
     def note(self, operation: str) -> str:
         self.version()
-        if operation not in NOTES:
-            raise Lacks("has no such operation")
-        return NOTES[operation]
+        return noted(NOTES, operation)
 
     def load(self, operation: str, workload: Any) -> None:
         kind = KINDS.get(operation, "arcs")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from peers.peer import Lacks, NotRun, TooLong, Trial
+from peers.peer import NotRun, TooLong, Trial, noted
 
 NOTES = {
     "pagerank": "float64; ranks of vertices without out-edges are lost, and all ranks scaled in the end",
@@ -52,9 +52,7 @@ class GraphX:
 
     def note(self, operation: str) -> str:
         self.version()
-        if operation not in NOTES:
-            raise Lacks("has no such operation")
-        return NOTES[operation]
+        return noted(NOTES, operation)
 
     def load(self, operation: str, workload: Any) -> float:
         """Seconds from arrays in memory, warm; an undirected edge is two, as GraphX has only directed ones."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,3 +53,27 @@ class Operation:
 class Library:
     packages: tuple[str, ...]  # whose versions tell what was measured
     operations: dict[str, Operation]
+
+
+# -- answers of libraries that give Python objects ---------------------------------------------------------------------
+
+
+def distances(found: Mapping[int, float], arrays: Arrays) -> dict[str, np.ndarray]:
+    """Of the vertices that were reached; some leave out the one where paths begin."""
+    distance = np.full(arrays.vertices, np.inf)
+    distance[arrays.start] = 0
+    distance[np.fromiter(found.keys(), np.int64)] = np.fromiter(found.values(), np.float64)
+    return {"distance": distance}
+
+
+def members(found: Iterable[Iterable[int]], arrays: Arrays) -> dict[str, np.ndarray]:
+    """Of sets of vertices."""
+    component = np.full(arrays.vertices, -1)
+    for label, part in enumerate(found):
+        component[list(part)] = label
+    return {"component": component}
+
+
+def by_number(name: str) -> Callable[[Any, Arrays], dict[str, np.ndarray]]:
+    """Of a mapping from every vertex."""
+    return lambda found, arrays: {name: np.array([found[v] for v in range(arrays.vertices)])}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import networkx as nx
-import numpy as np
 
-from peers.library import Arrays, Library, Operation
+from peers.library import Arrays, Library, Operation, by_number, distances, members
 
 
 def graph_of(arrays: Arrays) -> Any:
@@ -32,23 +31,6 @@ def sssp(graph: Any, arrays: Arrays) -> Any:
 
 def wcc(graph: Any, arrays: Arrays) -> Any:
     return list(nx.weakly_connected_components(graph) if arrays.directed else nx.connected_components(graph))
-
-
-def distances(found: Any, arrays: Arrays) -> dict[str, np.ndarray]:
-    distance = np.full(arrays.vertices, np.inf)
-    distance[np.fromiter(found.keys(), np.int64)] = np.fromiter(found.values(), np.float64)
-    return {"distance": distance}
-
-
-def members(found: Any, arrays: Arrays) -> dict[str, np.ndarray]:
-    component = np.full(arrays.vertices, -1)
-    for label, part in enumerate(found):
-        component[list(part)] = label
-    return {"component": component}
-
-
-def by_number(name: str) -> Any:
-    return lambda found, arrays: {name: np.array([found[v] for v in range(arrays.vertices)])}
 
 
 LIBRARY = Library(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +24,13 @@ class TooLong(NotRun):
 
 class Lacks(NotRun):
     """A peer that has no such operation: nothing to compare, so no row."""
+
+
+def noted(notes: Mapping[str, str], operation: str) -> str:
+    """What a peer's notes say of an operation that it may not have."""
+    if operation not in notes:
+        raise Lacks("has no such operation")
+    return notes[operation]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from peers.peer import Lacks, NotRun, TooLong, Trial
+from peers.peer import NotRun, TooLong, Trial, noted
 
 BENCHMARKS = Path(__file__).parents[1]
 
@@ -32,9 +32,7 @@ class Process:
         return self._facts["version"]
 
     def note(self, operation: str) -> str:
-        if operation not in self._facts["notes"]:
-            raise Lacks("has no such operation")
-        return self._facts["notes"][operation]
+        return noted(self._facts["notes"], operation)
 
     def load(self, operation: str, workload: Any) -> float | None:
         self.note(operation)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import rustworkx as rx
 
-from peers.library import Arrays, Library, Operation
+from peers.library import Arrays, Library, Operation, by_number, distances, members
 
 
 def graph_of(arrays: Arrays) -> Any:
@@ -40,26 +40,8 @@ def sssp(graph: Any, arrays: Arrays) -> Any:
     return lengths(graph, arrays.start, edge_cost_fn=float)
 
 
-def distances(found: Any, arrays: Arrays) -> dict[str, np.ndarray]:
-    distance = np.full(arrays.vertices, np.inf)
-    distance[np.fromiter(found.keys(), np.int64)] = np.fromiter(found.values(), np.float64)
-    distance[arrays.start] = 0
-    return {"distance": distance}
-
-
 def wcc(graph: Any, arrays: Arrays) -> Any:
     return rx.weakly_connected_components(graph) if arrays.directed else rx.connected_components(graph)
-
-
-def members(found: Any, arrays: Arrays) -> dict[str, np.ndarray]:
-    component = np.full(arrays.vertices, -1)
-    for label, part in enumerate(found):
-        component[list(part)] = label
-    return {"component": component}
-
-
-def by_number(name: str) -> Any:
-    return lambda found, arrays: {name: np.array([found[v] for v in range(arrays.vertices)])}
 
 
 LIBRARY = Library(

@@ -21,18 +21,27 @@ from dgraph.solvers.pagerank import katz as solve
 from dgraph.solvers.solver import Solver
 
 
-class Katz(VertexProgram):
+class Walks:
+    """What is asked for, with rounds and without."""
+
+    alpha = Parameter(float64, 0.1)
+    beta = Parameter(float64, 1.0)
+    normalized = Parameter(bool, True)
+    tol = Parameter(float64, 1e-6)
+    max_iter = Parameter(int64, 1000)
+
+    @Global(int64, MAX)
+    def largest(degree):
+        return degree
+
+
+class Katz(Walks, VertexProgram):
     """The sum over all walks that end at a vertex, a walk of k edges counting beta * alpha**k."""
 
     operation = "katz"
     kind = "synchronous"
     score = State(float64)
     merge = SUM
-    alpha = Parameter(float64, 0.1)
-    beta = Parameter(float64, 1.0)
-    normalized = Parameter(bool, True)
-    tol = Parameter(float64, 1e-6)
-    max_iter = Parameter(int64, 1000)
     solver = Solver(solve, orders=("incoming",))
 
     def send(score):
@@ -49,10 +58,6 @@ class Katz(VertexProgram):
     def squares(score):
         return score * score
 
-    @Global(int64, MAX)
-    def largest(degree):
-        return degree
-
     def stop(change, tol, round, max_iter, vertices):
         return change < tol * vertices or round >= max_iter or not change <= math.inf
 
@@ -68,7 +73,7 @@ class WeightedKatz(Katz):
         return score * weight
 
 
-class Gains(VertexProgram):
+class Gains(Walks, VertexProgram):
     """The same without rounds: a vertex passes on what it has gained since it last did, if that would change others by
     more than `tol` in all. Where scores grow without end it stops after so many times; some are `unsettled` then."""
 
@@ -77,11 +82,6 @@ class Gains(VertexProgram):
     times = State(int64)
     gain = Delta(float64)
     merge = SUM
-    alpha = Parameter(float64, 0.1)
-    beta = Parameter(float64, 1.0)
-    normalized = Parameter(bool, True)
-    tol = Parameter(float64, 1e-6)
-    max_iter = Parameter(int64, 1000)
 
     def seed(beta):
         return beta
@@ -102,10 +102,6 @@ class Gains(VertexProgram):
     @Global(int64, SUM)
     def unsettled(held, alpha, degree, tol):
         return 1 if not alpha * degree * held <= tol else 0
-
-    @Global(int64, MAX)
-    def largest(degree):
-        return degree
 
     @Result(float64)
     def katz(score, held, squares, normalized):

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from clusters import worker_processes
 
 import dgraph as dg
 from dgraph import recovery
@@ -20,12 +20,7 @@ FRAME = pd.DataFrame(RNG.integers(0, 900, (4000, 2)), columns=["src", "dst"])
 
 @pytest.fixture(scope="module")
 def fragile():
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with worker_processes() as client:
         yield client
 
 
@@ -73,15 +68,10 @@ def test_of_values_that_were_not_yet_fetched(fragile):
 def test_nobody_is_left(monkeypatch):
     """Without a nanny nobody comes instead."""
     monkeypatch.setattr(recovery, "GRACE", 1.0)
-    with (
-        LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with worker_processes(1) as client:
         graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
         graph.partitioned()
-        cluster.scale(0)
+        client.cluster.scale(0)
         begun = time.monotonic()
         with pytest.raises(DgraphError, match="worker"):
             dg.pagerank(graph, max_iter=10, tol=None, engine="gas").compute()

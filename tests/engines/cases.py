@@ -14,26 +14,7 @@ sys.path.append(str(Path(__file__).parents[1] / "program"))
 
 import programs
 
-PROGRAMS = {
-    type(program).__name__: program
-    for program in (
-        programs.ShortestPaths(source=3),
-        programs.ManySources(source=[3, 5, 7]),
-        programs.BreadthFirst(source=3),
-        programs.Components(),
-        programs.DeltaPageRank(tol=1e-9),
-        programs.PageRank(),
-        programs.PersonalPageRank(),
-        programs.Katz(alpha=0.05),
-        programs.KCore(k=3),
-        programs.CoreNumber(),
-        programs.CommunityDetection(max_iter=7),
-        programs.LabelPropagation(max_iter=20),
-        programs.Matching(),
-        programs.Factorize(rank=4, epochs=5),
-        programs.LargestNearby(hops=3),
-    )
-}
+PROGRAMS = {type(program).__name__: program for program in programs.EXAMPLES}
 SEED = 11
 VERTICES = pd.DataFrame({"id": range(40), "restart": np.arange(40) / np.arange(40).sum()})
 

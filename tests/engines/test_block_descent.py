@@ -18,13 +18,13 @@ from dgraph.solvers import block_queue as queue
 from dgraph.solvers.team import kernel, team
 
 BY_BLOCK = [name for name, program in PROGRAMS.items() if "block_descent" in engines_for(analyse(program))]
-STATES = [name for name in BY_BLOCK if name not in ("DeltaPageRank", "Katz", "KCore")]  # gathered again each time
+STATES = [name for name in BY_BLOCK if name not in ("Residuals", "Katz", "KCore")]  # gathered again each time
 SYNCHRONOUS = [name for name in BY_BLOCK if analyse(PROGRAMS[name]).synchronous]
 
 
 def test_which_programs_descend():
     assert set(BY_BLOCK) == {
-        *("ShortestPaths", "BreadthFirst", "Components", "DeltaPageRank", "PageRank", "PersonalPageRank"),
+        *("ShortestPaths", "BreadthFirst", "Components", "Residuals", "PageRank", "PersonalPageRank"),
         *("Katz", "KCore"),
     }
 

@@ -11,7 +11,7 @@ import dgraph as dg
 from dgraph.errors import OptionError
 from dgraph.partition import threads
 
-SUMS = ["PageRank", "PersonalPageRank", "Katz", "DeltaPageRank", "Factorize"]
+SUMS = ["PageRank", "PersonalPageRank", "Katz", "Residuals", "Factorize"]
 
 
 def values(name, directed, **options):

@@ -1,19 +1,14 @@
 """One cluster for all tests of the exchange; tests that kill workers start their own."""
 
 import pytest
-from distributed import Client, LocalCluster
-
-
-def start_cluster(workers: int = 2) -> LocalCluster:
-    return LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
-    )
+from clusters import worker_processes
+from distributed import Client
 
 
 @pytest.fixture(scope="session")
 def cluster():
-    with start_cluster() as cluster:
-        yield cluster
+    with worker_processes() as client:
+        yield client.cluster
 
 
 @pytest.fixture

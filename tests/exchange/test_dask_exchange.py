@@ -10,7 +10,7 @@ import time
 import dask
 import numpy as np
 import pytest
-from conftest import start_cluster
+from clusters import worker_processes
 from distributed import Client, Future
 from mixing import check, mixing, start
 
@@ -263,8 +263,8 @@ def test_registration_is_idempotent(cluster, client):
 @pytest.fixture(scope="module")
 def frail():
     """A cluster to break; it mends itself, or the test does it."""
-    with start_cluster(3) as cluster, Client(cluster, set_as_default=False) as client:
-        yield cluster, client
+    with worker_processes(3) as client:
+        yield client.cluster, client
 
 
 @pytest.mark.parametrize("how", ["kill", "kill fused", "kill graph", "restart", "retire"])

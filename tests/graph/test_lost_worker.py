@@ -7,7 +7,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from clusters import worker_processes
 from oracle import check_graph, listed
 
 import dgraph as dg
@@ -18,12 +18,7 @@ FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 50, (400, 2)), columns
 @pytest.fixture
 def fragile():
     """A client of a cluster of its own, and a function that kills one worker."""
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with worker_processes() as client:
 
         def kill(address):
             os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)

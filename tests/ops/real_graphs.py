@@ -38,6 +38,14 @@ FILES = {
     "twitter": ("twitter/twitter_e_*.xz", {"weight": "weight"}),
     "asoiaf": ("asoiaf/asoiaf-all-edges.csv.xz", {"weight": "weight"}),
 }
+SMALL = [name for name in FILES if name not in ("twitter", "usroads-48", "wave")]
+PLACES = [  # on which answers may not depend
+    {},
+    {"parts": 2, "policy": "outgoing"},
+    {"parts": 3, "policy": "hybrid"},
+    {"parts": 8, "policy": "cartesian"},
+    {"parts": 3, "policy": "incoming"},
+]
 
 
 class RealGraph:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from real_graphs import FILES, real_graph
+from real_graphs import SMALL, real_graph
 
 import dgraph as dg
 from dgraph.ops.core_number import core_number, simple
@@ -24,7 +24,6 @@ WAYS = [
     ({"parts": 3, "policy": "hybrid"}, {"engine": "bsp"}),
     ({"parts": 8, "policy": "cartesian"}, {}),
 ]
-SMALL = [name for name in FILES if name not in ("twitter", "usroads-48", "wave")]
 
 
 def peer_of(frame: pd.DataFrame, vertices) -> nx.Graph:

@@ -8,21 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from real_graphs import FILES, real_graph
+from real_graphs import PLACES, SMALL, real_graph
 
 import dgraph as dg
 from dgraph.ops.lcc import lcc
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
-
-PLACES = [
-    {},
-    {"parts": 2, "policy": "outgoing"},
-    {"parts": 3, "policy": "hybrid"},
-    {"parts": 8, "policy": "cartesian"},
-    {"parts": 3, "policy": "incoming"},
-]
-SMALL = [name for name in FILES if name not in ("twitter", "usroads-48", "wave")]
 
 
 def by_definition(vertices, arcs: set) -> list[float]:

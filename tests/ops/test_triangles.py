@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from real_graphs import FILES, real_graph
+from real_graphs import PLACES, SMALL, real_graph
 from scipy.sparse import csr_array
 
 import dgraph as dg
@@ -16,15 +16,6 @@ from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.solvers.triangles import are_short, of_short_rows
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
-
-PLACES = [
-    {},
-    {"parts": 2, "policy": "outgoing"},
-    {"parts": 3, "policy": "hybrid"},
-    {"parts": 8, "policy": "cartesian"},
-    {"parts": 3, "policy": "incoming"},
-]
-SMALL = [name for name in FILES if name not in ("twitter", "usroads-48", "wave")]
 
 
 def simple_matrix(source, destination, n: int) -> csr_array:

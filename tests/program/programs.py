@@ -1,4 +1,4 @@
-"""The programs that prove the language: four of `dgraph/ops`, and others that are shorter than those or not there."""
+"""The programs that prove the language: five of `dgraph/ops`, and others that are shorter than those or not there."""
 
 from numpy import float32, float64, inf, int64
 
@@ -7,6 +7,7 @@ from dgraph.monoid import CHOOSE, MAX, MIN, NONE, SUM, UNREACHED
 from dgraph.ops.cdlp import CommunityDetection
 from dgraph.ops.core_number import CoreNumber as CoreNumber
 from dgraph.ops.k_core import KCore as KCore
+from dgraph.ops.residuals import Residuals as Residuals
 from dgraph.ops.wcc import Components as Components
 from dgraph.program import (
     Delta,
@@ -15,7 +16,6 @@ from dgraph.program import (
     Message,
     Parameter,
     Phase,
-    Result,
     State,
     VertexColumn,
     VertexProgram,
@@ -62,37 +62,6 @@ class BreadthFirst(VertexProgram):
 
     def apply(level, message):
         return min(level, message)
-
-
-class DeltaPageRank(VertexProgram):
-    """PageRank by residuals (Gluon-Async, GraphABCD): a vertex passes on what it has gained since it last did."""
-
-    rank = State(float64)
-    held = State(float64)  # gained, and not yet enough to pass on
-    gain = Delta(float64)
-    merge = SUM
-    alpha = Parameter(float64, 0.85)
-    tol = Parameter(float64, 1e-10)
-
-    def seed(alpha, vertices):
-        return (1 - alpha) / vertices
-
-    def send(gain, degree, alpha):
-        return alpha * gain / degree
-
-    def apply(rank, held, message, tol):
-        gained = held + message
-        if gained > tol:
-            return rank + gained, 0.0, gained
-        return rank, gained, 0.0
-
-    @Global(float64, SUM)
-    def mass(rank, held):
-        return rank + held
-
-    @Result(float64)
-    def pagerank(rank, held, mass):  # dangling mass spread evenly is a factor in the end
-        return (rank + held) / mass
 
 
 class PageRank(VertexProgram):
@@ -274,3 +243,22 @@ class LargestNearby(VertexProgram):
 
     def stop(round, hops):
         return round >= hops
+
+
+EXAMPLES = [
+    ShortestPaths(source=3),
+    ManySources(source=[3, 5, 7]),
+    BreadthFirst(source=3),
+    Components(),
+    Residuals(least=1e-9),
+    PageRank(),
+    PersonalPageRank(),
+    Katz(alpha=0.05),
+    KCore(k=3),
+    CoreNumber(),
+    CommunityDetection(max_iter=7),
+    LabelPropagation(max_iter=20),
+    Matching(),
+    Factorize(rank=4, epochs=5),
+    LargestNearby(hops=3),
+]

@@ -39,7 +39,7 @@ def test_one_word_travels_where_the_message_is_that_of_the_vertex():
 
 def test_globals_that_no_round_reads_are_folded_at_the_end():
     assert found(programs.PageRank).globals_each_round == ("dangling", "change")
-    assert found(programs.DeltaPageRank).globals_each_round == ()
+    assert found(programs.Residuals).globals_each_round == ()
     assert found(programs.PageRank).before == ("rank",)
 
 

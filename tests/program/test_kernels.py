@@ -7,24 +7,7 @@ from one_partition import OnePartition
 
 from dgraph import reference
 
-PROGRAMS = [
-    programs.ShortestPaths(source=3),
-    programs.ManySources(source=[3, 5, 7]),
-    programs.BreadthFirst(source=3),
-    programs.Components(),
-    programs.DeltaPageRank(tol=1e-9),
-    programs.PageRank(),
-    programs.PersonalPageRank(),
-    programs.Katz(alpha=0.05),
-    programs.KCore(k=3),
-    programs.CoreNumber(),
-    programs.CommunityDetection(max_iter=7),
-    programs.LabelPropagation(max_iter=20),
-    programs.Matching(),
-    programs.Factorize(rank=4, epochs=5),
-    programs.LargestNearby(hops=3),
-]
-CASES = [(p, way) for p in PROGRAMS for way in ("push", "pull") if p.kind == "accumulative" or way == "pull"]
+CASES = [(p, way) for p in programs.EXAMPLES for way in ("push", "pull") if p.kind == "accumulative" or way == "pull"]
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["directed", "undirected"])

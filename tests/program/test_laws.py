@@ -16,7 +16,7 @@ ACCUMULATIVE = [
     programs.ManySources(source=[3, 5]),
     programs.BreadthFirst(source=3),
     programs.Components(),
-    programs.DeltaPageRank(tol=0.0),
+    programs.Residuals(least=0.0),
     programs.Katz(tol=0.0),
     programs.KCore(k=3),
 ]
@@ -58,8 +58,8 @@ def test_the_ready_made_check():
     for program in [*ACCUMULATIVE, programs.PageRank(), programs.Matching(), programs.CommunityDetection()]:
         laws.check_program(program)
     with pytest.raises(ProgramError, match="both at once"):
-        laws.check_program(programs.DeltaPageRank(tol=0.7))  # what is held back is off by as much
-    laws.check_program(programs.DeltaPageRank(tol=0.7), tolerance=0.7)
+        laws.check_program(programs.Residuals(least=0.7))  # what is held back is off by as much
+    laws.check_program(programs.Residuals(least=0.7), tolerance=0.7)
 
 
 class Averages(VertexProgram):

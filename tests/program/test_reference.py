@@ -54,7 +54,7 @@ def test_components(graph, order):
     assert np.array_equal(run(programs.Components(), graph, order)["component"], graph.expected["wcc"])
 
 
-@pytest.mark.parametrize("program", [programs.DeltaPageRank(tol=1e-11), programs.PageRank()], ids=repr)
+@pytest.mark.parametrize("program", [programs.Residuals(least=1e-11), programs.PageRank()], ids=repr)
 def test_pagerank(graph, order, program):
     answer = run(program, graph, order)
     assert np.allclose(next(iter(answer.values())), graph.expected["pagerank"], atol=1e-8)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_WORD = (1 << 64) - 1
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
+from dgraph.randomness import mix
+from dgraph.solvers.randomness import mix as compiled_mix
+
+_GOLDEN = 0x9E3779B97F4A7C15  # the step from one index to the next, of which `mix` takes one
 _ULP = 2.0**-53  # units are multiples of this
 
 # What a stream is for. Never renumber: the edges of every seed would change.
@@ -21,22 +21,13 @@ EDGES, WEIGHTS, SCRAMBLE, REMOVALS, FACTORS, NOISE = range(6)
 
 def stream(seed: int, purpose: int) -> np.uint64:
     """The key of one purpose's draws; streams of different seeds or purposes have nothing to do with each other."""
-    key = seed & _WORD
-    for word in (purpose + 1, 0):
-        key = (key + word * int(_GOLDEN)) & _WORD
-        key = ((key ^ (key >> 30)) * int(_FIRST)) & _WORD
-        key = ((key ^ (key >> 27)) * int(_SECOND)) & _WORD
-        key ^= key >> 31
-    return np.uint64(key)
+    return np.uint64(mix(mix(seed + purpose * _GOLDEN) - _GOLDEN))
 
 
 @njit(nogil=True, cache=True)
 def draw(key, index):
     """64 random bits; both arguments unsigned."""
-    h = key + index * _GOLDEN
-    h = (h ^ (h >> np.uint64(30))) * _FIRST
-    h = (h ^ (h >> np.uint64(27))) * _SECOND
-    return h ^ (h >> np.uint64(31))
+    return compiled_mix(key + (index - np.uint64(1)) * np.uint64(_GOLDEN))
 
 
 @njit(nogil=True, cache=True)
