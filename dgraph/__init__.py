@@ -28,6 +28,7 @@ _HOME = {
     "to_scipy": "dgraph.io.graphs",
     "uniform": "dgraph.io.graphs",
     "write_edges": "dgraph.io.graphs",
+    "capacities": "dgraph.calibration",
     "daemons_for": "dgraph.partition.balance",
     "Checkpoint": "dgraph.checkpoint.option",
     "explain": "dgraph.codegen.explain",
@@ -79,6 +80,7 @@ OPERATIONS = tuple(name for name, home in _HOME.items() if home.startswith("dgra
 
 if TYPE_CHECKING:
     from dgraph import errors
+    from dgraph.calibration import capacities
     from dgraph.checkpoint.option import Checkpoint
     from dgraph.codegen.explain import explain
     from dgraph.execution import run

@@ -151,7 +151,7 @@ class Workers:
                 raise OptionError(f'capacities={capacities!r} is not known; give None, "measure" or {{worker: number}}')
             if self.client is None or check_only:
                 return [1.0] * parts
-            capacities = self.measure()
+            capacities = _measured(self.client)
         if isinstance(capacities, Mapping):
             hosts = [self.host(part, parts) or "this process" for part in range(parts)]
             names = self._names()
@@ -178,12 +178,6 @@ class Workers:
         if self.client is None:
             return {}
         return {w["name"]: address for address, w in self.client.scheduler_info(n_workers=-1)["workers"].items()}
-
-    def measure(self) -> dict[str, float]:
-        """Edges a second that each worker sorts, from a short run on all of them at once."""
-        if self.client is None:
-            return {}
-        return {address: float(rate) for address, rate in self.client.run(sorting_rate).items()}
 
 
 def threads_of_worker() -> int:
@@ -213,21 +207,10 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def sorting_rate(edges: int = 1 << 20, trials: int = 3) -> float:
-    """Edges a second that this process sorts into rows: the best of a few trials, after one that compiles."""
-    import time
+def _measured(client: Any) -> dict[str, float]:
+    from dgraph.calibration import capacities
 
-    import numpy as np
-
-    from dgraph.partition.adjacency import EdgeSlice, build
-
-    keys = (np.arange(edges, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(44)).astype(np.uint32)
-    times = []
-    for _ in range(trials + 1):
-        start = time.perf_counter()
-        build([EdgeSlice(keys, keys)], 1 << 20)
-        times.append(time.perf_counter() - start)
-    return edges / min(times[1:])
+    return capacities(client=client)
 
 
 def _default_client() -> Any:

@@ -40,6 +40,7 @@ LAYERS = {
     # 6  the doors into execution
     "dgraph.assembly": 6,
     "dgraph.blocks": 6,
+    "dgraph.calibration": 6,
     "dgraph.columns": 6,
     "dgraph.estimate": 6,
     "dgraph.execution": 6,

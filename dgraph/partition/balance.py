@@ -4,9 +4,25 @@ capacity 1/c takes c d for d edges, so the slowest worker says how long a round 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from dgraph.errors import OptionError
+
+ENOUGH = 0.05  # seconds that a calibration measures
+
+
+def rate(work: Callable[[], Any], edges: int, *, seconds: float = ENOUGH) -> float:
+    """Edges a second of whoever does `work`, which looks at so many edges: a short calibration. The first time does
+    not count, for it compiles and warms up; then the best of as many as fit in `seconds`, and of one at least."""
+    work()
+    best, begun, times = math.inf, time.perf_counter(), 0
+    while not times or time.perf_counter() - begun < seconds:
+        start = time.perf_counter()
+        work()
+        best, times = min(best, time.perf_counter() - start), times + 1
+    return edges / max(best, 1e-9)
 
 
 def split_for(total: float, capacities: Iterable[float]) -> list[float]:

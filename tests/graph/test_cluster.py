@@ -13,6 +13,7 @@ from oracle import check_graph, collect, edges_of, listed
 
 import dgraph as dg
 from dgraph.errors import IdError, OptionError
+from dgraph.testing.stand_in import StandIn
 from dgraph.workers import Workers
 
 POLICIES = ["outgoing", "incoming", "cartesian", "hybrid", "metis"]
@@ -148,6 +149,16 @@ def test_capacities(client):
         assert [client.who_has([one])[one.key] for one in graph.partitions] == [(slow,), (slow,), (fast,), (fast,)]
     with pytest.raises(OptionError, match=r"lacks the workers.*give one for each"):
         dg.Graph.from_edges(frame_of("dense"), parts=2, capacities={slow: 1}, client=client)
+
+
+def test_capacities_are_measured(client):
+    slow, fast = sorted(client.scheduler_info()["workers"])
+    kinds = {0: [StandIn(compute=3e-6)], 1: [StandIn(compute=3e-7)]}
+    found = dg.capacities(client=client, daemons=kinds)
+    assert list(found) == [slow, fast] and found[slow] < 1 / 3e-6 < found[fast]
+    for capacities in (found, "measure"):
+        graph = dg.Graph.from_edges(frame_of("dense", 20_000, 3000), parts=2, capacities=capacities, client=client)
+        assert sum(one.num_edges for one in collect(graph.partitions)) == 20_000
 
 
 def test_errors_come_from_the_workers_as_they_are(client):

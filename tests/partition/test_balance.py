@@ -1,5 +1,7 @@
 """The two lemmas of balance: no other split is quicker, and no smaller capacity is as quick."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 
 import dgraph as dg
 from dgraph.errors import OptionError
-from dgraph.partition.balance import slowest, split_for
+from dgraph.partition.balance import rate, slowest, split_for
+from dgraph.testing.stand_in import StandIn
 
 some = st.lists(st.floats(0.01, 100), min_size=1, max_size=8)
 
@@ -38,3 +41,16 @@ def test_what_cannot_be_split():
         dg.daemons_for([1], largest=0)
     with pytest.raises(OptionError, match="capacities="):
         split_for(10, [1, 0])
+
+
+def test_a_rate_is_the_best_of_several_after_the_first():
+    waits = iter([0.05, 0.002, 0.001, *[0.003] * 100])
+    assert rate(lambda: time.sleep(next(waits)), 1000, seconds=0.02) > 1000 / 0.05
+
+
+def test_capacities_are_those_of_the_daemons():
+    slow, fast = dg.capacities(workers=2, daemons={0: [StandIn(compute=3e-6)], 1: [StandIn(compute=1e-6)]})
+    assert slow < 1 / 3e-6 and fast < 1 / 1e-6  # a stand-in takes as long as it says, or longer
+    assert fast > slow
+    (one,) = dg.capacities()
+    assert one > fast

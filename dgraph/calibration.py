@@ -1,0 +1,89 @@
+"""How fast workers are, measured in a moment: all gather over the same graph at once, each with the daemons it has.
+What they find are capacities, by which a graph is split."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy import float64
+
+from dgraph.agents.agent import agent_of
+from dgraph.agents.edge_tables import EdgeTables
+from dgraph.agents.settings import Settings, settings
+from dgraph.agents.vertex_tables import vertex_table
+from dgraph.codegen.recipe import recipe_of
+from dgraph.monoid import SUM
+from dgraph.partition import threads
+from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.partition.balance import rate
+from dgraph.partition.partition import Partition
+from dgraph.partition.proxies import Proxies
+from dgraph.program import Message, State, VertexProgram
+from dgraph.workers import Workers, threads_of_worker
+
+SMALL, LARGE = 1 << 16, 1 << 22  # edges of the graph that is gathered over: the small one, unless that is done at once
+AT_ONCE = 0.01  # seconds
+DEGREE = 16
+
+
+class Gathering(VertexProgram):
+    """The sum of what all in-neighbours hold: a round of PageRank without its arithmetic."""
+
+    kind = "synchronous"
+    held = State(float64, start=1.0)
+    gathered = Message(float64, SUM)
+
+    def send(held):
+        return held
+
+    def apply(gathered):
+        return gathered
+
+
+def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto", workers: int = 1) -> Any:
+    """Edges a second of each worker, to be passed on as `capacities=`: on a cluster {address: number}, in this process
+    a list, one for each of so many `workers`.
+
+    daemons, device: as a run would have them, for a worker may be as fast as its daemons.
+
+        >>> graph = dg.Graph.from_edges(frame, parts=2, capacities=dg.capacities(workers=2, daemons=daemons))
+    """
+    how, on = settings(daemons, "auto", "auto", True), Workers.find(client)
+    chosen = "cpu" if device == "auto" else device
+    if on.client is None:
+        each = max(1, threads.cores() // workers)
+        return threads.each(lambda worker: speed(f"thread {worker}", worker, how, chosen, each), range(workers))
+    addresses = on.addresses
+    tasks = [
+        on.client.submit(speed, address, number, how, chosen, workers=[address], pure=False)
+        for number, address in enumerate(addresses)
+    ]
+    return dict(zip(addresses, on.client.gather(tasks), strict=True))
+
+
+def speed(name: str, number: int, how: Settings, device: str, cores: int | None = None) -> float:
+    """Edges a second of the worker of this name: here, with its own daemons."""
+    recipe, cores = recipe_of(Gathering(), device), cores or threads_of_worker()
+    where: dict[str, Any] = {"device": device, "worker": number, "threads": cores}
+    found = 0.0
+    for edges in (SMALL, LARGE):
+        partition = sample(edges)
+        tables, n = EdgeTables(partition, True, {}, cores), partition.num_owned
+        connection = agent_of(name).connect(recipe, n, how, **where)
+        values = {**vertex_table(recipe, tables, {}), **tables.arguments(tables.receivers("out", at_once=True)[0])}
+        found = rate(partial(connection.rows, "pull", n, values), edges)
+        connection.disconnect()
+        if edges / found > AT_ONCE:
+            break
+    return found
+
+
+def sample(edges: int) -> Partition:
+    """Edges between vertices drawn at random, the same everywhere."""
+    n, draw = edges // DEGREE, np.random.default_rng(1)
+    rows, others = (draw.integers(0, n, edges, dtype=np.uint32) for _ in range(2))
+    incoming = build([EdgeSlice(rows, others)], n)
+    none = Proxies(np.full((1, 4), n, np.int64))
+    return Partition(0, 1, n, np.arange(n, dtype=np.uint32), none, None, incoming)
