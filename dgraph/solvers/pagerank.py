@@ -29,6 +29,8 @@ def page_rank(problem: Problem, dtype: Any = np.float64) -> Solved:
     values, columns, n = problem.values, problem.columns, problem.vertices
     layout = layout_of(problem)
     strength = columns.get("strength", layout.degree)
+    if "strength" in columns and not _can_divide(strength, dtype):
+        layout, strength = _in_proportion(layout, strength)
     jumps, again = 1 - values["alpha"], values["alpha"] * values["kept"]
     if "restart" in columns:
         restart, spread = (columns[name][layout.rows].astype(dtype) for name in ("restart", "spread"))
@@ -39,6 +41,22 @@ def page_rank(problem: Problem, dtype: Any = np.float64) -> Solved:
         factors, start = (values["alpha"], jumps * share_of_all, again * share_of_all), np.full(n, share_of_all, dtype)
         scores, solved = fixed_point(problem, layout, strength, start, factors)
     return replace(solved, values={"pagerank": scores})
+
+
+def _can_divide(strength: np.ndarray, dtype: Any) -> bool:
+    """Whether 1 / strength is a number that loses no digits."""
+    limits, positive = np.finfo(dtype), strength[strength > 0]
+    low, high = positive.min(initial=1.0), positive.max(initial=1.0)
+    return bool(1 / float(limits.max) <= low and high <= 1 / float(limits.tiny))
+
+
+def _in_proportion(layout: Layout, strength: np.ndarray) -> tuple[Layout, np.ndarray]:
+    """Weights that a vertex's out-edges divide among them, for weights that are too small or too large."""
+    assert layout.weights is not None
+    by_seat = np.ones(len(strength))
+    by_seat[layout.seats] = np.where(strength > 0, strength, 1)[layout.rows]
+    weights = layout.weights / by_seat[layout.senders]
+    return replace(layout, weights=weights), (strength > 0).astype(np.float64)
 
 
 def katz(problem: Problem) -> Solved:
