@@ -210,6 +210,6 @@ def _sum(found: Sequence[Any]) -> Any:
 
 def _row(part: int, size: int, edges: int, begun: float) -> dict[str, Any]:
     """A row of the report: all is one superstep."""
-    sent = {"messages": 0, "bytes": 0, "skipped": False, "direction": "local"}
+    sent = {"messages": 0, "bytes": 0, "skipped": False, "direction": "local", "device": "cpu"}
     seconds = {"busy": time.perf_counter() - begun, "idle": 0.0}
     return {"superstep": 1, "partition": part, "fired": size, "edges": edges, **sent, **seconds}

@@ -14,6 +14,7 @@ from dgraph.agents.edge_tables import EdgeTables
 from dgraph.agents.settings import Settings, settings
 from dgraph.agents.vertex_tables import vertex_table
 from dgraph.codegen.recipe import recipe_of
+from dgraph.devices.probe import device_here
 from dgraph.monoid import SUM
 from dgraph.partition import threads
 from dgraph.partition.adjacency import EdgeSlice, build
@@ -23,7 +24,7 @@ from dgraph.partition.proxies import Proxies
 from dgraph.program import Message, State, VertexProgram
 from dgraph.workers import Workers, threads_of_worker
 
-SMALL, LARGE = 1 << 16, 1 << 22  # edges of the graph that is gathered over: the small one, unless that is done at once
+SIZES = 1 << 9, 1 << 16, 1 << 22  # edges of the graph that is gathered over: fewer, unless they are done at once
 AT_ONCE = 0.01  # seconds
 DEGREE = 16
 
@@ -51,13 +52,12 @@ def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto
         >>> graph = dg.Graph.from_edges(frame, parts=2, capacities=dg.capacities(workers=2, daemons=daemons))
     """
     how, on = settings(daemons, "auto", "auto", True), Workers.find(client)
-    chosen = "cpu" if device == "auto" else device
     if on.client is None:
         each = max(1, threads.cores() // workers)
-        return threads.each(lambda worker: speed(f"thread {worker}", worker, how, chosen, each), range(workers))
+        return threads.each(lambda worker: speed(f"thread {worker}", worker, how, device, each), range(workers))
     addresses = on.addresses
     tasks = [
-        on.client.submit(speed, address, number, how, chosen, workers=[address], pure=False)
+        on.client.submit(speed, address, number, how, device, workers=[address], pure=False)
         for number, address in enumerate(addresses)
     ]
     return dict(zip(addresses, on.client.gather(tasks), strict=True))
@@ -65,10 +65,12 @@ def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto
 
 def speed(name: str, number: int, how: Settings, device: str, cores: int | None = None) -> float:
     """Edges a second of the worker of this name: here, with its own daemons."""
+    if device == "auto":
+        device = device_here() if how.direct else "cpu"
     recipe, cores = recipe_of(Gathering(), device), cores or threads_of_worker()
     where: dict[str, Any] = {"device": device, "worker": number, "threads": cores}
     found = 0.0
-    for edges in (SMALL, LARGE):
+    for edges in SIZES:
         partition = sample(edges)
         tables, n = EdgeTables(partition, True, {}, cores), partition.num_owned
         connection = agent_of(name).connect(recipe, n, how, **where)

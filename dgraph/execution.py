@@ -16,6 +16,7 @@ from dgraph.checkpoint.keeper import Keeper, Kept
 from dgraph.checkpoint.option import Checkpoint
 from dgraph.codegen.recipe import Recipe, recipe_of
 from dgraph.columns import Given, with_columns
+from dgraph.devices.probe import INSTALL, KERNELS, device_here
 from dgraph.engines.rounds import Rounds, Told
 from dgraph.errors import OptionError
 from dgraph.exchange.exchange import Exchange
@@ -67,7 +68,8 @@ def run(
 
     engine:       "bsp" (send, merge, apply), "gas" (merge, apply, send), "bulk_async" (each partition at its own pace),
                   "local" (the program's own solver, for a graph of one partition), or "auto": whichever is quickest.
-    device:       "cpu", "cuda" (an NVIDIA GPU of each worker), or "auto": the CPU.
+    device:       "cpu", "cuda" (an NVIDIA GPU of each worker), or "auto": each worker takes a GPU if it has one, else
+                  its CPU; what only CPUs can do is done there.
     max_rounds:   stop after so many rounds; by default the program says when.
     random_seed:  random choices depend on it, the round and the vertex alone.
     columns:      values of the vertex columns that the program reads, as {column: {vertex: value}}, {column: array in
@@ -122,17 +124,22 @@ def run(
     solved = solved and (kept is None or engine == plans.LOCAL)
     blocks = {"block_size": block_size, "order": order, "mode": mode, "operator": operator}
     found = settings(daemons, pipeline_block, vertex_cache, lazy_upload)
+    device = plans.device_for(graph, {**asked, **others})
     plan = plans.choose(**asked, device=device, random_seed=random_seed, solved=solved, settings=found, blocks=blocks)
     plans.check_partitions(plan, graph.num_parts)
     plans.admit_checkpoints(plan, kept)
     if plan.engine == plans.LOCAL:
         return _surviving(graph, partial(_solve, program=program, plan=plan), columns or {}, progress)
     plan = plans.admit(plan, analyse(program))
-    recipe = recipe_of(program, plan.device, plan.blocks.operator if plan.blocks else None)
-    recipe = replace(recipe, values=parameters_of(graph, program))
-    settle = plans.settling(plan, program, recipe.analysis)
+    if device == plans.CUDA:
+        graph.workers.need('device="cuda"', KERNELS, INSTALL)
+    recipes, values = {}, parameters_of(graph, program)
+    for target in (plans.CPU, *([plans.CUDA] if plan.device != plans.CPU else [])):
+        recipe = recipe_of(program, target, plan.blocks.operator if plan.blocks else None)
+        recipes[target] = replace(recipe, values=values)
+    settle = plans.settling(plan, program, recipes[plans.CPU].analysis)
     plan = replace(plan, settles=settle is not None)
-    work = partial(_in_rounds, recipe=recipe, plan=plan, settle=settle, exchange=exchange, checkpoint=kept)
+    work = partial(_in_rounds, recipes=recipes, plan=plan, settle=settle, exchange=exchange, checkpoint=kept)
     return _surviving(graph, work, columns or {}, progress)
 
 
@@ -144,7 +151,7 @@ def _surviving(graph: Graph, work: Callable[..., RunResult], columns: Given, pro
 
 def _in_rounds(
     graph: Graph,
-    recipe: Recipe,
+    recipes: dict[str, Recipe],
     plan: Plan,
     settle: Settle | None,
     exchange: str,
@@ -153,11 +160,12 @@ def _in_rounds(
     progress: Any,
 ) -> RunResult:
     """The run of a plan, from the partitions on."""
+    recipe = recipes[plans.CPU]
     partitions, edge_columns, plan = partitions_for(graph, recipe.analysis, plan)
     given = with_columns(graph, recipe.analysis, partitions, columns, anew=bool(plan.repartitioned))
     kept = None if checkpoint is None else kept_for(graph, recipe, plan, given, checkpoint)
     cores = _threads(graph, len(partitions))
-    job = Job(recipe, plan, graph.directed, graph.num_vertices, edge_columns, cores, settle, kept)
+    job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, settle, kept)
     with Progress.of(progress) as shown:
         outcome = run_steps(
             Steps(job.setup, job.step, job.finish, Found.without_values, secedes=plan.free),
@@ -169,7 +177,8 @@ def _in_rounds(
             exchange=exchange,
             fuse=True if plan.free else None,
         )
-    options = {**plan.options(), "exchange": outcome.exchange}
+    devices = sorted({row["device"] for found in outcome.summaries for row in found.rows}) or [plan.device]
+    options = {**plan.options(), "device": " and ".join(devices), "exchange": outcome.exchange}
     found = RunResult(graph, outcome.results, vertex_columns_of(recipe.analysis), options, told=outcome.summaries)
     if kept is not None:  # nobody will go on from there
         kept.folder.forget()
@@ -180,7 +189,7 @@ def _in_rounds(
 class Job:
     """What each worker does: a value that travels."""
 
-    recipe: Recipe
+    recipes: dict[str, Recipe]  # by device
     plan: Plan
     directed: bool
     vertices: int
@@ -192,17 +201,19 @@ class Job:
     def setup(self, exchange: Exchange, partitions: Mapping[int, Any]) -> Running:
         agent, states = agent_of(exchange.route.workers[exchange.worker]), []
         threads = self.threads or threads_of_worker()
-        where: dict[str, Any] = {"device": self.plan.device, "worker": exchange.worker, "threads": threads}
+        device = device_here() if self.plan.device == plans.AUTO else self.plan.device
+        where: dict[str, Any] = {"device": device, "worker": exchange.worker, "threads": threads}
+        recipe = self.recipes[device]
         for one in partitions.values():
             partition, columns = one if isinstance(one, tuple) else (one, {})
             edges = EdgeTables(partition, self.directed, self.columns, threads)
-            connected = agent.connect(self.recipe, partition.num_local, self.plan.settings, **where)
+            connected = agent.connect(recipe, partition.num_local, self.plan.settings, **where)
             post, switches = Post(exchange, partition), self.plan.switches
-            given = (edges, self.recipe, connected, post, switches, self.vertices, columns)
+            given = (edges, recipe, connected, post, switches, self.vertices, columns)
             states.append(State(*given) if self.settle is None else Settling(self.settle, *given))
         alone = len(exchange.route.workers) == 1
         limits = {"limit": self.plan.max_rounds, "local_rounds": self.plan.local_rounds}
-        rounds = Rounds(states, self.recipe, directed=self.directed, alone=alone, **limits)
+        rounds = Rounds(states, recipe, directed=self.directed, alone=alone, **limits)
         rounds.keeper = None if self.kept is None else Keeper(self.kept)
         rounds.blocks = self.plan.blocks
         return Running(rounds, plans.ENGINES[self.plan.engine](rounds))
@@ -223,7 +234,7 @@ class Job:
             running.rounds.keeper.close()
         for state in running.rounds.states:
             results = state.results()
-            for name in vertex_columns_of(self.recipe.analysis):
+            for name in vertex_columns_of(running.rounds.analysis):
                 if has_none(results[name], self.vertices):
                     missing.add(name)
             owned = state.partition.num_owned
@@ -277,4 +288,6 @@ class LocalJob:
 
 def _threads(graph: Graph, parts: int) -> int | None:
     """Threads for the kernels of each partition."""
-    return max(1, threads.cores() // min(parts, threads.cores())) if graph.client is None else None
+    if graph.client is not None:
+        return None
+    return max(1, graph.workers.threads // min(parts, graph.workers.threads))

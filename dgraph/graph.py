@@ -89,7 +89,7 @@ class Graph:
         policy:     which partition owns a vertex and holds an edge: "outgoing", "incoming", "cartesian", "hybrid",
                     "metis", "auto", or a function of (ids, parts) or (source, destination, parts).
         parts:      how many partitions; by default one for each worker, or several if a worker's memory is short.
-        capacities: how fast the workers are: None if equal, a number for each {worker: number}, or "measure".
+        capacities: how fast the workers are: {worker: number}, "measure", or None: equal; if unlike, measured.
         client:     a distributed.Client; by default the current one, or this process if there is none.
         """
         rules.check(loops, repeats)

@@ -26,7 +26,8 @@ ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async
 WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other
 DESCENT = "block_descent"
 LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
-DEVICES = ("cpu", "cuda")
+AUTO, CPU, CUDA = "auto", "cpu", "cuda"
+DEVICES = (CPU, CUDA)
 
 # Options of `run` that only rounds can obey, and what they are where nothing was asked.
 OF_ROUNDS: dict[str, Any] = {
@@ -46,7 +47,7 @@ class Plan:
     """`repartitioned` says why the graph's partitions were not used as they are; empty if they were."""
 
     engine: str
-    device: str
+    device: str  # "auto": each worker takes what it has, and some have CUDA
     max_rounds: int | None
     drop_weights: bool  # edge columns that the program never reads are neither stored nor sent (Falcon)
     switches: Switches
@@ -98,10 +99,19 @@ def solves(graph: Graph, program: VertexProgram, options: Mapping[str, Any]) -> 
     that only rounds can give."""
     if program.solver is None or graph.num_parts > 1:
         return False
-    plain = not options.get("progress") and options.get("device", "auto") in ("auto", "cpu")
+    plain = not options.get("progress") and device_for(graph, options) == CPU
     plain = plain and options.get("daemons", "auto") in ("auto", "in process") and options.get("checkpoint") is None
     plain = plain and all(options.get(name, usual) == usual for name, usual in OF_ROUNDS.items())
     return options.get("engine", "auto") == LOCAL or (options.get("engine", "auto") == "auto" and plain)
+
+
+def device_for(graph: Graph, options: Mapping[str, Any]) -> str:
+    """The device that was asked for; in place of "auto" the CPU, where none that may be used has another, or where
+    something was asked that only a CPU does."""
+    asked = options.get("device", AUTO)
+    only = options.get("deterministic") or options.get("engine") in (LOCAL, DESCENT)
+    only = only or options.get("daemons", "auto") not in ("auto", "in process", None)
+    return CPU if asked == AUTO and (only or not graph.workers.with_cuda) else asked
 
 
 def choose(
@@ -137,7 +147,7 @@ def choose(
         )
     switches = Switches(bool(active_only), bool(changed_only), "pull" if deterministic else direction)
     switches = replace(switches, random_seed=random_seed, deterministic=bool(deterministic))
-    plan = Plan(engine, "cpu" if device == "auto" else device, max_rounds, bool(drop_weights), switches)
+    plan = Plan(engine, device, max_rounds, bool(drop_weights), switches)
     plan = replace(plan, local_rounds=local_rounds, settings=settings, blocks=_blocks(engine, blocks or {}))
     if plan.blocks and not settings.direct:
         raise OptionError(f"engine={DESCENT!r} is for daemons='in process', not for {settings.options()['daemons']!r}")
@@ -156,7 +166,7 @@ def choose(
             raise OptionError(f"drop_weights=False is not for engine={DESCENT!r}: choose gas, bsp or bulk_async")
     if not plan.free and local_rounds not in (None, 1):
         raise OptionError(f"local_rounds={local_rounds} is for {', '.join(WITHOUT_ROUNDS)}; engine={engine!r} takes 1")
-    if plan.device != "cpu":
+    if plan.device not in (CPU, AUTO):
         asked_of_daemons = not settings.direct and settings.options()["daemons"]
         other = engine in (LOCAL, DESCENT) and engine
         only = {"engine": other, "deterministic": deterministic, "daemons": asked_of_daemons}
@@ -180,7 +190,7 @@ def settling(plan: Plan, program: VertexProgram, analysis: Analysis) -> Settle |
     asked = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)
     if plan.blocks or asked != (None, None, Switches()) or "bulk_async" not in engines_for(analysis):
         return None
-    if plan.device != "cpu" or not plan.settings.direct:
+    if plan.device != CPU or not plan.settings.direct:
         return None
     return None if program.solver is None else program.solver.settle
 

@@ -49,7 +49,8 @@ def neighbourhoods(
 def _build(graph: Graph, columns: Sequence[str], orders: Sequence[str], twice: bool, in_order: bool) -> list[Any]:
     workers, chunks, parts = graph.workers, graph.listed.by_number(columns), graph.num_parts
     rules: dict[str, Any] = {"mirror": not graph.directed, "skip_loops": graph.listed.rules.skip_loops}
-    where = assembly.plan_places(workers, chunks, graph.numbering, INCOMING, [1.0] * parts, **rules)
+    shares = workers.shares(graph._asked[2], parts)
+    where = assembly.plan_places(workers, chunks, graph.numbering, INCOMING, shares, **rules)
     bounds = np.minimum(-(-where.bounds // BLOCK) * BLOCK, where.bounds[-1]) if in_order else where.bounds
     where = replace(where, twice=twice, bounds=bounds)
     found = assembly.partition(workers, chunks, graph.numbering, where, order=orders[0], **rules)

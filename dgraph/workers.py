@@ -11,6 +11,7 @@ import dask
 from dask import threaded
 from dask.delayed import Delayed, delayed
 
+from dgraph.devices import probe
 from dgraph.errors import LostError, OptionError
 from dgraph.partition import threads
 from dgraph.partition.source import cut, is_lazy
@@ -23,8 +24,8 @@ MEMORY_SHARE = 6  # the edges of one partition may take this fraction of a worke
 class Workers:
     """`client=None` is this process. Results kept by `hold` stay where they were made: futures on a cluster."""
 
-    def __init__(self, client: Any = None):
-        self.client = client
+    def __init__(self, client: Any = None, threads: int | None = None):
+        self.client, self._threads = client, threads
         self._kept: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # values made by tasks -> where they were made
 
     @classmethod
@@ -58,7 +59,7 @@ class Workers:
     @property
     def threads(self) -> int:
         """Threads that one task may use by itself."""
-        return threads.cores() if self.client is None else 1
+        return (self._threads or threads.cores()) if self.client is None else 1
 
     def host(self, part: int, parts: int) -> str | None:
         """The worker on which a partition is built."""
@@ -145,7 +146,9 @@ class Workers:
     def shares(self, capacities: Any, parts: int, check_only: bool = False) -> list[float]:
         """The share of the work that each partition gets, from the capacities of the workers that will hold them."""
         if capacities is None:
-            return [1.0] * parts
+            if check_only or not self.are_unlike:
+                return [1.0] * parts
+            capacities = self.measured()
         if isinstance(capacities, str):
             if capacities != "measure":
                 raise OptionError(f'capacities={capacities!r} is not known; give None, "measure" or {{worker: number}}')
@@ -178,6 +181,46 @@ class Workers:
         if self.client is None:
             return {}
         return {w["name"]: address for address, w in self.client.scheduler_info(n_workers=-1)["workers"].items()}
+
+    # -- devices -------------------------------------------------------------------------------------------------------
+
+    @property
+    def with_cuda(self) -> list[str]:
+        """The workers (or this process) that can run kernels on a GPU."""
+        return [where for where, missing in self.lacking(probe.KERNELS).items() if not missing]
+
+    @property
+    def are_unlike(self) -> bool:
+        """Whether some workers have a GPU, and others have not."""
+        return 0 < len(self.with_cuda) < len(self.addresses)
+
+    def lacking(self, packages: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        """What each worker, or this process, lacks of a GPU and some packages; they find it out themselves."""
+        if self.client is None:
+            return {"this process": probe.lacking(packages)}
+        return self._known(tuple(packages), probe.lacking, dict(packages))
+
+    def need(self, what: str, packages: Mapping[str, str], remedy: str) -> None:
+        """Raise one error with all that any worker lacks."""
+        probe.need(what, self.lacking(packages), remedy)
+
+    def measured(self) -> dict[str, float]:
+        """Edges a second of each worker; they are measured anew only if there is one that has not been."""
+        known, addresses = _answers.setdefault(self.client, {}).setdefault("edges a second", {}), self.addresses
+        if not known.keys() >= set(addresses):
+            known |= _measured(self.client)
+        return {address: known[address] for address in addresses}
+
+    def _known(self, what: Any, ask: Any, *arguments: Any) -> dict[str, Any]:
+        """What each worker has answered; each is asked once in its life."""
+        known = _answers.setdefault(self.client, {}).setdefault(what, {})
+        addresses = self.addresses
+        if new := [address for address in addresses if address not in known]:
+            known |= self.client.run(ask, *arguments, workers=new)
+        return {address: known[address] for address in addresses if address in known}
+
+
+_answers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()
 
 
 def threads_of_worker() -> int:

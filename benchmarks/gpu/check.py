@@ -64,7 +64,7 @@ class Findings:
 
 def source_of(graph: dg.Graph) -> int:
     """A vertex from which much can be reached."""
-    degrees = dg.degrees(graph).compute()
+    degrees = dg.degrees(graph, device="cpu").compute()
     return int(degrees["vertex"][degrees["out_degree"].to_numpy().argmax()])
 
 
@@ -93,7 +93,7 @@ def answers(name: str, graph: dg.Graph) -> str:
     on_gpu = operation(graph, device="cuda")
     if name in ("pagerank", "wcc"):
         verify(name, graph, on_gpu, **({"rounds": 20} if name == "pagerank" else {}))
-    there, here = on_gpu.compute(), operation(graph, engine="gas").compute()
+    there, here = on_gpu.compute(), operation(graph, device="cpu", engine="gas").compute()
     for column in there.columns:
         if there[column].dtype.kind == "f":
             np.testing.assert_allclose(there[column], here[column], rtol=1e-8)
@@ -110,7 +110,7 @@ def speed(name: str, graph: dg.Graph) -> str:
     seconds, report = time.perf_counter() - begun, result.report
     rate = report["edges"].sum() / report["busy"].sum()
     begun = time.perf_counter()
-    OPERATIONS[name](graph)
+    OPERATIONS[name](graph, device="cpu")
     on_cpu = time.perf_counter() - begun
     share = f", {rate / CEILINGS[name]:.1%} of an H200's ceiling" if name in CEILINGS else ""
     return f"{seconds:.3f} s, {rate / 1e9:.2f} G edges/s{share}; on the CPU {on_cpu:.3f} s ({on_cpu / seconds:.2f} x)"

@@ -58,7 +58,7 @@ class Direct:
         self.device, self.once, self.rows = device, device.once, device.rows
 
     def counted(self) -> dict[str, Any]:
-        return {}
+        return {"device": self.device.name}
 
     def disconnect(self) -> None:
         """It holds nothing."""
@@ -171,7 +171,7 @@ class Requests:
         tally, self.tally = self.tally, {}
         fitted = tally.pop("fitted", None)
         costs = {name: getattr(fitted, name, None) for name in ("k1", "k2", "k3", "a")}
-        return {**dict.fromkeys(COUNTED, 0), **tally, **costs}
+        return {"device": self.cpu.name, **dict.fromkeys(COUNTED, 0), **tally, **costs}
 
     def disconnect(self) -> None:
         self._let_go()

@@ -20,6 +20,8 @@ RANGES = 4  # for each thread, so that none waits long for another
 class Cpu:
     """Kernels of one program. Kernels that say "one thread a partition" are run by `once`, the others by `rows`."""
 
+    name = "cpu"
+
     def __init__(self, kernels: Kernels, num_threads: int = 1):
         self.kernels, self.num_threads = kernels, num_threads
 

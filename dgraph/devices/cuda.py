@@ -40,6 +40,8 @@ class Grid(Protocol):
 class Cuda:
     """Kernels of one program, by name."""
 
+    name = "cuda"
+
     def __init__(self, recipe: Recipe, grid: Grid | None = None):
         self.source, self.globals = recipe.source, recipe.analysis.globals
         self.grid = grid or Device(recipe.source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -11,6 +12,12 @@ from importlib.util import find_spec
 from dgraph.errors import DeviceError
 
 SIMULATOR = "NUMBA_ENABLE_CUDASIM"  # set to 1, Numba runs kernels on threads of Python
+KERNELS = {"numba_cuda": "numba-cuda", "cupy": "cupy"}  # packages that kernels take: module -> its name for users
+NO_GPU = "a GPU that the CUDA driver (libcuda.so.1) shows to it"
+INSTALL = (
+    "Install dgraph[cuda12] or dgraph[cuda13], as your driver is, on every worker that has a GPU; or choose "
+    'device="cpu", or device="auto", which takes the GPUs that are there'
+)
 CAPABILITY = 75, 76  # numbers of the driver's attributes: major and minor
 
 
@@ -53,15 +60,36 @@ def simulated() -> bool:
     return os.environ.get(SIMULATOR, "0") not in ("", "0")
 
 
+def lacking(packages: Mapping[str, str] = KERNELS) -> tuple[str, ...]:
+    """What this process lacks of a GPU and some packages (module -> its name for users); nothing of it is imported.
+    The driver is asked last: that takes longest, and a fork after it cannot use the GPU."""
+    if simulated() and packages == KERNELS:
+        return ()
+    missing = tuple(f"the package {name}" for module, name in packages.items() if not _installed(module))
+    return missing if not missing and gpus() else (*(() if gpus() else (NO_GPU,)), *missing)
+
+
+def device_here() -> str:
+    """The device that kernels take in this process when the user has named none."""
+    return "cpu" if lacking() else "cuda"
+
+
+def need(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
+    """Raise one error with all that workers (or this process) lack for `what`, if they lack anything."""
+    by_lack: dict[str, list[str]] = {}
+    for where, missing in lacks.items():
+        if missing:
+            by_lack.setdefault(" and ".join(missing), []).append(where)
+    if by_lack:
+        told = "; ".join(f"{', '.join(places)} lacks {lack}" for lack, places in by_lack.items())
+        raise DeviceError(f"{what} cannot be had: {told}. {remedy}")
+
+
 def need_cuda() -> None:
-    """Raise what is missing for device="cuda", all of it at once."""
-    if simulated():
-        return
-    missing = [] if gpus() else ["a GPU that the CUDA driver (libcuda.so.1) shows to this process"]
-    packages = {"numba_cuda": "numba-cuda", "cupy": "cupy"}
-    missing += [f"the package {name}" for module, name in packages.items() if find_spec(module) is None]
-    if missing:
-        raise DeviceError(
-            f'device="cuda" lacks {" and ".join(missing)}. Install dgraph[cuda12] or '
-            'dgraph[cuda13], as your driver is, on every worker that has a GPU; or choose device="cpu"'
-        )
+    """Raise what this process is missing for device="cuda", all of it at once."""
+    need('device="cuda"', {"this process": lacking()}, INSTALL)
+
+
+@cache
+def _installed(module: str) -> bool:
+    return find_spec(module) is not None

@@ -182,7 +182,8 @@ class Job:
             "messages": 0,
             "bytes": 0,
         }
-        row |= {"skipped": False, "direction": "pull", "busy": busy, "idle": 0.0, "epochs": float(epoch)}
+        row |= {"skipped": False, "direction": "pull", "device": "cpu"}
+        row |= {"busy": busy, "idle": 0.0, "epochs": float(epoch)}
         return row | {"rmse": learned, "held_out": held, "seconds": time.perf_counter() - begun}
 
 

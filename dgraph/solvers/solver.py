@@ -78,6 +78,7 @@ class Solver:
             "bytes": 0,
             "skipped": False,
             "direction": "local",
+            "device": "cpu",
             "busy": time.perf_counter() - begun,
             "idle": 0.0,
         }

@@ -1,0 +1,53 @@
+"""Clusters for tests: one scheduler with CPU workers and GPU workers, all on this machine."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from distributed import Client, Nanny, Scheduler, SpecCluster
+
+from dgraph.devices.probe import SIMULATOR, gpus, lacking
+from dgraph.options import whole_number
+
+SWITCHES = 1e-4  # seconds a thread of Python runs: those of the simulator meet at barriers
+
+
+@contextmanager
+def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1) -> Iterator[Client]:
+    """A client of a cluster with so many workers of each kind, which ends with the block. It is not made the current
+    client: name it, as in `Graph.from_edges(frame, client=client)`.
+
+    GPU workers have `resources={"GPU": 1}` and take this machine's GPUs in turn; where there is none, Numba simulates
+    one in them, which is right but thousands of times slower.
+
+        >>> with dg.testing.clusters.mixed_cluster() as client:
+        ...     graph = dg.rmat(scale=4, client=client, capacities=[1, 1])
+        ...     dg.pagerank(graph).report["device"].unique()
+    """
+    whole_number("cpu", cpu, 0), whole_number("gpu", gpu, 0), whole_number("threads", threads)
+    real = len(gpus()) if not lacking() else 0
+    workers: dict[str, Any] = {}
+    for number in range(cpu):
+        workers[f"cpu-{number}"] = {"env": {"CUDA_VISIBLE_DEVICES": "", SIMULATOR: "0"}}
+    for number in range(gpu):
+        env = {"CUDA_VISIBLE_DEVICES": str(number % real), SIMULATOR: "0"} if real else {SIMULATOR: "1"}
+        workers[f"gpu-{number}"] = {"env": env, "resources": {"GPU": 1}}
+    every = {"nthreads": threads, "host": "127.0.0.1", "dashboard": False, "silence_logs": logging.WARNING}
+    cluster = SpecCluster(
+        workers={name: {"cls": Nanny, "options": {**every, **options}} for name, options in workers.items()},
+        scheduler={"cls": Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard_address": ":0"}},
+        silence_logs=logging.WARNING,
+    )
+    with cluster, Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(len(workers))
+        infos = client.scheduler_info(n_workers=-1)["workers"]
+        simulators = [address for address, info in infos.items() if info["resources"] and not real]
+        if simulators:
+            client.run(sys.setswitchinterval, SWITCHES, workers=simulators)
+            client.run(warnings.simplefilter, "ignore", workers=simulators)  # kernels divide by zero as devices do
+        yield client

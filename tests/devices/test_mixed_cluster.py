@@ -1,0 +1,80 @@
+"""One run on CPU workers and GPU workers together; Numba simulates the GPU where there is none."""
+
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph.errors import DeviceError
+from dgraph.testing.clusters import mixed_cluster
+
+OPERATIONS = {
+    "bfs": lambda graph, **options: dg.bfs(graph, 1, **options),
+    "cdlp": lambda graph, **options: dg.cdlp(graph, max_iter=2, **options),
+    "core_number": dg.core_number,
+    "degrees": dg.degrees,
+    "hits": lambda graph, **options: dg.hits(graph, max_iter=2, **options),
+    "k_core": lambda graph, **options: dg.k_core(graph, k=2, **options),
+    "katz": lambda graph, **options: dg.katz(graph, alpha=0.01, tol=1e-2, **options),
+    "label_propagation": lambda graph, **options: dg.label_propagation(graph, max_iter=2, **options),
+    "matching": lambda graph, **options: dg.matching(graph, **options),
+    "pagerank": lambda graph, **options: dg.pagerank(graph, max_iter=2, tol=0, **options),
+    "sssp": lambda graph, **options: dg.sssp(graph, 1, **options),
+    "wcc": dg.wcc,
+}
+BY_CPUS_ALONE = {"factorize", "lcc", "triangles"}  # which are no vertex programs
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    with mixed_cluster() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def graphs(mixed):
+    """Halves of a graph; and one whose edges lead from one side to the other."""
+    options = {"client": mixed, "capacities": [1, 1]}
+    usual = dg.rmat(scale=4, edge_factor=2, seed=3, weights=(1, 9), **options)
+    two_sides = dg.Graph.from_edges({"src": [0, 0, 1, 2, 3], "dst": [4, 5, 5, 6, 7]}, **options)
+    return {"matching": two_sides}, usual
+
+
+def test_nothing_is_left_out():
+    assert {*OPERATIONS, *BY_CPUS_ALONE} == {*dg.OPERATIONS, "factorize"}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_answers_are_those_of_a_cluster_of_cpus(name, graphs):
+    special, usual = graphs
+    graph = special.get(name, usual)
+    found, expected = OPERATIONS[name](graph), OPERATIONS[name](graph, device="cpu")
+    assert found.report.groupby("partition")["device"].unique().explode().sort_values().tolist() == ["cpu", "cuda"]
+    assert found.report.options["device"] == "cpu and cuda" and set(expected.report["device"]) == {"cpu"}
+    pd.testing.assert_frame_equal(found.compute(), expected.compute(), rtol=1e-9)
+
+
+def test_engines_without_rounds_and_a_run_that_only_cpus_can_do(graphs):
+    _, graph = graphs
+    found = dg.wcc(graph, engine="bulk_async")
+    assert set(found.report["device"]) == {"cpu", "cuda"}
+    for options in ({"deterministic": True}, {"daemons": "own process"}):
+        alone = dg.wcc(graph, **options)
+        assert set(alone.report["device"]) == {"cpu"}
+        pd.testing.assert_frame_equal(found.compute(), alone.compute())
+
+
+def test_edges_are_split_by_measured_capacity(mixed):
+    """A simulator is slower by far, so that it gets next to nothing."""
+    graph = dg.rmat(scale=10, edge_factor=8, seed=1, client=mixed)
+    (slow,), rates = graph.workers.with_cuda, graph.workers.measured()
+    assert rates[slow] == min(rates.values()) < max(rates.values()) / 10
+    assert graph.workers.shares(None, 2) == [rates[address] for address in graph.workers.addresses]
+    sizes = dict(zip(graph.workers.addresses, graph.partitions.report.frame["edges"], strict=True))
+    assert sizes[slow] < 0.2 * sum(sizes.values())
+    assert dg.degrees(graph).compute()["out_degree"].sum() == graph.num_edges
+
+
+def test_a_device_that_some_lack_is_one_error(graphs):
+    _, graph = graphs
+    with pytest.raises(DeviceError, match=r'device="cuda" cannot be had: tcp://\S+ lacks a GPU .*device="auto"'):
+        dg.wcc(graph, device="cuda")
