@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from dgraph.errors import OptionError
+from dgraph.footprints import FOOTPRINTS
 from dgraph.graph import Graph
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.partition.threads import cores
 from dgraph.result import Found, RunResult
+from dgraph.room import admit_build
 from dgraph.solvers.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
 from dgraph.solvers.triangles import are_short, count, ends, of_short_rows
 
@@ -81,6 +83,7 @@ def across(
         if workers.client is None:
             return RunResult(graph, [_whole(partition, *how)], [], chosen)
         return RunResult(graph, workers.wait(workers.hold([workers.call(_whole, partition, *how)])), [], chosen)
+    admit_build(graph, "counting triangles", FOOTPRINTS["triangles"])
     shift = (parts - 1).bit_length()
     order, blocks = _blocks(graph, shift, directions)
     tally = workers.reduce(_sum, _pairs(graph, blocks, shift, degrees))

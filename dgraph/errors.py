@@ -12,7 +12,8 @@ DgraphError
 ├── StorageError               a saved graph is torn, changed, or of another version
 ├── AnswerError                an answer is not what its operation means
 └── RunError                   a run could not be finished: a lost message, a stop
-    └── LostError              what a worker held went away with it, and cannot be computed again
+    ├── LostError              what a worker held went away with it, and cannot be computed again
+    └── RoomError              the workers' memory cannot hold what is asked for: told before the work begins
 
 Each message names the value at fault and the remedy.
 """
@@ -82,3 +83,7 @@ class RunError(DgraphError):
 
 class LostError(RunError):
     """What a worker held went away with it, and cannot be computed again."""
+
+
+class RoomError(RunError):
+    """The memory of the workers cannot hold what is asked for."""

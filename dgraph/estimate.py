@@ -88,7 +88,7 @@ def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> E
         raise OptionError(f"workers={workers!r} must be at least 1")
     limit = parse_bytes(memory) if memory is not None else None
     found, need = sample(graph), FOOTPRINTS[op]
-    rows = {name: _row(graph, found, need, policies.choose(name, workers), workers) for name in POLICIES}
+    rows = {name: of_policy(graph, found, need, policies.choose(name, workers), workers) for name in POLICIES}
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame["fits"] = True if limit is None else frame[["build", "run"]].max(axis=1) <= limit
     return Estimate(op, workers, limit, found.vertices, found.edges, found.exact, frame)
@@ -138,7 +138,8 @@ def _unseen(times: np.ndarray, share: float) -> float:
     return len(times) + once**2 / (2 * max(twice, 1)) * (1 - share)
 
 
-def _row(graph: Graph, sample: Sample, need: Footprint, policy: policies.Policy, workers: int) -> dict[str, Any]:
+def of_policy(graph: Graph, sample: Sample, need: Footprint, policy: policies.Policy, workers: int) -> dict[str, Any]:
+    """The row of a policy, for a partition on each worker."""
     mirror, skip = not graph.directed, graph.listed.rules.skip_loops
     size = sample.size
     options: dict[str, Any] = {"out": True, "into": True, "mirror": mirror, "skip_loops": skip}

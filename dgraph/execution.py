@@ -30,6 +30,7 @@ from dgraph.reads import edge_columns_of, parameters_of, partitions_for, vertex_
 from dgraph.recovery import surviving
 from dgraph.result import Found, RunResult, has_none
 from dgraph.resuming import kept_for
+from dgraph.room import admit_run
 from dgraph.settling import Settling
 from dgraph.solvers.solver import Problem, Settle, Solver
 from dgraph.state import State
@@ -163,6 +164,7 @@ def _in_rounds(
     recipe = recipes[plans.CPU]
     partitions, edge_columns, plan = partitions_for(graph, recipe.analysis, plan)
     given = with_columns(graph, recipe.analysis, partitions, columns, anew=bool(plan.repartitioned))
+    admit_run(graph, partitions, recipe)
     kept = None if checkpoint is None else kept_for(graph, recipe, plan, given, checkpoint)
     cores = _threads(graph, len(partitions))
     job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, settle, kept)

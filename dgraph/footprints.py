@@ -6,6 +6,7 @@ partitions of its own or a table without repeats, that copy is among the bytes o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 BOTH = ("out", "incoming")
@@ -27,6 +28,12 @@ class Footprint:
     weighted: bool = False  # whether it reads the weights
     message_bytes: int = 8  # sent for a proxy in a round in which every vertex changes, each way that its policy needs
     passed_bytes: int = 0  # of each edge, to every other worker, once
+
+
+def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:
+    """Partitions alone, with edges in these orders and with columns."""
+    need = Need(tuple(orders), edge_bytes=8 * max(0, len(columns) - 1))
+    return Footprint(need, need, weighted=bool(columns))
 
 
 _CORES = Footprint(Need(BOTH, 50, 8), Need(("out",), 100, 2), message_bytes=16)

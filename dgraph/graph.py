@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dgraph import assembly, frames
 from dgraph.errors import ColumnError, OptionError
+from dgraph.footprints import footprint_of
 from dgraph.listed import Listed, Rules
 from dgraph.options import whole_number
 from dgraph.partition import chunk as chunks_of
@@ -20,6 +21,7 @@ from dgraph.partition.source import EdgeSource, VertexSource, is_lazy
 from dgraph.partitions import Partitions
 from dgraph.recovery import surviving
 from dgraph.report import Stopwatch
+from dgraph.room import admit_build
 from dgraph.workers import Workers
 
 if TYPE_CHECKING:
@@ -260,10 +262,10 @@ class Graph:
 
     def _build(self, order: str, columns: Sequence[str]) -> Partitions:
         chunks = self.listed.by_number(columns)
+        admit_build(self, "building the graph", footprint_of([order], columns))
         with self._watch("place"):
-            where = self._place(chunks)
+            where, arcs = self._place(chunks), self.listed.rules.of_arcs
         with self._watch("partition"):
-            arcs = self.listed.rules.of_arcs
             held = assembly.partition(self.workers, chunks, self.numbering, where, order=order, **arcs)
             self.listed.fresh = None
             self.workers.wait(held)

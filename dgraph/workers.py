@@ -52,9 +52,18 @@ class Workers:
         """A partition for each worker, or several where so many edges would fill a worker's memory."""
         if self.client is None:
             return 1
-        infos = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        least = min((info["memory_limit"] or 1 << 62) for info in infos)
-        return len(infos) * max(1, -(-arcs * BYTES_TO_SORT * MEMORY_SHARE // (least * len(infos))))
+        workers, least = len(self._infos), self.memory or 1 << 62
+        return workers * max(1, -(-arcs * BYTES_TO_SORT * MEMORY_SHARE // (least * workers)))
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the smallest worker may use; None where there is no limit."""
+        limits = [info["memory_limit"] for info in self._infos if info["memory_limit"]]
+        return min(limits, default=None)
+
+    @property
+    def _infos(self) -> list[dict[str, Any]]:
+        return [] if self.client is None else list(self.client.scheduler_info(n_workers=-1)["workers"].values())
 
     @property
     def threads(self) -> int:
@@ -112,10 +121,7 @@ class Workers:
 
     def spilled(self) -> int:
         """Bytes that the workers have moved from memory to disk."""
-        if self.client is None:
-            return 0
-        found = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        return int(sum(worker["metrics"].get("spilled_bytes", {}).get("disk", 0) for worker in found))
+        return int(sum(worker["metrics"].get("spilled_bytes", {}).get("disk", 0) for worker in self._infos))
 
     def keep(self, task: Delayed) -> Any:
         """The result of a task, here, and on the workers for whoever wants to `share` it."""

@@ -23,6 +23,7 @@ LAYERS = {
     "dgraph.reference": 1,
     "dgraph.laws": 1,
     "dgraph.exact": 1,
+    "dgraph.machine_code": 1,
     # 2  edges at rest, proxies, address tables
     "dgraph.partition": 2,
     # 3  who runs blocks, and kernels generated from a program
@@ -61,6 +62,7 @@ LAYERS = {
     "dgraph.run_report": 6,
     "dgraph.result": 6,
     "dgraph.resuming": 6,
+    "dgraph.room": 6,
     "dgraph.saved": 6,
     "dgraph.saving": 6,
     "dgraph.step_graph": 6,

@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
-kernel = njit(nogil=True, cache=True)
+from dgraph.machine_code import kept
+
+kernel = kept()
 
 
 class Block(NamedTuple):

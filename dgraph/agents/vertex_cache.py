@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, uint32, uint64
+from numba import uint32, uint64
+
+from dgraph.machine_code import kept
 
 AGED = 0.5  # what a round leaves of a weight
 SPARE = 8  # one in so many slots is emptied at a time
@@ -14,7 +16,7 @@ IN_FLIGHT = 3  # blocks that a pipeline may still be working on: their slots sta
 
 NOTHING = np.empty(0, np.uint32)
 
-kernel = njit(nogil=True, cache=True)
+kernel = kept()
 
 
 class Found(NamedTuple):

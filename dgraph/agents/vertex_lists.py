@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
+
+from dgraph.machine_code import kept
 
 NOBODY = np.empty(0, np.uint32)
 
-kernel = njit(nogil=True, cache=True)
+kernel = kept()
 one = uint64(1)
 
 

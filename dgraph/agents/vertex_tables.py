@@ -18,10 +18,7 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
     """The arrays that some kernel asks for, as they are before the first round; `columns` are of owned vertices."""
     analysis, size = recipe.analysis, edges.partition.num_local
     asked = {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
-    starts: dict[str, Any] = {f"{state.name}{end}": state.start for state in analysis.states for end in ("", "_before")}
-    for phase in analysis.phases:
-        for message in phase.messages:
-            starts |= {array(phase, message): message.identity for array in (inbox, sent)}
+    starts = _starts(analysis)
     flags = {name: asked[name].dtype if name in asked else "bool" for name in ("sending", "arrived")}
     table: dict[str, Any] = {name: np.zeros(size, dtype) for name, dtype in flags.items()}
     for name, argument in asked.items():
@@ -35,6 +32,24 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
         if column.name in columns:
             table[column.name][: edges.partition.num_owned] = columns[column.name]
     return table
+
+
+def bytes_of_vertex(recipe: Recipe) -> int:
+    """What the table takes for each local vertex, with the two lists of vertices that a run has."""
+    asked = {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
+    named = [one for name, one in asked.items() if name in _starts(recipe.analysis)]
+    each = [np.dtype(one.dtype).itemsize * (recipe.analysis.width if one.dims > 1 else 1) for one in named]
+    flags, lists = 2, 8
+    return sum(each) + sum(column.dtype.itemsize for column in recipe.analysis.vertex_columns) + flags + lists
+
+
+def _starts(analysis: Analysis) -> dict[str, Any]:
+    """The arrays of states and messages, and what they hold before the first round."""
+    starts: dict[str, Any] = {f"{state.name}{end}": state.start for state in analysis.states for end in ("", "_before")}
+    for phase in analysis.phases:
+        for message in phase.messages:
+            starts |= {array(phase, message): message.identity for array in (inbox, sent)}
+    return starts
 
 
 def room_for_results(analysis: Analysis, n: int) -> dict[str, np.ndarray]:

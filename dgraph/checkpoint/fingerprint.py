@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
+
+from dgraph.machine_code import kept
 
 ODD, ODDER = uint64(0x9E3779B97F4A7C15), uint64(0xC2B2AE3D27D4EB4F)
 
@@ -37,7 +39,7 @@ def _mixed(x: np.ndarray) -> np.ndarray:
     return x ^ (x >> np.uint64(29))
 
 
-@njit(nogil=True, cache=True)
+@kept()
 def _edges(indptr, neighbours, numbers, column, turned, limit):
     total = uint64(0)
     for row in range(uint64(len(indptr) - 1)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +18,10 @@ from dgraph.checkpoint.folder import KEPT, Folder
 from dgraph.checkpoint.option import Checkpoint
 from dgraph.checkpoint.piece import NUMBERS, Piece, rows_for
 from dgraph.codegen.text import inbox, sent
+from dgraph.errors import StorageError
 
 SENDS = " sends"  # the array of who sends next: the name of no field
+PATIENCE = 120.0  # seconds that a run waits for a checkpoint to be written when the next one is due
 GLOBAL = "global "  # before the names of global values
 
 
@@ -55,7 +57,13 @@ class Keeper:
         return round > self.last and (overdue or (every is not None and round - self.last >= every))
 
     def wait(self) -> None:
-        """Until the pieces of the last checkpoint are written; raises if one cannot be."""
+        """Until the pieces of the last checkpoint are written; raises if one cannot be, or not soon."""
+        late = wait(self._writing, PATIENCE).not_done
+        if late:
+            raise StorageError(
+                f"{self.kept.folder.path}: the checkpoint of superstep {self.last} is not written after {PATIENCE:g} s "
+                f"more of waiting; give a file system that answers, or every={self.kept.option.every} a larger number"
+            )
         for future in self._writing:
             future.result()
         self._writing = []

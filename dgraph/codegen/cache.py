@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import linecache
 import os
 import stat
 import sys
@@ -17,6 +18,7 @@ from types import ModuleType
 
 from dgraph.codegen.source import Source
 from dgraph.errors import OptionError
+from dgraph.machine_code import told
 
 _modules: dict[str, ModuleType] = {}
 _lock = threading.Lock()
@@ -60,7 +62,11 @@ def module_of(source: Source) -> ModuleType:
     """The module of a source: written to the cache and imported, once a process."""
     with _lock:
         if source.digest not in _modules:
-            _modules[source.digest] = _import(_written(source))
+            try:
+                _modules[source.digest] = _import(_written(source))
+            except OSError as error:
+                told(error)
+                _modules[source.digest] = _unwritten(source)
         return _modules[source.digest]
 
 
@@ -71,9 +77,23 @@ def _written(source: Source) -> Path:
             return path  # untouched: Numba takes its machine code for stale when the file is newer
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-", suffix=".py")
     os.close(descriptor)
-    Path(name).write_text(source.text)
-    Path(name).replace(path)  # at once: another process never reads half of it
+    try:
+        Path(name).write_text(source.text)
+        Path(name).replace(path)  # at once: another process never reads half of it
+    except OSError:
+        Path(name).unlink()
+        raise
     return path
+
+
+def _unwritten(source: Source) -> ModuleType:
+    """The module of a text that no file holds: the disk is full, or may not be written."""
+    module = ModuleType(f"dgraph_kernels_{source.name.lower()}_{source.digest}")
+    place = f"<{module.__name__}>"
+    linecache.cache[place] = len(source.text), None, source.text.splitlines(keepends=True), place
+    sys.modules[module.__name__] = module
+    exec(compile(source.text, place, "exec"), module.__dict__)
+    return module
 
 
 def _import(path: Path) -> ModuleType:

@@ -33,8 +33,10 @@ import math
 from numba import njit as kernel_compiler
 from numpy import float32, float64, inf, int32, int64, uint64
 
+from dgraph.machine_code import kept
+
 njit = kernel_compiler(error_model="numpy")  # 1/0 is inf, as on GPUs
-kernel = kernel_compiler(error_model="numpy", nogil=True, cache=True)
+kernel = kept(error_model="numpy")
 one = uint64(1)  # uint64 + int64 would be a float
 """
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
+from dgraph.machine_code import kept
+
 # A single spelling of the settings: compiled once, kept on disk, no GIL.
-kernel = njit(nogil=True, cache=True)
+kernel = kept()
 inlined = njit(nogil=True, inline="always")
 
 

@@ -12,14 +12,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from dgraph.machine_code import kept
 
 ARRIVED, ROUND = 0, 16  # in `signals`: who waits, and how often all have met; on cache lines of their own
 SPINS = 2000  # looks at the round before a thread gives its core to others
 
-kernel = njit(nogil=True, cache=True)
+kernel = kept()
 _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 

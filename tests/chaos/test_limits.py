@@ -4,6 +4,7 @@ import resource
 import signal
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,11 @@ import pytest
 from distributed import Client
 
 import dgraph as dg
-from dgraph.errors import DgraphError
+from dgraph import machine_code
+from dgraph.checkpoint import keeper
+from dgraph.checkpoint.folder import Folder
+from dgraph.codegen import cache, compile
+from dgraph.errors import DgraphError, StorageError
 
 FRAME = pd.DataFrame(np.random.default_rng(2).integers(0, 3000, (9000, 2)), columns=["src", "dst"])
 SMALL = 4096  # bytes that a file may have
@@ -48,6 +53,87 @@ def test_a_full_disk(tmp_path, what):
     with full_disk(), pytest.raises(DgraphError, match=r"cannot be written|could not be written"):
         write(place)
     assert not [path for path in place.parent.rglob("*") if path.is_file()], "nothing torn is left"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="Linux has a folder that nobody can write to")
+def test_a_read_only_place():
+    graph, option = dg.Graph.from_edges(FRAME, parts=2), dg.Checkpoint("/proc/dgraph", every=1)
+    for write in (
+        lambda: graph.save("/proc/dgraph"),
+        lambda: dg.write_edges(graph, "/proc/dgraph.csv"),
+        lambda: dg.pagerank(graph, max_iter=5, tol=None, engine="gas", checkpoint=option),
+    ):
+        with pytest.raises(DgraphError, match=r"/proc/dgraph.*cannot be written|could not be written"):
+            write()
+
+
+def test_a_slow_place(tmp_path, monkeypatch):
+    """A file system that does not answer stops a run, with its name; a slow one only delays it."""
+    at_work, answered = threading.Event(), Folder.write
+
+    def slowly(folder, piece) -> None:
+        at_work.wait(0.05)
+        answered(folder, piece)
+
+    def never(folder, piece) -> None:
+        at_work.wait(30)
+
+    graph, option = dg.Graph.from_edges(FRAME, parts=2), dg.Checkpoint(tmp_path, every=1)
+    monkeypatch.setattr(Folder, "write", slowly)
+    assert dg.pagerank(graph, max_iter=5, tol=None, engine="gas", checkpoint=option).rounds == 5
+    monkeypatch.setattr(Folder, "write", never)
+    monkeypatch.setattr(keeper, "PATIENCE", 0.1)
+    with pytest.raises(StorageError, match=f"{tmp_path}.*is not written after"):
+        dg.pagerank(graph, max_iter=5, tol=None, engine="gas", checkpoint=option)
+    at_work.set()
+
+
+class Twice(dg.VertexProgram):
+    """A program that no other test compiles."""
+
+    total = dg.State(np.float64)
+    merge = dg.SUM
+
+    def seed(id):
+        return 7.0 * id
+
+    def send(total):
+        return 0.0
+
+    def apply(total, message):
+        return total + 2.0 * message
+
+
+@pytest.mark.parametrize("disk", ["full", "not there"])
+def test_machine_code_that_cannot_be_kept(tmp_path, monkeypatch, disk):
+    """A run needs no room on a disk; that it compiles each time is told once."""
+    monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path / "kernels") if disk == "full" else "/proc/none/kernels")
+    monkeypatch.setattr(machine_code.told, "__defaults__", ([],))
+    cache.forget()
+    compile._loaded.clear()
+    graph = dg.Graph.from_edges(FRAME)
+    with full_disk(), pytest.warns(UserWarning, match="DGRAPH_CACHE"):
+        found = dg.run(graph, Twice(), engine="gas").compute()
+    assert found["total"].sum() == 14 * sum(range(len(found)))
+    cache.forget()
+    compile._loaded.clear()
+
+
+def test_a_function_of_ours_on_a_full_disk(tmp_path, monkeypatch):
+    (tmp_path / "ours.py").write_text("def f(x):\n    return x + 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(machine_code.told, "__defaults__", ([],))
+    import ours
+
+    with full_disk(), pytest.warns(UserWarning, match="NUMBA_CACHE_DIR"):
+        assert machine_code.kept()(ours.f)(1) == 2
+    torn = machine_code.kept()(ours.f)
+    assert torn(2) == 3
+    for file in tmp_path.rglob("*.nb?"):
+        file.write_bytes(b"")
+    with pytest.warns(UserWarning, match="cannot be kept"):
+        machine_code.told.__defaults__[0].clear()
+        assert machine_code.kept()(ours.f)(1) == 2
 
 
 def test_ten_clients_at_once(client):

@@ -5,6 +5,7 @@ import argparse
 import faulthandler
 import hashlib
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -22,13 +23,16 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("targets", nargs="*", help="by default all")
     options.add_argument("--inputs", type=int, default=100_000, help="of each target")
+    options.add_argument(
+        "--seconds", type=int, default=0, help="at most so long for each target; 0: as long as it takes"
+    )
     options.add_argument("--seed", type=int, default=None)
     options.add_argument("--plain", action="store_true", help="without atheris")
     options.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = options.parse_args()
     seed = given.seed if given.seed is not None else int.from_bytes(os.urandom(4), "big") >> 1
     if given.child:
-        search(given.targets[0], given.inputs, seed, given.plain)
+        search(given.targets[0], given.inputs, given.seconds, seed, given.plain)
         return
     sys.path.insert(0, str(HERE))
     from targets import TARGETS
@@ -37,14 +41,19 @@ def main() -> None:
     for name in given.targets or TARGETS:
         print(f"{name}: {given.inputs:,} inputs, seed {seed}", flush=True)
         begun, command = time.perf_counter(), [sys.executable, __file__, name, "--child", "--inputs", str(given.inputs)]
-        done = subprocess.run([*command, "--seed", str(seed), *(["--plain"] if given.plain else [])], check=False)
-        print(f"  {'sound' if not done.returncode else 'FAILED'}, {time.perf_counter() - begun:.0f} s", flush=True)
+        command += ["--seconds", str(given.seconds), "--seed", str(seed), *(["--plain"] if given.plain else [])]
+        done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True, errors="replace")
+        counts = re.findall(r"number_of_executed_units: (\d+)", done.stderr)
+        if done.returncode or not counts:
+            print(done.stderr, file=sys.stderr, flush=True)
+        took, count = time.perf_counter() - begun, int(counts[-1]) if counts else 0
+        print(f"  {'sound' if not done.returncode else 'FAILED'}, {count:,} inputs in {took:.0f} s", flush=True)
         failed += [name] if done.returncode else []
     if failed:
         sys.exit(f"failed: {', '.join(failed)}; inputs are in {FOUND}")
 
 
-def search(name: str, count: int, seed: int, plain: bool) -> None:
+def search(name: str, count: int, seconds: int, seed: int, plain: bool) -> None:
     """In a child: inputs until one fails."""
     sys.path.insert(0, str(HERE))
     FOUND.mkdir(exist_ok=True)
@@ -69,15 +78,26 @@ def search(name: str, count: int, seed: int, plain: bool) -> None:
     if atheris is None:
         room = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (room, room))
+        begun, done = time.monotonic(), 0
         for data in mutation.inputs(known, count, seed):
             (FOUND / f"{name}.last").write_bytes(data)
             faulthandler.dump_traceback_later(HANG, exit=True)
             run(data)
+            done += 1
+            if seconds and time.monotonic() - begun > seconds:
+                break
+        print(f"number_of_executed_units: {done}", file=sys.stderr)
         return
     with tempfile.TemporaryDirectory() as corpus:
         for number, one in enumerate(known):
             (Path(corpus) / str(number)).write_bytes(one)
-        limits = [f"-runs={count}", f"-seed={seed}", f"-timeout={HANG}", f"-rss_limit_mb={(size + MEMORY) >> 20}"]
+        limits = [
+            f"-runs={count}",
+            f"-max_total_time={seconds}",
+            f"-seed={seed}",
+            f"-timeout={HANG}",
+            f"-rss_limit_mb={(size + MEMORY) >> 20}",
+        ]
         limits += ["-max_len=4096", "-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={FOUND}/{name}-"]
         atheris.Setup([sys.argv[0], *limits, corpus], run)
         atheris.Fuzz()

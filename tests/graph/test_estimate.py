@@ -3,15 +3,17 @@
 import gc
 import tracemalloc
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.errors import OptionError
+from dgraph.errors import OptionError, RoomError
 from dgraph.estimate import POLICIES
 from dgraph.footprints import FOOTPRINTS
 from dgraph.remarks import REMARKS
+from dgraph.workers import Workers
 
 GRAPHS = {
     "rmat": lambda **o: dg.rmat(scale=14, **o),
@@ -51,6 +53,27 @@ def test_a_lazy_graph_is_estimated_without_being_read():
     assert told.vertices == pytest.approx(2000, rel=0.05)
     exact = dg.Graph.from_edges(frame).estimate(workers=4).frame
     assert told.frame["run"].to_numpy() == pytest.approx(exact["run"].to_numpy(), rel=0.25)
+
+
+def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
+    """With numbers and the remedy, before anything is built or run; and one may go on anyway."""
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2000, (40_000, 2)), columns=["src", "dst"])
+    graph = dg.Graph.from_edges(frame, client=client, parts=2)
+    kept = dask.config.get("dgraph", {})
+    with monkeypatch.context() as small:
+        small.setattr(Workers, "memory", 200_000)
+        with pytest.raises(RoomError, match=r"building the graph takes about .* kiB on each of 2 workers.*156\.25 kiB"):
+            graph.partitioned()
+        assert graph._partitions is None
+        with dask.config.set({"dgraph.memory-check": False}):
+            assert len(graph.partitioned()) == 2
+        with pytest.raises(RoomError, match=r"start about [3-9] of them"):
+            dg.triangles(graph)
+        small.setattr(Workers, "memory", 300_000)
+        with pytest.raises(RoomError, match="a run of "):
+            dg.pagerank(graph, engine="gas")
+    assert dg.triangles(graph).compute()["triangles"].sum() > 0
+    assert dask.config.get("dgraph", {}) == kept
 
 
 def test_what_fits():

@@ -1,0 +1,49 @@
+"""On a cluster of TLS all is encrypted: no plain client comes in, and one of TLS takes no plain cluster for it."""
+
+import asyncio
+
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from distributed.core import connect
+from distributed.security import Security
+
+import dgraph as dg
+
+FRAME = pd.DataFrame(np.random.default_rng(4).integers(0, 900, (4000, 2)), columns=["src", "dst"])
+
+
+@pytest.fixture(scope="module")
+def secure():
+    """A cluster of two worker processes whose keys nobody else has."""
+    security = Security.temporary()
+    how = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "host": "127.0.0.1"}
+    with (
+        LocalCluster(processes=True, protocol="tls://", security=security, **how) as cluster,
+        Client(cluster, security=security, set_as_default=False) as client,
+    ):
+        yield client, security
+
+
+@pytest.mark.parametrize("engine", ["gas", "bulk_async"])
+def test_a_run_over_tls(secure, engine):
+    client, _ = secure
+    graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
+    found = dg.wcc(graph, engine=engine)
+    pd.testing.assert_frame_equal(found.compute(), dg.wcc(dg.Graph.from_edges(FRAME)).compute())
+    assert found.report["bytes"].sum() > 0
+    assert all(place.startswith("tls://") for places in client.who_has(found._found).values() for place in places)
+
+
+def test_a_plain_client_does_not_come_in(secure):
+    address = secure[0].scheduler.address.replace("tls://", "tcp://")
+    with pytest.raises(OSError, match=r"Timed out|closed|handshake"), Client(address, timeout=1, set_as_default=False):
+        pass
+
+
+def test_a_client_of_tls_takes_no_plain_cluster(secure, client):
+    keys = secure[1].get_connection_args("client")
+    for address in (client.scheduler.address, client.scheduler.address.replace("tcp://", "tls://")):
+        with pytest.raises((OSError, RuntimeError, ValueError), match=r"encryption required|SSL|Timed out"):
+            asyncio.run(connect(address, timeout=1, **keys))
