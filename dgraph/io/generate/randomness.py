@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from dgraph.machine_code import kept
-
 from dgraph.randomness import mix
 from dgraph.solvers.randomness import mix as compiled_mix
 
