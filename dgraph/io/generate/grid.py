@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.randomness import REMOVALS, WEIGHTS, between, draw, stream
+from dgraph.machine_code import kept
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class Grid(Generator):
         )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kept()
 def _stays(key, index, threshold):
     return (draw(key, index) >> np.uint64(11)) >= threshold
 
 
-@njit(nogil=True, cache=True)
+@kept()
 def _count_roads(key, start, stop, threshold):
     rows = 0
     for i in range(start, stop):
@@ -75,7 +75,7 @@ def _count_roads(key, start, stop, threshold):
     return rows
 
 
-@njit(nogil=True, cache=True)
+@kept()
 def _draw_roads(key, weights, start, stop, rows, cols, threshold, low, span, whole, source, destination, weight):
     """Writes the surviving roads, in the order of their indices; no weights where weight is empty.
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.randomness import EDGES, FACTORS, NOISE, draw, normal, stream
 from dgraph.io.generate.uniform import draw_pairs
+from dgraph.machine_code import kept
 
 # A factor's entry is an odd whole number within +-65535, four a hash: dot products are exact whatever their order.
 _VARIANCE = ((1 << 32) - 1) / 3  # of an entry
@@ -84,13 +84,13 @@ class Ratings(Generator):
         _draw_ratings(factors, noise, at, self.rank, *terms, source, destination, out["rating"])
 
 
-@njit(nogil=True, cache=True)
+@kept()
 def _entry(h, e):
     """Entry e (0 .. 3) of a hash."""
     return np.int64((h >> (np.uint64(16) * e)) & np.uint64(0xFFFF)) * 2 - 65535
 
 
-@njit(nogil=True, cache=True)
+@kept()
 def _draw_factors(key, ids, out):
     rank = np.uint64(out.shape[1])
     hashes = (rank + np.uint64(3)) >> np.uint64(2)
@@ -100,7 +100,7 @@ def _draw_factors(key, ids, out):
             out[k, r] = _entry(h, r & np.uint64(3))
 
 
-@njit(nogil=True, cache=True)
+@kept()
 def _draw_ratings(factors, noises, start, rank, mean, scale, noise, source, destination, rating):
     """Writes rating[k] of row start + k; reads its ends."""
     hashes = (np.uint64(rank) + np.uint64(3)) >> np.uint64(2)

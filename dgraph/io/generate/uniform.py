@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.randomness import EDGES, below, draw, stream
+from dgraph.machine_code import kept
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Uniform(Generator):
         self._fill_weights(start, out)
 
 
-@njit(nogil=True, cache=True)
+@kept()
 def draw_pairs(key, start, sources, first, destinations, source, destination):
     """Writes row start + k: a source below `sources`, and one of `destinations` numbers from `first` on."""
     for k in range(np.uint64(source.size)):
