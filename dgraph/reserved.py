@@ -10,7 +10,8 @@ RESERVED = (  # what functions read without declaring it, and the names in kerne
     *("id", "degree", "round", "vertices", "random", "random_seed", "math", "lo", "hi", "i", "u", "v", "e", "c"),
     *("indptr", "neighbours", "frontier", "arrived", "sending", "senders", "queue", "queued", "incoming", "one"),
     *("words", "number", "slots", "keys", "counts", "count", "changed", "size", "listed", "row_list", "group_size"),
-    *("grid_size", "thread", "block_start", "group_start", "in_block", "reach"),  # of CUDA
+    *("grid_size", "thread", "block_start", "group_start", "in_block", "reach", "block"),  # of CUDA
+    *("edge_base", "row_low", "row_high", "finished"),
     *("inf", "bool_", "float32", "float64", "int32", "int64", "uint64"),
 )
 # beginnings of names in kernels

@@ -32,6 +32,7 @@ LAYERS = {
     "dgraph.agents": 3,
     "dgraph.solvers": 3,
     # 4  a partition being run, and messages between partitions
+    "dgraph.copies": 4,
     "dgraph.settling": 4,
     "dgraph.state": 4,
     "dgraph.exchange": 4,

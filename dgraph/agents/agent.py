@@ -20,6 +20,7 @@ from dgraph.agents.pipeline import in_turn, side_by_side, timed
 from dgraph.agents.roles import roles_of
 from dgraph.agents.settings import AUTO, Kind, Settings
 from dgraph.agents.triplets import Lane, Mail, Pull, Push
+from dgraph.agents.vertex_arrays import IN_PROCESS, VertexArrays
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import name_in
 from dgraph.devices.cpu import Cpu
@@ -34,6 +35,8 @@ COUNTED = ("blocks", "skipped_blocks", "block_size", "moved", "restarts", "pipel
 class Connection(Protocol):
     """What an agent gives to a State: kernels over arrays that are found by name. What State writes to its arrays
     between two requests, the agent sees; nothing needs to be told."""
+
+    arrays: VertexArrays  # where kernels run, and what else is done to them there
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Over rows 0 to count at once, for kernels that want one thread a partition."""
@@ -55,7 +58,7 @@ class Direct:
     """The daemon in the worker's own process: kernels of a device run over the tables themselves."""
 
     def __init__(self, device: Cpu | Cuda):
-        self.device, self.once, self.rows = device, device.once, device.rows
+        self.device, self.once, self.rows, self.arrays = device, device.once, device.rows, device.arrays
 
     def counted(self) -> dict[str, Any]:
         return {"device": self.device.name}
@@ -136,6 +139,8 @@ def _close_all() -> None:
 
 class Requests:
     """A connection whose kernels over edges are run by daemons, in blocks."""
+
+    arrays = IN_PROCESS
 
     def __init__(self, recipe: Recipe, vertices: int, settings: Settings, daemons: Sequence[Daemon], threads: int):
         self.recipe, self.settings, self.cpu = recipe, settings, Cpu(recipe.kernels, threads)

@@ -98,9 +98,10 @@ class Keeper:
             numbers = state.partition.numbers[: state.n]
             found = rows_for(pieces, numbers, folder.path)
             for name in fields_of(state):
-                state.values[name][: state.n] = found[name]
-            state.senders = np.flatnonzero(found[SENDS]).astype(np.uint32)
-            state.values["arrived"][:] = False
+                state.arrays.write(state.values[name], np.arange(state.n, dtype=np.uint32), found[name])
+            senders = np.flatnonzero(found[SENDS]).astype(np.uint32)
+            state.senders = state.arrays.first(state.arrays.moved(senders), len(senders))
+            state.arrays.fill(state.values["arrived"], 0, False)
             state.queued, state.scan = 0, False
             if state.settles:
                 state.resume(rounds.phase)
@@ -126,7 +127,7 @@ def fields_of(state: Any) -> Sequence[str]:
 
 def arrays_of(state: Any) -> dict[str, np.ndarray]:
     """Copies of these for the owned vertices, for the run goes on."""
-    arrays = {name: state.values[name][: state.n].copy() for name in fields_of(state)}
+    arrays = {name: state.arrays.brought(state.values[name], state.n).copy() for name in fields_of(state)}
     sends = np.zeros(state.n, bool)
-    sends[state.senders] = True
+    sends[state.arrays.brought(state.senders, len(state.senders))] = True
     return {NUMBERS: state.partition.numbers[: state.n], **arrays, SENDS: sends}

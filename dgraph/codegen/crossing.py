@@ -18,6 +18,8 @@ OUT_EDGES = "for e in range(uint64(indptr[u]), uint64(indptr[u + one])):"
 class Crossing:
     """Writes them; `kernels` is the collection they join."""
 
+    in_edges = IN_EDGES
+
     def __init__(self, kernels: Any):
         self.kernels, self.analysis, self.width = kernels, kernels.analysis, kernels.width
 
@@ -73,7 +75,7 @@ class Crossing:
         synchronous = self.analysis.synchronous
         for message in phase.messages:
             kernel.add(f"total_{message.name} = {message.dtype.name}({literal(message.identity)})")
-        with kernel.block(IN_EDGES), self.sender(kernel, phase):
+        with kernel.block(self.in_edges), self.sender(kernel, phase):
             self.new_message(kernel, phase, "edge", NOTHING)
             for m in phase.messages:
                 kernel.add(f"total_{m.name} = {merge(m)}(total_{m.name}, new_{m.name})")
@@ -116,10 +118,10 @@ class Crossing:
                 with kernel.components(message.shape is not None, self.width):
                     array = kernel.use(inbox(phase, message), True)
                     kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
-        with kernel.block(IN_EDGES), self.sender(kernel, phase):
+        with kernel.block(self.in_edges), self.sender(kernel, phase):
             self.deliver(kernel, phase, "edge")
             if not self.analysis.synchronous:
-                kernel.add(f"if changed: {kernel.use('arrived')}[v] = True")
+                self.reached(kernel)
 
     def gather_neighbourhood(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
         """Collect all messages of v, then merge them at once."""
@@ -128,7 +130,7 @@ class Crossing:
         none = literal(message.identity)
         word = f"random_word({kernel.use('random_seed')}, {kernel.use('round')}, {kernel.use('number')}[v])"
         kernel.add("count = uint64(0)")
-        with kernel.block(IN_EDGES), self.sender(kernel, phase):
+        with kernel.block(self.in_edges), self.sender(kernel, phase):
             self.new_message(kernel, phase, "edge", NOTHING)
             with kernel.block(f"if new_{message.name} != {none}:"):
                 kernel.add(f"{slots}[count] = new_{message.name}", "count += one")
@@ -195,6 +197,10 @@ class Crossing:
         arrived, queue, queued = (kernel.use(name) for name in ("arrived", "queue", "queued"))
         with kernel.block(f"if changed and not {arrived}[v]:"):
             kernel.add(f"{arrived}[v] = True", f"{queue}[{queued}] = v", f"{queued} += one")
+
+    def reached(self, kernel: Kernel) -> None:
+        """Who pulls leaves a mark; no queue says whom others have reached."""
+        kernel.add(f"if changed: {kernel.use('arrived')}[v] = True")
 
     def close_queue(self, kernel: Kernel) -> None:
         """How long it is now."""

@@ -1,9 +1,10 @@
 """Kernels for CUDA: the rows of `kernels.py` as threads of a grid that strides over them.
 
-Vertices are listed through a counter, `listed`; messages of a push merge by atomics, and a kernel folds each global
-value to one number a block (`partial_...`). A row's edges are shared by a group of threads of one block: one, some or
-all of them, as the row is long; so are the edges of a sender. Bodies call the device by the names of the head alone:
-under another head they run on one thread of a CPU, which is how answers are checked on large graphs without a GPU.
+Vertices are listed through a counter, `listed`; messages of a push merge by atomics; a global value is folded to one
+number a block (`partial_...`), and by the last block to one (`total_...`). A row's edges are shared by a group of
+threads of one block: one, some or all of them, as the row is long; so are the edges of a sender. Edge arrays may be a
+block of a table: rows row_low:row_high, without the edges before `edge_base`. Bodies call the device by the names of
+the head alone: under another head they run on one thread of a CPU, which is how large graphs are checked without a GPU.
 """
 
 from __future__ import annotations
@@ -16,64 +17,28 @@ from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.crossing import Crossing, merge
 from dgraph.codegen.kernels import Kernels
 from dgraph.codegen.neighbourhood import SCRATCH, SLOTS
-from dgraph.codegen.text import NOTHING, Argument, Kernel, inbox, literal, name_in
-from dgraph.program import Field, Message
+from dgraph.codegen.text import NOTHING, Argument, Kernel, inbox, literal, name_in, sent
+from dgraph.program import Field, Global, Message
 
-LISTED, ROWS = "listed", "row_list"
+Folded = Global | Message
+
+LISTED, ROWS, FINISHED, BEST = "listed", "row_list", "finished", "best"
 ARGUMENTS = {  # that kernels for a CPU do not have, or have with another type
     "arrived": Argument("arrived", "int32", 1, True),  # there are no atomics of 8 bits
     LISTED: Argument(LISTED, "int64", 1, True),
     ROWS: Argument(ROWS, "uint32", 1),
+    FINISHED: Argument(FINISHED, "int64", 1, True),
     "group_size": Argument("group_size", "uint64"),
+    "edge_base": Argument("edge_base", "uint64"),
+    "row_low": Argument("row_low", "uint64"),
+    "row_high": Argument("row_high", "uint64"),
 }
-
-HEAD = '''
-import math
-
-from numba import cuda
-from numpy import bool_, float32, float64, inf, int32, int64, uint64
-
-njit = cuda.jit(device=True, inline="always")
-kernel = cuda.jit
-one = uint64(1)  # uint64 + int64 would be a float
-BLOCK = 256  # threads of a block
-
-
-@njit
-def threads():
-    """The threads of the grid, and this one's number; then those of blocks before this."""
-    return uint64(cuda.gridsize(1)), uint64(cuda.grid(1)), uint64(cuda.blockIdx.x) * uint64(cuda.blockDim.x)
-
-
-@njit
-def barrier():
-    cuda.syncthreads()
-
-
-@njit
-def atomic_add(array, place, value):
-    return cuda.atomic.add(array, place, value)
-
-
-@njit
-def atomic_min(array, place, value):
-    return cuda.atomic.min(array, place, value)
-
-
-@njit
-def atomic_max(array, place, value):
-    return cuda.atomic.max(array, place, value)
-
-
-@njit
-def atomic_set(array, place, value):
-    return cuda.atomic.exch(array, place, value)
-'''
 
 THREADS = "grid_size, thread, block_start = threads()"
 # every thread of a block comes to the end of this loop equally often: groups meet at barriers
 GROUPS = "for group_start in range(lo + block_start // group_size, hi, grid_size // group_size):"
-EDGES = "for e in range(uint64(indptr[{row}]) + thread % group_size, uint64(indptr[{row} + one]), group_size):"
+EDGES = "uint64(indptr[{0}]) - edge_base{1}, uint64(indptr[{0} + one]) - edge_base"
+SHARED_EDGES = f"for e in range({EDGES.format('{row}', ' + thread % group_size')}, group_size):"
 
 
 def pushes(phase: PhaseAnalysis) -> bool:
@@ -82,29 +47,44 @@ def pushes(phase: PhaseAnalysis) -> bool:
 
 
 def partial(name: str) -> str:
-    """What each block has folded of a global value."""
+    """What each block has folded of a value."""
     return f"partial_{name}"
+
+
+def total(name: str) -> str:
+    """What all of them have."""
+    return f"total_{name}"
+
+
+def folded(analysis: Analysis) -> dict[str, Folded]:
+    """The values that kernels fold: global ones, and the best message of a round."""
+    found: dict[str, Folded] = {name: field for name, (field, _) in analysis.globals.items()}
+    return found | {bound(phase, m): m for phase in analysis.phases if bounded(phase) for m in phase.messages}
 
 
 class CudaCrossing(Crossing):
     """Push, pull and receive."""
 
+    in_edges = f"for e in range({EDGES.format('v', '')}):"
+
     def push(self, phase: PhaseAnalysis) -> None:
         if not pushes(phase):
             return
         doc = "senders[lo:hi] send along their out-edges; whoever has a first message joins the queue."
-        kernel = self.kernels.kernel(name_in(phase, "push"), doc, "senders", "group_size", "indptr", "neighbours")
+        arguments = "senders", "group_size", "indptr", "neighbours", "edge_base", "row_low", "row_high"
+        kernel = self.kernels.kernel(name_in(phase, "push"), doc, *arguments)
         source = {} if self.width or phase.hoisted else {name: f"from_{name}" for name in phase.send.of("state")}
         kernel.add(THREADS)
         with kernel.block("for i in range(lo + thread // group_size, hi, grid_size // group_size):"):
-            kernel.add("u = senders[i]")
+            kernel.add("u = senders[i]", "if u < row_low or u >= row_high: continue")
             kernel.add(*(f"{local} = {kernel.use(name)}[u]" for name, local in source.items()))
-            with kernel.block(EDGES.format(row="u")):
+            with kernel.block(SHARED_EDGES.format(row="u")):
                 kernel.add("v = neighbours[e]")
                 self.deliver(kernel, phase, "edge", source)
                 self.enqueue(kernel)
 
     def rows_of_pull(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+        kernel.use("edge_base")
         if not phase.combines or self.width:  # a thread a row
             with self.kernels.rows(kernel, "i"):
                 kernel.add(f"v = {kernel.use('row_list')}[i]")
@@ -134,7 +114,7 @@ class CudaCrossing(Crossing):
                 kernel.use(bound(phase, m))
                 enough.append(f"total_{m.name} {'<=' if falls(m) else '>='} {bound(phase, m)}")
         wanted = f"i < hi and not ({' and '.join(enough)})" if limited else "i < hi"
-        with kernel.block(f"if {wanted}:"), kernel.block(EDGES.format(row="v")), self.sender(kernel, phase):
+        with kernel.block(f"if {wanted}:"), kernel.block(SHARED_EDGES.format(row="v")), self.sender(kernel, phase):
             self.new_message(kernel, phase, "edge", NOTHING)
             kernel.add(*(f"total_{m.name} = {merge(m)}(total_{m.name}, new_{m.name})" for m in phase.messages))
             if limited:
@@ -154,13 +134,15 @@ class CudaCrossing(Crossing):
             kernel.add(f"merged_{m.name} = {merge(m)}({arrays[m.name]}[v], total_{m.name})")
         with kernel.block(f"if {' or '.join(f'merged_{name} != {array}[v]' for name, array in arrays.items())}:"):
             kernel.add(*(f"{array}[v] = merged_{name}" for name, array in arrays.items()))
-            kernel.add(f"{kernel.use('arrived')}[v] = 1")
+            with kernel.block(f"if {kernel.use('arrived')}[v] == 0:"):  # nobody else writes to this row
+                kernel.add("arrived[v] = 1", place_on_queue(kernel))
 
     def scratch(self, kernel: Kernel) -> tuple[str, ...]:
         """Room for a neighbourhood: where its edges are, in arrays as long as all edges, or four times that."""
         for name in super().scratch(kernel):
             times = "" if name == SLOTS else "4 * "
-            kernel.add(f"own_{name} = {name}[{times}indptr[v]:{times}indptr[v + one]]")
+            ends = (f"{times}(indptr[{row}] - int64(edge_base))" for row in ("v", "v + one"))
+            kernel.add(f"own_{name} = {name}[{':'.join(ends)}]")
         return tuple(f"own_{name}" for name in SCRATCH)
 
     def put(self, kernel: Kernel, phase: PhaseAnalysis, message: Message, place: str) -> None:
@@ -179,18 +161,42 @@ class CudaCrossing(Crossing):
                 kernel.add(f"atomic_{atomic}({array}, {index}, new_{name})", "changed = True")
 
     def enqueue(self, kernel: Kernel) -> None:
-        arrived, queue, listed = (kernel.use(name) for name in ("arrived", "queue", "listed"))
-        with kernel.block(f"if changed and atomic_set({arrived}, v, 1) == 0:"):
-            kernel.add(f"{queue}[atomic_add({listed}, 0, 1)] = v")
+        with kernel.block(f"if changed and atomic_set({kernel.use('arrived')}, v, 1) == 0:"):
+            kernel.add(place_on_queue(kernel))
+
+    reached = enqueue
 
     def close_queue(self, kernel: Kernel) -> None:
         """The counter tells how long it is."""
+
+
+def place_on_queue(kernel: Kernel) -> str:
+    queue, queued, listed = (kernel.use(name) for name in ("queue", "queued", "listed"))
+    return f"{queue}[{queued} + uint64(next_place({listed}))] = v"
 
 
 class CudaKernels(Kernels):
     """All kernels of a program."""
 
     crossing = CudaCrossing
+
+    def __init__(self, analysis: Analysis, arrays: dict):
+        super().__init__(analysis, arrays)
+        for phase in analysis.phases:
+            if bounded(phase) and not analysis.synchronous:
+                self.best(phase)
+
+    def best(self, phase: PhaseAnalysis) -> None:
+        """The bound of a round: see `bounds.py`."""
+        kernel = self.kernel(name_in(phase, BEST), "The best message that senders[lo:hi] send.", "senders")
+        fields = {bound(phase, message): message for message in phase.messages}
+        for name, message in fields.items():
+            kernel.add(f"fold_{name} = {message.dtype.name}({literal(message.identity)})")
+        with self.rows(kernel, "i"):
+            kernel.add("u = senders[i]")
+            for name, m in fields.items():
+                kernel.add(f"fold_{name} = {merge(m)}(fold_{name}, {kernel.use(sent(phase, m))}[u])")
+        self.merge_blocks(kernel, fields)
 
     def rows(self, kernel: Kernel, row: str = "v") -> Any:
         kernel.add(THREADS)
@@ -200,7 +206,7 @@ class CudaKernels(Kernels):
         pass
 
     def enlist(self, kernel: Kernel) -> None:
-        kernel.add(f"{kernel.use('queue')}[atomic_add({kernel.use('listed')}, 0, 1)] = v")
+        kernel.add(f"{kernel.use('queue')}[next_place({kernel.use('listed')})] = v")
 
     def close_list(self, kernel: Kernel) -> None:
         pass
@@ -209,12 +215,23 @@ class CudaKernels(Kernels):
         kernel.add(f"atomic_add({kernel.use('listed')}, 0, int64(count))")
 
     def close_folds(self, kernel: Kernel, names: Sequence[str]) -> None:
-        fields = {name: self.analysis.globals[name][0] for name in names}
+        self.merge_blocks(kernel, {name: self.analysis.globals[name][0] for name in names})
+
+    def merge_blocks(self, kernel: Kernel, fields: Mapping[str, Any]) -> None:
+        """The threads of each block merge what they have folded, and the last block what blocks have."""
+        values = [(f"tile_{n}", f"fold_{n}", f"merge_{f.merge.name.lower()}") for n, f in fields.items()]
         kernel.add("group_size = uint64(BLOCK)")
         kernel.add(*(f"tile_{name} = cuda.shared.array(BLOCK, {dtype_name(field)})" for name, field in fields.items()))
-        in_group(kernel, [(f"tile_{n}", f"fold_{n}", f"merge_{f.merge.name.lower()}") for n, f in fields.items()])
+        in_group(kernel, values)
         with kernel.block("if thread == block_start:"):
-            kernel.add(*(f"{kernel.use(partial(n), True)}[block_start // group_size] = fold_{n}" for n in names))
+            kernel.add(*(f"{kernel.use(partial(n), True)}[block_start // group_size] = fold_{n}" for n in fields))
+        with kernel.block(f"if is_last({kernel.use(FINISHED)}):"):
+            kernel.add(*(f"fold_{n} = {f.dtype.name}({literal(f.identity)})" for n, f in fields.items()))
+            with kernel.block("for block in range(in_block, grid_size // group_size, group_size):"):
+                kernel.add(*(f"{f} = {merge}({f}, {f.replace('fold', 'partial', 1)}[block])" for _, f, merge in values))
+            in_group(kernel, values)
+            with kernel.block("if in_block == 0:"):
+                kernel.add(*(f"{kernel.use(total(n), True)}[0] = fold_{n}" for n in fields))
 
 
 def in_group(kernel: Kernel, values: Sequence[tuple[str, str, str]]) -> None:
@@ -232,8 +249,9 @@ def in_group(kernel: Kernel, values: Sequence[tuple[str, str, str]]) -> None:
 
 def arrays_of(analysis: Analysis, arrays: Mapping[str, Argument]) -> dict[str, Argument]:
     """Everything that the kernels may ask for, from what those for a CPU may."""
-    partials = {n: Argument(partial(n), field.dtype.name, 1, True) for n, (field, _) in analysis.globals.items()}
-    return {**arrays, **ARGUMENTS, **{partial(name): argument for name, argument in partials.items()}}
+    found = folded(analysis).items()
+    folds = {what(n): Argument(what(n), field.dtype.name, 1, True) for n, field in found for what in (partial, total)}
+    return {**arrays, **ARGUMENTS, **folds}
 
 
 def dtype_name(field: Field) -> str:

@@ -6,9 +6,10 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import field as field_of
 
 from dgraph.analysis import Analysis, Reads, analyse, example_of
-from dgraph.codegen import cuda
+from dgraph.codegen import cuda, cuda_head
 from dgraph.codegen.bounds import bound
 from dgraph.codegen.descent import IMPORTS, Descent, more_arrays
 from dgraph.codegen.kernels import Kernels
@@ -59,7 +60,7 @@ class Target:
     head: str
 
 
-TARGETS = {"cpu": Target(Kernels, CPU), "cuda": Target(cuda.CudaKernels, cuda.HEAD)}
+TARGETS = {"cpu": Target(Kernels, CPU), "cuda": Target(cuda.CudaKernels, cuda_head.HEAD)}
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Source:
     name: str
     text: str
     kernels: dict[str, tuple[Argument, ...]]
-    origins: dict[int, str]  # a line of the text -> where the user wrote it
-    layout: Layout
+    origins: dict[int, str] = field_of(default_factory=dict)  # a line of the text -> where the user wrote it
+    layout: Layout | None = None  # of a program
 
     @property
     def digest(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dgraph.agents.vertex_arrays import IN_PROCESS
 from dgraph.codegen.compile import Kernel, Kernels
 from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.partition import threads
@@ -21,6 +22,7 @@ class Cpu:
     """Kernels of one program. Kernels that say "one thread a partition" are run by `once`, the others by `rows`."""
 
     name = "cpu"
+    arrays = IN_PROCESS
 
     def __init__(self, kernels: Kernels, num_threads: int = 1):
         self.kernels, self.num_threads = kernels, num_threads

@@ -1,29 +1,33 @@
 """A CUDA device: generated kernels as grids of threads. Nothing of CUDA is imported before the first kernel runs.
 
-Rows are put into three lists by their number of edges: one thread gathers a short row, some threads a longer one, a
-whole block the longest.
+Arrays over vertices live on the device from the first round to the last (`vertex_arrays.py`), edges as long as they
+live here. Rows are put into three lists by their number of edges: one thread gathers a short row, some threads a longer
+one, a whole block the longest.
 """
 
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 
 from dgraph.codegen.cache import module_of
-from dgraph.codegen.cuda import LISTED, ROWS, partial
+from dgraph.codegen.cuda import FINISHED, LISTED, ROWS, folded, partial, total
+from dgraph.codegen.cuda_arrays import array_kernels
 from dgraph.codegen.neighbourhood import SCRATCH, SLOTS
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.source import Source
+from dgraph.devices import vertex_arrays as slots
+from dgraph.devices.memory import DeviceArray, Memory, Tally, memory_of_device
 from dgraph.devices.probe import simulated
+from dgraph.devices.vertex_arrays import Count, DeviceVertexArrays, Ids
 
 SHORT, LONG = 8, 2048  # edges: rows of fewer are gathered by one thread, of more by a block, the others by a warp
-BLOCKS = 2048  # of a grid, at most: it strides over what is left
+BLOCKS = 2048  # of a grid, at most
 
-_there: dict[int, tuple[Any, Any]] = {}  # by the id of an array here: a reference to it, and the array on the device
 _one_at_a_time = threading.Lock()  # threads of this process share a device
 
 
@@ -31,128 +35,162 @@ class Grid(Protocol):
     """Where kernels run. `groups` are the numbers of threads that may share a row: one, some, all of a block."""
 
     block: int
+    blocks: int  # at most: a grid strides over what is left
     groups: tuple[int, int, int]
+    memory: Memory
+
+    def __init__(self, source: Source): ...
 
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
-        """Run a kernel on so many blocks, and wait for it."""
+        """Run a kernel on so many blocks, after those that were launched before."""
 
 
 class Cuda:
-    """Kernels of one program, by name."""
+    """Kernels of one program over one partition, by name."""
 
     name = "cuda"
 
-    def __init__(self, recipe: Recipe, grid: Grid | None = None):
-        self.source, self.globals = recipe.source, recipe.analysis.globals
-        self.grid = grid or Device(recipe.source)
-        self._lists: dict[tuple, tuple[Any, list[tuple[int, np.ndarray]]]] = {}
-        self._scratch: dict[str, np.ndarray] = {}
+    def __init__(self, recipe: Recipe, grid: type[Grid] | None = None):
+        grid = grid or Device
+        self.source, self.folded = recipe.source, folded(recipe.analysis)
+        self.general_source = array_kernels()
+        self.grid, self.general = grid(self.source), grid(self.general_source)
+        self.memory = self.grid.memory
+        dtypes = {name: field.dtype for name, field in self.folded.items()}
+        self.tally = Tally(self.memory, {**slots.SLOTS, **dtypes})
+        self.arrays = DeviceVertexArrays(self.memory, self.tally, self._general, self._fold)
+        self._own: dict[str, Any] = {total(name): self.tally.there[name] for name in dtypes}
+        self._own |= {partial(name): self.memory.empty(self.grid.blocks, dtype) for name, dtype in dtypes.items()}
+        self._own[FINISHED] = self.memory.moved(np.zeros(1, np.int64))
+        self._lists: dict[tuple, tuple[Any, list[tuple[int, DeviceArray]]]] = {}
+        self._counts: dict[str, Count] = {}
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Push, or receive: how long the queue is now."""
-        return self._launch(name, 0, count, values, self.grid.groups[1], int(values["queued"]))
+        found = self._queue(values["queued"])
+        if count:
+            more = {"queued": found.before, LISTED: slots.QUEUED}
+            self._launch(name, 0, count, {**values, **more}, self.grid.groups[1])
+        return found
 
     def rows(
         self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
     ) -> list[tuple[int, Any]]:
         """All rows at once; `block` is for devices whose sums do not depend on it."""
-        if ROWS not in self._names(name):
-            return [(first, self._launch(name, first, count, values))]
-        for group, rows in self._listed(values["indptr"], first, count):
-            if not len(rows):
-                continue
-            self._launch(name, 0, len(rows), {**values, **self._room(name, values), ROWS: rows}, group)
-        return [(first, None)]
-
-    def _launch(self, name: str, lo: int, hi: int, values: Mapping[str, Any], group: int = 1, listed: int = 0) -> Any:
-        """Run a kernel over rows; what it has listed or folded."""
         names = self._names(name)
-        counter = np.full(1, listed, np.int64)
-        blocks = min(max(1, -(-(hi - lo) * group // self.grid.block)), BLOCKS)
-        folded = [one for one in self.globals if partial(one) in names]
-        own = {partial(one): np.zeros(blocks, self.globals[one][0].dtype) for one in folded}
-        known = {**values, **own, "lo": lo, "hi": hi, "group_size": group, LISTED: counter}
-        if hi > lo:
-            self.grid.launch(name, blocks, [_typed(argument, known) for argument in self.source.kernels[name]])
-        if folded:
-            return tuple(self._merged(one, own[partial(one)] if hi > lo else []) for one in folded)
-        return int(counter[0]) if LISTED in names else None
+        if ROWS in names:
+            found = self._queue(values["queued"]) if LISTED in names else None
+            more = {} if found is None else {"queued": found.before, LISTED: slots.QUEUED}
+            for group, rows in self._listed(values["indptr"], first, count):
+                if len(rows):
+                    own = {**more, **self._room(name, values), ROWS: rows}
+                    self._launch(name, 0, len(rows), {**values, **own}, group)
+            return [(first, found)]
+        if FINISHED in names:
+            return [(first, tuple(self._fold(name, count, values, first).values()))]
+        found = self._count(slots.LISTED) if LISTED in names else None
+        self._launch(name, first, count, {**values, LISTED: slots.LISTED})
+        return [(first, found)]
 
-    def _merged(self, name: str, parts: Any) -> Any:
-        field = self.globals[name][0]
-        total = field.dtype.type(field.identity)
-        for part in parts:
-            total = field.merge.merge(total, part)
-        return total
+    # -- launching -----------------------------------------------------------------------------------------------------
+
+    def _launch(self, name: str, lo: int, hi: int, values: Mapping[str, Any], group: int = 1) -> None:
+        """Run a kernel over rows."""
+        if hi > lo:
+            known = {**values, **self._own, "lo": lo, "hi": hi, "group_size": group}
+            known = {"edge_base": 0, "row_low": 0, "row_high": 1 << 32, **known}
+            self._start(self.grid, self.source, name, (hi - lo) * group, known)
+
+    def _general(self, name: str, hi: int, lo: int = 0, most: int = 0, **values: Any) -> None:
+        """Run a kernel that no program changes; over at most `most` rows, where only the device knows how many."""
+        if hi > lo or most:
+            self._start(self.general, self.general_source, name, most or hi - lo, {**values, "lo": lo, "hi": hi})
+
+    def _start(self, grid: Grid, source: Source, name: str, threads: int, known: Mapping[str, Any]) -> None:
+        arguments = [self._argument(argument, known[argument.name]) for argument in source.kernels[name]]
+        self.tally.known = False
+        grid.launch(name, min(-(-threads // grid.block), grid.blocks), arguments)
+
+    def _argument(self, argument: Any, value: Any) -> Any:
+        if not argument.dims:
+            return np.dtype(argument.dtype).type(value)
+        if isinstance(value, str):
+            return self.tally.there[value]
+        if isinstance(value, Ids):
+            return value.array
+        if isinstance(value, DeviceArray):
+            return value
+        return self.arrays.given(argument.name, value) if _passes(argument.name) else self.memory.stays(value)
+
+    def _queue(self, queued: Any) -> Count:
+        """How long the queue is after the next kernel; one that the last has made longer need not be known."""
+        last = self._counts.get(slots.QUEUED)
+        if queued is last and last is not None and last.value is None:
+            self._counts[slots.QUEUED] = Count(self.tally, slots.QUEUED, last.before)
+            return self._counts[slots.QUEUED]
+        return self._count(slots.QUEUED, int(queued))
+
+    def _count(self, slot: str, before: int = 0) -> Count:
+        """What the next kernel lists there."""
+        if slot in self._counts:
+            int(self._counts[slot])  # while it can be read
+        self.tally.clear(slot, slot)
+        self._counts[slot] = Count(self.tally, slot, before)
+        return self._counts[slot]
+
+    def _fold(self, name: str, count: int, values: Mapping[str, Any], first: int = 0) -> dict[str, Any]:
+        """Run a kernel that folds values; these, by name."""
+        names = [one for one in self.folded if total(one) in self._names(name)]
+        self._launch(name, first, count, values)
+        return {one: self.tally[one] if count > first else self.folded[one].identity for one in names}
 
     def _names(self, name: str) -> tuple[str, ...]:
         return tuple(argument.name for argument in self.source.kernels[name])
 
-    def _listed(self, indptr: np.ndarray, first: int, count: int) -> Iterator[tuple[int, np.ndarray]]:
+    # -- edges ---------------------------------------------------------------------------------------------------------
+
+    def _listed(self, indptr: np.ndarray, first: int, count: int) -> Iterator[tuple[int, DeviceArray]]:
         """(Threads a row, rows) for each list of rows; made once for a table of edges."""
         key = id(indptr), first, count
         if key not in self._lists:
             degrees = np.diff(indptr[first : count + 1])
             classes = np.digitize(degrees, [SHORT, LONG])
-            lists = [(first + np.flatnonzero(classes == i)).astype(np.uint32) for i in range(3)]
+            lists = [self.memory.moved((first + np.flatnonzero(classes == i)).astype(np.uint32)) for i in range(3)]
             self._lists[key] = indptr, list(zip(self.grid.groups, lists, strict=True))
         yield from self._lists[key][1]
 
-    def _room(self, name: str, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def _room(self, name: str, values: Mapping[str, Any]) -> dict[str, DeviceArray]:
         """Room for all neighbourhoods, where the kernel wants it."""
         if SLOTS not in self._names(name):
             return {}
         edges = len(values["neighbours"])
-        for one in SCRATCH:
-            size = edges if one == SLOTS else 4 * edges
-            if len(self._scratch.get(one, ())) < size:
-                self._scratch[one] = np.empty(size, np.int64)
-        return self._scratch
+        return {one: self.arrays.room(one, edges if one == SLOTS else 4 * edges, np.int64) for one in SCRATCH}
 
 
 class Device:
-    """The CUDA device of this process, or Numba's simulator of one. Edges stay on it as long as they live here; arrays
-    over vertices go there for a kernel that reads them, and come back from one that writes them."""
+    """The CUDA device of this process, or Numba's simulator of one."""
 
     def __init__(self, source: Source):
-        self.source, self.module = source, module_of(source)
-        if simulated():  # each of its threads is one of Python's
-            vars(self.module)["BLOCK"] = 4
+        self.source, self.module, self.memory = source, module_of(source), own_memory()
+        if simulated():  # each of its threads is one of Python's, and none is of a warp
+            here = vars(self.module)
+            here |= {"BLOCK": 4, "next_place": lambda counter: here["atomic_add"](counter, 0, 1)}
         self.block: int = vars(self.module)["BLOCK"]
+        self.blocks = 3 if simulated() else BLOCKS
         self.groups = (1, min(32, self.block // 2), self.block)
-        self.staying = {"indptr", "neighbours", "number", ROWS, *SCRATCH}
-        self.staying |= {column.name for column in source.layout.edge_columns}
 
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
+        there = [one.argument if isinstance(one, DeviceArray) else one for one in arguments]
         with _one_at_a_time:
-            there, back = [], []
-            for argument, value in zip(self.source.kernels[name], arguments, strict=True):
-                if argument.dims and argument.name in self.staying:
-                    there.append(_stays(value))
-                elif argument.dims:
-                    there.append(_to_device(value))
-                    back += [(there[-1], value)] if argument.written else []
-                else:
-                    there.append(value)
             getattr(self.module, name)[blocks, self.block](*there)
-            for array, value in back:
-                array.copy_to_host(value)
 
 
-def _to_device(array: np.ndarray) -> Any:
-    from numba import cuda
-
-    return cuda.to_device(array)
-
-
-def _stays(array: np.ndarray) -> Any:
-    """The array on the device, brought there once."""
-    key = id(array)
-    if key not in _there:
-        _there[key] = weakref.ref(array, lambda gone: _there.pop(key, None)), _to_device(array)
-    return _there[key][1]
+@cache
+def own_memory() -> Memory:
+    """Of the device that this process sees."""
+    return memory_of_device()
 
 
-def _typed(argument: Any, values: Mapping[str, Any]) -> Any:
-    value = values[argument.name]
-    return value if argument.dims else np.dtype(argument.dtype).type(value)
+def _passes(argument: str) -> bool:
+    """Whether an array of the host is read once, for it came from another partition; all others are of edges."""
+    return argument == "ids" or argument.startswith("incoming_")

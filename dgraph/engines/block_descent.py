@@ -118,10 +118,10 @@ class Descent:
         self._set(queue.BUDGET, queue.NEVER if sweep else self.edges)
         self.cpu.team("descend", self.threads, {**state.values, **self.more})
         rounds.round += 1
-        state.changed = int(board[queue.FIRED]) if sweep else 1
+        state.changed = [int(board[queue.FIRED]) if sweep else 1]
         rounds.waiting = int(board[queue.COUNT])
         if self.whole and not rounds.waiting and rounds.analysis.stop is None:
-            state.changed = 0
+            state.changed = []
         rounds._fold("fold", rounds.analysis.globals_each_round)
         state.total["fired"] += int(board[queue.FIRED])
         state.total["edges"] += int(board[queue.EDGES])

@@ -128,8 +128,8 @@ class Rounds:
         self._each("aim", self.phase, self.round + 1)
         self._each("settle" if self.settles else "fire", self.phase)
         self.round += 1
-        self.waiting = self._sum("news") if self.settles else sum(len(state.senders) for state in self.states)
         self._fold("fold", self.analysis.globals_each_round)
+        self.waiting = self._sum("news") if self.settles else sum(len(state.senders) for state in self.states)
         self._report()
         self.done = self.round == self.limit
         if self.turn_ends and self.analysis.stop is not None and not self.analysis.stop.of("global"):
@@ -179,7 +179,7 @@ class Rounds:
         """What this worker knows."""
         return {
             "waiting": self.waiting,
-            "changed": sum(state.changed for state in self.states),
+            "changed": sum(int(count) for state in self.states for count in state.changed),
             "folded": self.folded,
             "proxies": {side: any(state.post.has(side) for state in self.states) for side in self.proxies},
             "round": self.round,
@@ -196,7 +196,7 @@ class Rounds:
             unchanged = self.analysis.synchronous and not sum(one["changed"] for one in told)
             self.done |= self._stops() if self.analysis.stop is not None else unchanged
             for state in self.states:
-                state.changed = 0
+                state.changed = []
         self.settled = self.round
         self.overdue = any(one["overdue"] for one in told)
         if not self.analysis.synchronous and not self.seeded:

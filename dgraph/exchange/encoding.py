@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
+from dgraph.agents.vertex_arrays import IN_PROCESS, Where
 from dgraph.errors import RunError
 
 HEADER = struct.Struct(
@@ -35,15 +36,6 @@ class Encoding(IntEnum):
     INDEX = 2  # the positions that changed as integers, then their values
 
 
-def rows_that_differ(arrays: Sequence[np.ndarray], others: Sequence[Any]) -> np.ndarray:
-    """Rows in which an array, scalar or vector a row, is not what another holds, or not a given value."""
-    news = np.zeros(len(arrays[0]), bool)
-    for array, other in zip(arrays, others, strict=True):
-        differs = array != other
-        news |= differs if differs.ndim == 1 else differs.any(axis=1)
-    return news
-
-
 def choose(length: int, changed: int) -> tuple[Encoding, int]:
     """The smallest encoding, and its bytes of positions."""
     if changed == length:
@@ -53,14 +45,20 @@ def choose(length: int, changed: int) -> tuple[Encoding, int]:
 
 
 def encode(
-    changed: np.ndarray | None, values: Sequence[np.ndarray], rows: np.ndarray | None = None, *, exact: bool = True
+    changed: np.ndarray | None,
+    values: Sequence[Any],
+    rows: Where | None = None,
+    *,
+    exact: bool = True,
+    take: Callable[[Any, Where | None, np.ndarray | None, np.ndarray], None] = IN_PROCESS.take,
 ) -> np.ndarray | None:
     """The changed rows of `values` (arrays of one length, scalars or vectors) as bytes; None where nothing changed.
 
     `changed` is a boolean mask, or None when everything did. With `rows` the slice is `values[rows]`. Where it does no
     harm to send what has not changed (`exact=False`), nearly all of it travels as all: that is quicker at both ends.
+    `take` writes values to the buffer, from wherever they are.
     """
-    length = len(values[0] if rows is None else rows)
+    length = rows.stop - rows.start if isinstance(rows, slice) else len(values[0] if rows is None else rows)
     count = length if changed is None else int(np.count_nonzero(changed))
     if not count:
         return None
@@ -75,22 +73,16 @@ def encode(
         FIELD.pack_into(buffer, HEADER.size + FIELD.size * i, column.dtype.str.encode(), width)
 
     blocks = _blocks(buffer, layout)
-    taken = rows
+    picked = None
     if encoding is not Encoding.DENSE:
         assert changed is not None
-        taken = np.flatnonzero(changed)
+        picked = np.flatnonzero(changed)
         if encoding is Encoding.BITMASK:
             blocks[1][:] = np.packbits(changed, bitorder="little")
         else:
-            blocks[1].view(_position_type(length))[:] = taken
-        if rows is not None:
-            taken = rows[taken]
+            blocks[1].view(_position_type(length))[:] = picked
     for block, column in zip(blocks[2:], values, strict=True):
-        out = block.view(column.dtype).reshape(count, *column.shape[1:])
-        if taken is None:
-            out[...] = column
-        else:
-            np.take(column, taken, axis=0, out=out, mode="clip")  # "clip" writes to `out`; "raise" would copy
+        take(column, rows, picked, block.view(column.dtype).reshape(count, *column.shape[1:]))
     return buffer
 
 

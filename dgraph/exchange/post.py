@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dgraph.exchange.encoding import decode, encode, rows_that_differ
+from dgraph.agents.vertex_arrays import IN_PROCESS, VertexArrays
+from dgraph.exchange.encoding import decode, encode
 from dgraph.exchange.exchange import Exchange
 from dgraph.partition.partition import Partition
 
@@ -30,6 +31,7 @@ class Post:
 
     def __init__(self, exchange: Exchange, partition: Partition):
         self.exchange, self.partition, self.epoch = exchange, partition, 0
+        self.arrays: VertexArrays = IN_PROCESS  # which knows where the values are
         self.buffers = self.bytes = 0  # sent so far
         self.waited = 0.0  # seconds, for mail
         self.free: list[tuple[int, np.ndarray]] | None = None
@@ -54,27 +56,26 @@ class Post:
         ranges = (self.proxies(side, peer) for peer in self._peers)
         return any(s.stop > s.start for s in ranges)
 
-    def reduce(self, side: str, arrays: Sequence[np.ndarray], changed: np.ndarray | Sequence[Any] | None) -> None:
+    def reduce(self, side: str, arrays: Sequence[Any], changed: Any) -> None:
         """The proxies' values to their masters: those that `changed` (a mask of local ids), those that are not some
         given values (one an array; a few of these may travel as well), or all."""
         for peer in self._peers:
             mine = self.proxies(side, peer)
             if mine.stop > mine.start:
-                values = [array[mine] for array in arrays]
-                if changed is None or isinstance(changed, np.ndarray):
-                    self._send(peer, REDUCE, encode(None if changed is None else changed[mine], values))
-                else:
-                    self._send(peer, REDUCE, encode(rows_that_differ(values, changed), values, exact=False))
+                exact, mask = not isinstance(changed, Sequence), None
+                if not exact:
+                    mask = self.arrays.unlike(arrays, mine, changed)
+                elif changed is not None:
+                    mask = self.arrays.marked(changed, mine)
+                self._send(peer, REDUCE, encode(mask, arrays, mine, exact=exact, take=self.arrays.take))
 
-    def broadcast(
-        self, tag: int, side: str, arrays: Sequence[np.ndarray], changed: np.ndarray | None, *, exact: bool = True
-    ) -> None:
+    def broadcast(self, tag: int, side: str, arrays: Sequence[Any], changed: Any, *, exact: bool = True) -> None:
         """The masters' values to their proxies; unless `exact`, a few that have not changed may travel as well."""
         for peer in self._peers:
             mine = self.masters(side, peer)
             if len(mine):
-                mask = None if changed is None else changed[mine]
-                self._send(peer, tag, encode(mask, arrays, mine, exact=exact))
+                mask = None if changed is None else self.arrays.marked(changed, mine)
+                self._send(peer, tag, encode(mask, arrays, mine, exact=exact, take=self.arrays.take))
 
     def collect(self, sides: Mapping[int, str]) -> Iterator[Mail]:
         """What came under some tags, each with the side that takes part."""

@@ -18,6 +18,7 @@ from numba import cuda, types
 from numba.cuda.np.numpy_support import from_dtype
 
 from dgraph.codegen.cache import module_of
+from dgraph.codegen.cuda_arrays import array_kernels
 from dgraph.codegen.source import generate
 
 
@@ -35,7 +36,6 @@ def compiled(source, name: str) -> list[int]:
 
 if __name__ == "__main__":
     told = {}
-    for program in cases.PROGRAMS.values():
-        source = generate(program, "cuda")
+    for source in (array_kernels(), *(generate(program, "cuda") for program in cases.PROGRAMS.values())):
         told |= {f"{source.name}.{name}": compiled(source, name) for name in source.kernels}
     sys.stdout.write(json.dumps(told))

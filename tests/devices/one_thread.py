@@ -2,8 +2,9 @@
 
 import dataclasses
 
-from dgraph.codegen import cuda
+from dgraph.codegen import cuda_head
 from dgraph.codegen.compile import load
+from dgraph.devices.memory import DeviceArray, Memory
 
 HEAD = """
 import math
@@ -54,18 +55,30 @@ def atomic_set(array, place, value):
     old = array[place]
     array[place] = value
     return old
+
+
+@njit
+def next_place(counter):
+    return atomic_add(counter, 0, 1)
+
+
+@njit
+def is_last(finished):
+    return True
 """
+MEMORY = Memory()
 
 
 class OneThread:
     """A grid of one thread."""
 
-    block, groups = 1, (1, 1, 1)
+    block, blocks, groups, memory = 1, 1, (1, 1, 1), MEMORY
 
     def __init__(self, source):
-        text = source.text.replace(cuda.HEAD.strip("\n"), HEAD.strip("\n")).replace("cuda.shared.array(", "np.empty(")
+        text = source.text.replace(cuda_head.HEAD.strip("\n"), HEAD.strip("\n"))
+        text = text.replace("cuda.shared.array(", "np.empty(")
         assert "cuda" not in text.split('"""', 2)[2], "a kernel calls the device by a name that the head does not give"
         self.kernels = load(dataclasses.replace(source, text=text))
 
     def launch(self, name, blocks, arguments):
-        self.kernels[name](*arguments)
+        self.kernels[name](*(one.raw if isinstance(one, DeviceArray) else one for one in arguments))

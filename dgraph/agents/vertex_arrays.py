@@ -1,0 +1,130 @@
+"""What is done to arrays over vertices beside the program's kernels: flags, lists, and what travels. Here for arrays in
+this process's memory; `devices/vertex_arrays.py` does the same on a device, where the host sees none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.vertex_lists import below, count_edges, put
+from dgraph.analysis import PhaseAnalysis
+from dgraph.codegen.bounds import bounds
+
+Where = np.ndarray | slice  # local ids
+
+
+class VertexArrays:
+    """NumPy's."""
+
+    def moved(self, array: Any) -> Any:
+        """The array, where kernels run."""
+        return array
+
+    def brought(self, array: Any, count: int) -> np.ndarray:
+        """The first of an array, where this process reads them."""
+        return array[:count]
+
+    # -- lists of vertices ---------------------------------------------------------------------------------------------
+
+    def first(self, queue: Any, count: Any) -> Any:
+        """The list that the head of a queue is."""
+        return queue[:count]
+
+    def listed(self, queue: Any, found: Sequence[tuple[int, Any]]) -> Any:
+        """What a kernel has listed, as (begin in the queue, how many) for each range of its rows."""
+        lists = [queue[begin : begin + int(length or 0)] for begin, length in found]
+        return lists[0] if len(lists) == 1 else np.concatenate(lists)
+
+    def joined(self, lists: Sequence[Any], room: Any) -> Any:
+        """One list of several, of which all but the first have come from others; there may be room for it."""
+        return np.concatenate(lists) if len(lists) > 1 else lists[0]
+
+    def everybody(self, n: int) -> Any:
+        return np.arange(n, dtype=np.uint32)
+
+    def below(self, ids: Any, limit: int) -> Any:
+        return below(ids, limit)
+
+    def store(self, queue: Any, ids: Any) -> None:
+        """A list becomes the head of a queue."""
+        queue[: len(ids)] = ids
+
+    def edges(self, sides: Sequence[Any], ids: Any) -> Any:
+        """How many edges some vertices have in all of these tables; a number, maybe not known yet."""
+        return count_edges(sides, ids)
+
+    # -- flags and fields ----------------------------------------------------------------------------------------------
+
+    def flagged(self, flags: Any, first: int, last: int) -> Any:
+        """The list of those from first to last that have a flag."""
+        return np.flatnonzero(flags[first:last]).astype(np.uint32)
+
+    def count(self, flags: Any, first: int) -> int:
+        return int(np.count_nonzero(flags[first:]))
+
+    def put(self, array: Any, ids: Any, value: Any) -> None:
+        """Some vertices get a value."""
+        if array.dtype == bool:
+            put(array, ids, value)
+        else:
+            array[ids] = value
+
+    def fill(self, array: Any, first: int, value: Any) -> None:
+        """All vertices from some on do."""
+        array[first:] = value
+
+    def copy(self, to: Any, array: Any) -> None:
+        to[:] = array
+
+    def write(self, array: Any, ids: np.ndarray, values: np.ndarray) -> None:
+        """What has come from others."""
+        array[ids] = values
+
+    def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
+        """The best messages of a round: see `codegen/bounds.py`."""
+        return bounds(phase, values, senders)
+
+    # -- what travels --------------------------------------------------------------------------------------------------
+
+    def news(self, arrays: Sequence[Any], before: list[Any] | None, n: int) -> tuple[Any, list[Any]]:
+        """A mask of the first n rows that are not what they were (None: all), and what they are, for the next time."""
+        now = [array[:n] for array in arrays]
+        if before is None:
+            return None, [array.copy() for array in now]
+        changed = rows_that_differ(now, before)
+        for old, new in zip(before, now, strict=True):
+            old[...] = new
+        return changed, before
+
+    def marked(self, mask: Any, where: Where) -> np.ndarray:
+        """A mask of some vertices, for this process."""
+        return mask[where]
+
+    def unlike(self, arrays: Sequence[Any], where: slice, values: Sequence[Any]) -> np.ndarray:
+        """A mask of rows that are not some given values, for this process."""
+        return rows_that_differ([array[where] for array in arrays], values)
+
+    def take(self, array: Any, where: Where | None, picked: np.ndarray | None, out: np.ndarray) -> None:
+        """The values of some vertices, or of those of them that are picked by their place."""
+        if isinstance(where, slice):
+            array, where = array[where], None
+        if picked is not None:
+            where = picked if where is None else where[picked]
+        if where is None:
+            out[...] = array
+        else:
+            np.take(array, where, axis=0, out=out, mode="clip")  # "clip" writes to `out`; "raise" would copy
+
+
+IN_PROCESS = VertexArrays()
+
+
+def rows_that_differ(arrays: Sequence[np.ndarray], others: Sequence[Any]) -> np.ndarray:
+    """Rows in which an array, scalar or vector a row, is not what another holds, or not a given value."""
+    news = np.zeros(len(arrays[0]), bool)
+    for array, other in zip(arrays, others, strict=True):
+        differs = array != other
+        news |= differs if differs.ndim == 1 else differs.any(axis=1)
+    return news

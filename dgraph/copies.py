@@ -1,0 +1,49 @@
+"""What masters and proxies tell each other before the first round: degrees, and the columns of vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.edge_tables import EdgeTables
+from dgraph.agents.switches import Switches
+from dgraph.analysis import Analysis
+from dgraph.exchange.post import BROADCAST, REDUCE, Post
+
+
+class Copies:
+    """That part of a State."""
+
+    edges: EdgeTables
+    post: Post
+    switches: Switches
+    analysis: Analysis
+    values: dict[str, Any]
+    degrees: dict[str, Any]
+
+    def count_degrees(self, alongs: Iterable[str]) -> None:
+        """Degrees by the edges here; and proxies tell their masters."""
+        self.degrees = {along: self.edges.degrees(along) for along in alongs}
+        if not self.switches.twice:
+            found = list(self.degrees.values())
+            self.post.reduce("any", found, np.logical_or.reduce([degree > 0 for degree in found]))
+
+    def add_degrees(self) -> None:
+        for _, ids, values in self.post.collect({REDUCE: "any"}):
+            for degree, more in zip(self.degrees.values(), values, strict=True):
+                degree[ids] += more
+
+    def send_copies(self) -> None:
+        """Masters tell their proxies what `send` reads of a vertex beside its state."""
+        self.post.broadcast(BROADCAST, "any", self.copied_once(), None)
+
+    def copied_once(self) -> list[np.ndarray]:
+        """Degrees and columns."""
+        return [*self.degrees.values(), *(self.values[column.name] for column in self.analysis.vertex_columns)]
+
+    def take_copies(self) -> None:
+        for _, ids, values in self.post.collect({BROADCAST: "any"}):
+            for array, value in zip(self.copied_once(), values, strict=True):
+                array[ids] = value

@@ -1,0 +1,198 @@
+"""Arrays on a device: CuPy's on a GPU; NumPy's in the simulator, where they are as hard to reach. What crosses between
+host and device does so here, by name, and is counted."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dgraph.devices.probe import simulated
+from dgraph.errors import DeviceError
+
+
+class DeviceArray:
+    """An array that kernels read and the host does not, neither by accident: `Memory.get` brings it."""
+
+    def __init__(self, memory: Memory, raw: Any):
+        self.memory, self.raw = memory, raw
+        self.shape, self.dtype, self.ndim, self.nbytes = raw.shape, raw.dtype, raw.ndim, raw.nbytes
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, part: slice) -> DeviceArray:
+        return DeviceArray(self.memory, self.raw[part])
+
+    @cached_property
+    def argument(self) -> Any:
+        """What the compiler's kernels take; made once, for that takes longer than to launch one."""
+        return self.memory.argument(self.raw)
+
+    @cached_property
+    def words(self) -> DeviceArray:
+        """The same as rows of unsigned integers."""
+        width = self.shape[1] if self.ndim == 2 else 1
+        return DeviceArray(self.memory, self.raw.view(f"u{self.dtype.itemsize}").reshape(len(self), width))
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise DeviceError(f"an array of {self.shape} {self.dtype} is on a device: bring it with Memory.get")
+
+    __iter__ = None  # nor element by element
+
+
+class Memory:
+    """The memory of one device, from NumPy. With a budget (bytes), more than that is refused."""
+
+    def __init__(self, budget: int | None = None):
+        self.budget = budget
+        self.used = self.copied = self.copies = 0  # bytes and, between host and device, bytes and how often
+        self._stay: dict[int, tuple[Any, DeviceArray]] = {}  # by the id of an array here: a reference to it
+
+    def empty(self, shape: Any, dtype: Any) -> DeviceArray:
+        size = math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
+        if not self.fits(size):
+            raise DeviceError(f"{size:,} bytes beside {self.used:,} are more than memory_budget={self.budget:,}")
+        try:
+            found = DeviceArray(self, self._empty(shape, dtype))
+        except MemoryError as error:
+            raise DeviceError(f"the device has no {size:,} bytes left: set memory_budget= below what it has") from error
+        self.used += size
+        weakref.finalize(found, self._let_go, size)
+        return found
+
+    def _let_go(self, size: int) -> None:
+        self.used -= size
+
+    def fits(self, size: int) -> bool:
+        return self.budget is None or self.used + size <= self.budget
+
+    def moved(self, array: np.ndarray) -> DeviceArray:
+        """A copy on the device."""
+        there = self.empty(array.shape, array.dtype)
+        self.put(there, array)
+        return there
+
+    def stays(self, array: np.ndarray) -> DeviceArray:
+        """Its one copy on the device, there as long as the array is here."""
+        key = id(array)
+        if key not in self._stay:
+            self._stay[key] = weakref.ref(array, lambda gone: self._stay.pop(key, None)), self.moved(array)
+        return self._stay[key][1]
+
+    def put(self, there: DeviceArray, array: np.ndarray) -> None:
+        """From the host."""
+        if len(array):
+            self._put(there.raw, np.ascontiguousarray(array))
+            self._count(array.nbytes)
+
+    def get(self, there: DeviceArray, out: np.ndarray | None = None) -> np.ndarray:
+        """To the host."""
+        out = np.empty(there.shape, there.dtype) if out is None else out
+        if len(out):
+            self._get(there.raw, out)
+            self._count(out.nbytes)
+        return out
+
+    def fill(self, there: DeviceArray, value: Any) -> None:
+        there.raw[...] = value
+
+    def copy(self, to: DeviceArray, array: DeviceArray) -> None:
+        """On the device."""
+        to.raw[...] = array.raw
+
+    def _count(self, size: int) -> None:
+        self.copied += size
+        self.copies += 1
+
+    # -- what another memory does otherwise ----------------------------------------------------------------------------
+
+    def _empty(self, shape: Any, dtype: Any) -> Any:
+        return np.empty(shape, dtype)
+
+    def _put(self, raw: Any, array: np.ndarray) -> None:
+        raw[...] = array
+
+    def _get(self, raw: Any, out: np.ndarray) -> None:
+        out[...] = raw
+
+    def argument(self, raw: Any) -> Any:
+        return raw
+
+    def pinned(self, size: int) -> np.ndarray:
+        """Bytes of the host that the device copies by itself."""
+        return np.empty(size, np.uint8)
+
+
+class SimulatedMemory(Memory):
+    """Of Numba's simulator."""
+
+    def argument(self, raw: Any) -> Any:
+        from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
+
+        return FakeCUDAArray(raw)  # else it would copy the array for each kernel
+
+
+class GpuMemory(Memory):
+    """Of the GPU that is current. All goes by one stream, the default: order is by what is asked first, and nothing
+    waits but `get`. CuPy keeps what was let go of, so that no array of a run costs a call of the driver twice."""
+
+    def __init__(self, budget: int | None = None):
+        super().__init__(budget)
+        import cupy
+
+        self.cupy = cupy
+
+    def _empty(self, shape: Any, dtype: Any) -> Any:
+        return self.cupy.empty(shape, dtype)
+
+    def _put(self, raw: Any, array: np.ndarray) -> None:
+        raw.set(array)
+
+    def _get(self, raw: Any, out: np.ndarray) -> None:
+        raw.get(out=out)
+
+    def argument(self, raw: Any) -> Any:
+        from numba import cuda
+
+        return cuda.as_cuda_array(raw, sync=False)
+
+    def pinned(self, size: int) -> np.ndarray:
+        return np.frombuffer(self.cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
+
+
+def memory_of_device(budget: int | None = None) -> Memory:
+    """Of the device that this process sees."""
+    return SimulatedMemory(budget) if simulated() else GpuMemory(budget)
+
+
+class Tally:
+    """Numbers that kernels tell the host. They lie side by side, so one small copy brings them all."""
+
+    SLOT = 8  # bytes
+
+    def __init__(self, memory: Memory, dtypes: Mapping[str, Any]):
+        self.memory, self.known = memory, True
+        size = self.SLOT * len(dtypes)
+        self._there, self._here = memory.empty(size, np.uint8), memory.pinned(size)
+        self._places = {name: slice(self.SLOT * i, self.SLOT * (i + 1)) for i, name in enumerate(dtypes)}
+        memory.fill(self._there, 0)
+        self._here[:] = 0
+        views = {name: (place, np.dtype(dtypes[name])) for name, place in self._places.items()}
+        self.there = {n: DeviceArray(memory, self._there.raw[place].view(dtype)) for n, (place, dtype) in views.items()}
+        self._read = {name: self._here[place].view(dtype) for name, (place, dtype) in views.items()}
+
+    def clear(self, first: str, last: str) -> None:
+        """Neighbours become 0."""
+        self.memory.fill(self._there[self._places[first].start : self._places[last].stop], 0)
+
+    def __getitem__(self, name: str) -> Any:
+        """What kernels have told, once they are done."""
+        if not self.known:
+            self.memory.get(self._there, self._here)
+            self.known = True
+        return self._read[name][0].item()

@@ -1,0 +1,207 @@
+"""What is done to arrays over vertices beside the program's kernels, on a device: they stay there from the first round
+to the last. The host learns how long lists are, and what travels to other partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.vertex_arrays import VertexArrays, Where
+from dgraph.analysis import PhaseAnalysis
+from dgraph.codegen.cuda import BEST
+from dgraph.codegen.text import name_in
+from dgraph.devices.memory import DeviceArray, Memory, Tally
+
+QUEUED, LISTED, EDGES, COUNTED = "queued", "listed", "edges", "counted"  # what kernels tell beside global values
+SLOTS = dict.fromkeys((QUEUED, LISTED, EDGES, COUNTED), "int64")
+
+Launch = Callable[..., Any]  # a kernel by name, over so many rows, with arguments by name
+
+
+class Count:
+    """A number that a kernel has told, read when somebody wants to know it: until then nobody waits for the kernel."""
+
+    def __init__(self, tally: Tally, slot: str, before: int = 0):
+        self.tally, self.slot, self.before = tally, slot, before
+        self.value: int | None = None
+
+    def __index__(self) -> int:
+        if self.value is None:
+            self.value = self.before + self.tally[self.slot]
+        return self.value
+
+    __int__ = __index__
+
+
+class Ids:
+    """A list of vertices at the head of an array on the device."""
+
+    def __init__(self, array: DeviceArray, count: Any):
+        self.array, self.count = array, count
+
+    def __len__(self) -> int:
+        return int(self.count)
+
+
+class DeviceVertexArrays(VertexArrays):
+    """Of one partition. `launch` runs a kernel of `codegen/cuda_arrays.py`, `run` one of the program."""
+
+    def __init__(self, memory: Memory, tally: Tally, launch: Launch, run: Launch):
+        self.memory, self.tally, self.launch, self.run = memory, tally, launch, run
+        self._rooms: dict[str, DeviceArray] = {}
+        self._places: dict[tuple, DeviceArray] = {}
+
+    def moved(self, array: Any) -> DeviceArray:
+        return array if isinstance(array, DeviceArray) else self.memory.moved(array)
+
+    def brought(self, array: Any, count: int) -> np.ndarray:
+        array = array.array if isinstance(array, Ids) else array
+        return self.memory.get(array[:count]) if isinstance(array, DeviceArray) else array[:count]
+
+    # -- lists of vertices ---------------------------------------------------------------------------------------------
+
+    def first(self, queue: DeviceArray, count: Any) -> Ids:
+        return Ids(queue, count)
+
+    def listed(self, queue: DeviceArray, found: Sequence[tuple[int, Any]]) -> Ids:
+        return Ids(queue, found[0][1] or 0)
+
+    def joined(self, lists: Sequence[Any], room: DeviceArray) -> Ids:
+        """The first list lies in the room, or is empty."""
+        count = len(lists[0])
+        for ids in lists[1:]:
+            self.memory.put(room[count : count + len(ids)], ids.astype(np.uint32, copy=False))
+            count += len(ids)
+        return Ids(room, count)
+
+    def everybody(self, n: int) -> Ids:
+        return Ids(self.places(slice(0, n)), n)
+
+    def below(self, ids: Ids, limit: int) -> Ids:
+        room = self.room("below", len(ids), np.uint32)
+        self.tally.clear(LISTED, LISTED)
+        self.launch("list_below", len(ids), ids=ids.array, limit=limit, queue=room, listed=LISTED)
+        return Ids(room, self.tally[LISTED])
+
+    def store(self, queue: DeviceArray, ids: Ids) -> None:
+        if ids.array is not queue and len(ids):
+            self.memory.copy(queue[: len(ids)], ids.array[: len(ids)])
+
+    def edges(self, sides: Sequence[Any], ids: Any) -> Any:
+        if not isinstance(ids, Ids):  # nobody, before the first round
+            return super().edges(sides, ids)
+        self.tally.clear(EDGES, EDGES)
+        known = not isinstance(ids.count, Count) or ids.count.value is not None
+        for side in sides:
+            arguments = {"ids": ids.array, LISTED: LISTED, "indptr": self.memory.stays(side.indptr), EDGES: EDGES}
+            if not known:
+                self.launch("count_edges", 0, most=len(ids.array), **arguments)
+            elif len(ids):
+                self.launch("count_edges", len(ids), **arguments)
+        return Count(self.tally, EDGES)
+
+    # -- flags and fields ----------------------------------------------------------------------------------------------
+
+    def count(self, flags: DeviceArray, first: int) -> int:
+        self.tally.clear(COUNTED, COUNTED)
+        self.launch("count_flags", len(flags), first, arrived=flags, listed=COUNTED)
+        return self.tally[COUNTED]
+
+    def put(self, array: DeviceArray, ids: Any, value: Any) -> None:
+        if len(ids):
+            value = np.array(value, array.dtype).view(array.words.dtype)[()]
+            self._words("put", array, len(ids), ids=ids.array, value=value)
+
+    def fill(self, array: DeviceArray, first: int, value: Any) -> None:
+        if first < len(array):
+            self.memory.fill(array[first:], value)
+
+    def copy(self, to: DeviceArray, array: DeviceArray) -> None:
+        self.memory.copy(to, array)
+
+    def write(self, array: DeviceArray, ids: np.ndarray, values: np.ndarray) -> None:
+        if len(ids):
+            packed = self.given("packed", np.ascontiguousarray(values, array.dtype)).words
+            self._words("unpack", array, len(ids), ids=self.given("ids", ids.astype(np.uint32)), packed=packed)
+
+    def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
+        return self.run(name_in(phase, BEST), len(senders), {**values, "senders": senders})
+
+    # -- what travels --------------------------------------------------------------------------------------------------
+
+    def news(self, arrays: Sequence[DeviceArray], before: Any, n: int) -> tuple[Any, Any]:
+        if before is None:
+            before = [self.memory.empty(array.shape, array.dtype) for array in arrays]
+            for old, array in zip(before, arrays, strict=True):
+                self.memory.copy(old, array)
+            return None, before
+        marks = self._marks("news", n)
+        for old, array in zip(before, arrays, strict=True):
+            self._words("mark_news", array, n, before=old.words, marks=marks)
+        return marks, before
+
+    def marked(self, mask: DeviceArray, where: Where) -> np.ndarray:
+        ids = self.places(where)
+        marks = self._marks("marked", len(ids))
+        self._words("mark_set", mask, len(ids), ids=ids, marks=marks)
+        return self.memory.get(marks[: len(ids)]).view(bool)
+
+    def unlike(self, arrays: Sequence[DeviceArray], where: slice, values: Sequence[Any]) -> np.ndarray:
+        marks = self._marks("marked", where.stop - where.start)
+        for array, value in zip(arrays, values, strict=True):
+            word = np.array(value, array.dtype).view(array.words.dtype)[()]
+            self._words("mark_unlike", array, where.stop, where.start, value=word, marks=marks)
+        return self.memory.get(marks[: where.stop - where.start]).view(bool)
+
+    def take(self, array: DeviceArray, where: Where | None, picked: np.ndarray | None, out: np.ndarray) -> None:
+        if isinstance(where, slice) and picked is None:
+            self.memory.get(array[where], out)
+            return
+        assert where is not None
+        if picked is None:
+            ids = self.places(where)
+        else:
+            chosen = picked + where.start if isinstance(where, slice) else where[picked]
+            ids = self.given("ids", chosen.astype(np.uint32, copy=False))
+        packed = self.room("packed", out.size, array.dtype)[: out.size]
+        shaped = DeviceArray(self.memory, packed.raw.reshape(out.shape))
+        self._words("pack", array, len(out), ids=ids, packed=shaped.words)
+        self.memory.get(shaped, out)
+
+    # -- pieces of the above -------------------------------------------------------------------------------------------
+
+    def room(self, name: str, count: int, dtype: Any) -> DeviceArray:
+        """Room that the next who asks under this name gets again, at least this long."""
+        key = f"{name} {np.dtype(dtype)}"
+        if key not in self._rooms or len(self._rooms[key]) < count:
+            self._rooms[key] = self.memory.empty(max(1, count + count // 4), dtype)
+        return self._rooms[key]
+
+    def given(self, name: str, array: np.ndarray) -> DeviceArray:
+        """What the host has, in such room."""
+        room = self.room(name, array.size, array.dtype)[: array.size]
+        there = DeviceArray(self.memory, room.raw.reshape(array.shape))
+        self.memory.put(there, array)
+        return there
+
+    def places(self, where: Where) -> DeviceArray:
+        """Local ids that are asked for again and again: address tables, and ranges of proxies."""
+        if isinstance(where, slice):
+            key: tuple = where.start, where.stop
+        else:
+            key = where.__array_interface__["data"][0], len(where)
+        if key not in self._places:
+            ids = np.arange(where.start, where.stop) if isinstance(where, slice) else where
+            self._places[key] = self.memory.moved(ids.astype(np.uint32))
+        return self._places[key]
+
+    def _marks(self, name: str, count: int) -> DeviceArray:
+        """That many, none set."""
+        marks = self.room(name, count, np.uint8)
+        self.memory.fill(marks[:count], 0)
+        return marks
+
+    def _words(self, name: str, array: DeviceArray, hi: int, lo: int = 0, **arguments: Any) -> None:
+        self.launch(f"{name}_{8 * array.dtype.itemsize}", hi, lo, words=array.words, **arguments)

@@ -1,0 +1,85 @@
+"""Arrays of vertices stay on the device: what crosses to the host and back is counted, on a device that is none."""
+
+import numpy as np
+import pytest
+from one_thread import MEMORY, OneThread
+
+import dgraph as dg
+from dgraph.agents import agent
+from dgraph.devices import cuda
+from dgraph.devices.memory import Memory, Tally
+from dgraph.errors import DeviceError
+
+GRAPH = dg.rmat(scale=10, edge_factor=8, seed=5, weights=(1, 9))
+PATH = dg.Graph.from_edges({"src": np.arange(60), "dst": np.arange(1, 61)})
+RUNS = {
+    "sssp": lambda rounds, **options: dg.sssp(PATH, 0, predecessors=False, max_rounds=rounds, **options),
+    "bfs": lambda rounds, **options: dg.bfs(PATH, 0, max_rounds=rounds, **options),
+    "wcc": lambda rounds, **options: dg.wcc(PATH, max_rounds=rounds, **options),
+    "pagerank": lambda rounds, **options: dg.pagerank(GRAPH, max_iter=rounds, tol=0, **options),
+    "cdlp": lambda rounds, **options: dg.cdlp(GRAPH, max_iter=rounds, **options),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    monkeypatch.setattr(cuda, "Device", OneThread)
+    monkeypatch.setattr(agent, "need_cuda", lambda: None)
+
+
+def crossed(run, rounds: int) -> np.ndarray:
+    """Bytes, and how often."""
+    before = np.array([MEMORY.copied, MEMORY.copies])
+    assert run(rounds).rounds == rounds
+    return np.array([MEMORY.copied, MEMORY.copies]) - before
+
+
+@pytest.mark.parametrize("direction", ["push", "pull"])
+@pytest.mark.parametrize("name", RUNS)
+def test_a_superstep_copies_a_few_numbers(name, direction):
+    def run(rounds):
+        return RUNS[name](rounds, device="cuda", direction=direction)
+
+    run(2)  # edges are brought, and stay
+    bytes, copies = crossed(run, 14) - crossed(run, 4)
+    assert 0 < copies <= 10 * (2 if direction == "push" else 3)  # the last is the best message of the round
+    assert bytes <= 64 * copies
+
+
+def test_what_partitions_exchange_crosses_and_little_else():
+    graph = dg.rmat(scale=10, edge_factor=8, seed=5, parts=2)
+
+    def run(rounds):
+        results.append(dg.pagerank(graph, max_iter=rounds, tol=0, device="cuda"))
+        return results[-1]
+
+    results: list = []
+    run(2)
+    bytes, copies = crossed(run, 14) - crossed(run, 4)
+    sent = results[1].report["bytes"].sum() - results[2].report["bytes"].sum()
+    assert sent < bytes < 4 * sent + 64 * copies  # to the host, back with the numbers of vertices, and masks
+
+
+def test_numpy_cannot_read_what_is_on_a_device():
+    there = Memory().moved(np.arange(3))
+    for read in (np.asarray, np.sum, list, lambda array: array + np.ones(3)):
+        with pytest.raises((DeviceError, TypeError)):
+            read(there)
+
+
+def test_a_budget_is_kept_and_given_back():
+    memory = Memory(budget=1000)
+    there = memory.moved(np.zeros(100))
+    with pytest.raises(DeviceError, match="memory_budget=1,000"):
+        memory.empty(30, np.float64)
+    del there
+    assert memory.empty(100, np.float64).nbytes == 800
+
+
+def test_a_tally_is_read_once_after_each_kernel():
+    memory = Memory()
+    tally = Tally(memory, {"queued": "int64", "share": "float32", "done": "bool"})
+    tally.there["share"].raw[0], tally.there["done"].raw[0] = 0.5, True
+    assert tally["done"] is False  # no kernel was launched
+    tally.known = False
+    assert (tally["share"], tally["done"], tally["queued"], memory.copied) == (0.5, True, 0, 24)
