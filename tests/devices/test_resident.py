@@ -5,8 +5,7 @@ import pytest
 from one_thread import MEMORY, OneThread
 
 import dgraph as dg
-from dgraph.agents import agent
-from dgraph.devices import cuda
+from dgraph.devices import cuda, probe
 from dgraph.devices.memory import Memory, Tally
 from dgraph.errors import DeviceError
 
@@ -24,7 +23,7 @@ RUNS = {
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch):
     monkeypatch.setattr(cuda, "Device", OneThread)
-    monkeypatch.setattr(agent, "need_cuda", lambda: None)
+    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
 
 
 def crossed(run, rounds: int) -> np.ndarray:
