@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -64,27 +64,25 @@ class Place:
             yield None
             return
         security = self._security()
-        from distributed import Client, LocalCluster
+        if self.workers:
+            if security is not None:
+                raise OptionError("--tls-ca-file is for --cluster: workers that are started here speak without TLS")
+            from dgraph.bench.place import local_cluster
 
-        with ExitStack() as stack:
-            if self.workers:
-                from dgraph.partition.threads import cores
+            with local_cluster(self.workers) as client:
+                yield client
+            return
+        from distributed import Client
 
-                threads = max(1, cores() // self.workers)
-                quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50}
-                cluster: Any = stack.enter_context(
-                    LocalCluster(self.workers, threads_per_worker=threads, host="127.0.0.1", **quiet)
-                )
-            else:
-                cluster = self._address()
-                if cluster.startswith("tls://") and not _is_secure(security):
-                    files = "--tls-ca-file, --tls-cert and --tls-key"
-                    raise OptionError(f"{cluster} needs {files}, or these in Dask's configuration")
-            try:
-                how: dict[str, Any] = {"set_as_default": False, "security": security, "timeout": 10}
-                client = stack.enter_context(Client(cluster, **how))
-            except (OSError, TimeoutError, ValueError) as error:
-                raise RunError(f"no scheduler answers at {cluster}: {error}") from error
+        address = self._address()
+        if address.startswith("tls://") and not _is_secure(security):
+            files = "--tls-ca-file, --tls-cert and --tls-key"
+            raise OptionError(f"{address} needs {files}, or these in Dask's configuration")
+        try:
+            client = Client(address, set_as_default=False, security=security, timeout=10)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise RunError(f"no scheduler answers at {address}: {error}") from error
+        with client:
             yield client
 
     def _address(self) -> str:
