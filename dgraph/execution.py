@@ -68,8 +68,8 @@ def run(
     """Run a vertex program on a graph, on the cluster that holds the graph or in this process.
 
     engine:       "bsp" (send, merge, apply), "gas" (merge, apply, send), "bulk_async" (each partition at its own pace);
-                  for a graph of one partition "block_descent" (a block of vertices at a time) and "local" (the program's
-                  own solver); or "auto": whichever is quickest.
+                  of one partition "block_descent" (a block of vertices at a time) and "local" (the program's own
+                  solver); or "auto": whichever is quickest.
     device:       "cpu", "cuda" (an NVIDIA GPU of each worker), or "auto": each worker takes a GPU if it has one, else
                   its CPU; what only CPUs can do is done there.
     max_rounds:   stop after so many rounds; by default the program says when.
