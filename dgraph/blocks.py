@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -20,7 +21,7 @@ from dgraph.graph import Graph
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.partition.threads import cores
-from dgraph.result import Found, RunResult
+from dgraph.result import Found, RunResult, recovered_run
 from dgraph.room import admit_build
 from dgraph.solvers.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
 from dgraph.solvers.triangles import are_short, count, ends, of_short_rows
@@ -66,7 +67,7 @@ def across(
 ) -> RunResult:
     """For each vertex the edges across from it in its triangles, or if `directions` count, their arcs; and what
     `finish` makes of that. `degrees` are counted on the way if they are wanted."""
-    parts, workers = graph.num_parts, graph.workers
+    parts = graph.num_parts
     if engine not in ("auto", "local") or (engine == "local" and parts > 1):
         remedy = 'take "auto"' if parts > 1 else 'take "auto" or "local"'
         raise OptionError(f"engine={engine!r}: triangles are no vertex program, and no engine runs them; {remedy}")
@@ -76,6 +77,11 @@ def across(
         raise OptionError(
             f"{next(iter(others))}= is an option of vertex programs, and triangles are none; leave it out"
         )
+    return recovered_run(graph, partial(_across, finish=finish, directions=directions, degrees=degrees))
+
+
+def _across(graph: Graph, finish: Finish, directions: bool, degrees: bool) -> RunResult:
+    parts, workers = graph.num_parts, graph.workers
     chosen = {"engine": "local" if parts == 1 else "blocks", "device": "cpu"}
     if parts == 1:
         (partition,) = graph.partitioned(("out", "incoming") if graph.directed else ("out",)).held

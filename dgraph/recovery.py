@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import wraps
 from itertools import count
 from typing import Any, TypeVar
 
@@ -38,6 +39,16 @@ def surviving(client: Any, work: Callable[[], T], renew: Callable[[], None]) -> 
             await_workers(client, error)
             renew()
     raise AssertionError("count() has no end")
+
+
+def recovered(work: Callable[..., T]) -> Callable[..., T]:
+    """A function of a graph, which is done again after each loss."""
+
+    @wraps(work)
+    def again(graph: Any, *arguments: Any, **options: Any) -> T:
+        return surviving(graph.client, lambda: work(graph, *arguments, **options), graph.renew)
+
+    return again
 
 
 def is_loss(error: BaseException) -> bool:

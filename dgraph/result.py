@@ -17,7 +17,7 @@ from dgraph.errors import ColumnError, LostError
 from dgraph.frames import strings_as_dask_has_them
 from dgraph.graph import Graph
 from dgraph.partition.numbering import Numbering
-from dgraph.recovery import surviving
+from dgraph.recovery import recovered, surviving
 from dgraph.run_report import COLUMNS, RunReport
 from dgraph.workers import lost
 
@@ -132,9 +132,12 @@ class RunResult:
 
     @property
     def frame(self) -> dd.DataFrame:
-        """Partition p of the frame is that of the run."""
+        """Partition p of the frame is that of the run. It is of where the values are now: ask for another when a worker
+        has left."""
         import dask.dataframe as dd
 
+        if lost(self._found):
+            self._renew()
         meta = strings_as_dask_has_them(_table(self._empty, self._numbering, self._vertex_columns, self._missing))
         tasks = [self._workers.call(_lazy_frame, one) for one in self._tasks()]
         return dd.from_delayed(tasks, meta=meta, verify_meta=False)
@@ -183,10 +186,14 @@ class RunResult:
     def map(self, change: Callable[..., Any], *others: RunResult, whole: bool = True) -> RunResult:
         """The result of `change(numbers, values, *values of the others)`, which gives numbers and values: of each
         partition, where it lies. `whole` says whether every vertex is listed still."""
-        call, beside = self._workers.call, zip(*(one._found for one in (self, *others)), strict=True)
-        changed = copy(self)
-        changed._found = self._workers.wait(self._workers.hold([call(_changed, change, *one) for one in beside]))
-        (first,) = self._workers.get([call(Found.without_values, changed._found[0])])
+        workers, changed = self._workers, copy(self)
+
+        def work() -> tuple[list[Any], Found]:
+            beside = zip(*(one._found for one in (self, *others)), strict=True)
+            found = workers.wait(workers.hold([workers.call(_changed, change, *one) for one in beside]))
+            return found, workers.get([workers.call(Found.without_values, found[0])])[0]
+
+        changed._found, first = surviving(workers.client, work, lambda: _renew_lost((self, *others)))
         changed._empty, changed._whole = next(iter(first.parts.values())), whole
         if self._again is not None:
             changed._again = partial(_map_again, self._again, change, others, whole)
@@ -227,6 +234,11 @@ class ResultColumn:
         return self.result.by_number(self.name)
 
 
+def recovered_run(graph: Graph, work: Callable[[Graph], RunResult]) -> RunResult:
+    """The result of work on a graph that goes on when a worker is lost, and of which the values can be found again."""
+    return recovered(work)(graph).repeatable(work, {})
+
+
 def _changed(change: Callable[..., Any], found: Found, *others: Found) -> Found:
     parts = {part: change(*one, *(other.parts[part][1] for other in others)) for part, one in found.parts.items()}
     return Found(parts, found.missing, found.rows, found.rounds, found.totals)
@@ -237,12 +249,16 @@ def _values(found: Found, part: int, name: str) -> tuple[np.ndarray, np.ndarray]
     return numbers, values[name]
 
 
+def _renew_lost(results: Sequence[RunResult]) -> None:
+    for one in results:
+        if lost(one._found):
+            one._renew()
+
+
 def _map_again(
     again: Callable[[Graph], RunResult], change: Callable, others: Sequence[RunResult], whole: bool, graph: Graph
 ) -> RunResult:
-    for other in others:
-        if lost(other._found):
-            other._renew()
+    _renew_lost(others)
     return again(graph).map(change, *others, whole=whole)
 
 

@@ -12,6 +12,7 @@ from dgraph import assembly
 from dgraph.partition import placement
 from dgraph.partition.chunk import local, named
 from dgraph.partition.source import to_pandas
+from dgraph.recovery import recovered
 from dgraph.remarks import REMARKS
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Validation:
         return "\n".join([*rows, "", *notes]) if notes else "\n".join(rows)
 
 
+@recovered
 def validate(graph: Graph) -> Validation:
     """Read the whole graph once and count."""
     blocks = graph.listed.saved.verify() if graph.listed.saved is not None else 0

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import time
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -15,7 +16,7 @@ from dgraph.errors import ColumnError, OptionError, WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.options import whole_number
-from dgraph.result import Found, RunResult
+from dgraph.result import Found, RunResult, recovered_run
 from dgraph.solvers.factors import LEAST_BLOCK, Ratings, objective, rmse
 
 UPDATES = ("gradient", "least_squares")
@@ -73,18 +74,20 @@ def factorize(
         raise OptionError(f"update={update!r} is not known; choose one of {', '.join(UPDATES)}")
     if graph.weight is None:
         raise ColumnError("factorize reads ratings, and the edges have no weights: name their column with weight=")
-    workers = graph.workers
-    orders = graph.partitioned(("out",), (graph.weight,)).held
-    tasks = [workers.call(_ratings_of, one, graph.weight, graph.directed) for one in orders]
-    pieces = workers.get(tasks)
     step, given = (rate, learning_rate is not None) if update == "gradient" else (0.0, True)
     job = Job(graph.num_vertices, rank, regularization, step, given, epochs, test)
-    how = block, threads or workers.threads, random_seed
-    found = [job(pieces, *how)] if workers.client is None else None
-    if found is None:
-        found = workers.wait(workers.hold([workers.call(job, pieces, *how)]))
+    how = block, threads or graph.workers.threads, random_seed
     chosen = {"update": update, "rank": rank, "block size": block or "auto", "random_seed": random_seed}
-    return RunResult(graph, found, [], {"engine": "block_descent", "device": "cpu", **chosen})
+    chosen = {"engine": "block_descent", "device": "cpu", **chosen}
+    return recovered_run(graph, partial(_factorized, job=job, how=how, chosen=chosen))
+
+
+def _factorized(graph: Graph, job: Job, how: tuple, chosen: dict[str, Any]) -> RunResult:
+    workers, partitions = graph.workers, graph.partitioned(("out",), (graph.weight or "",)).held
+    pieces = workers.get([workers.call(_ratings_of, one, graph.weight, graph.directed) for one in partitions])
+    if workers.client is None:
+        return RunResult(graph, [job(pieces, *how)], [], chosen)
+    return RunResult(graph, workers.wait(workers.hold([workers.call(job, pieces, *how)])), [], chosen)
 
 
 def _nothing_else(options: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@ left there is an error soon, and never a wait without end."""
 
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -13,6 +14,7 @@ from clusters import worker_processes
 import dgraph as dg
 from dgraph import recovery
 from dgraph.errors import DgraphError
+from dgraph.workers import lost
 
 RNG = np.random.default_rng(9)
 FRAME = pd.DataFrame(RNG.integers(0, 900, (4000, 2)), columns=["src", "dst"])
@@ -63,6 +65,53 @@ def test_of_values_that_were_not_yet_fetched(fragile):
         places = fragile.who_has(found._found)
         kill(fragile, next(place[0] for place in places.values()))
         assert found.compute().equals(dg.wcc(dg.Graph.from_edges(FRAME)).compute())
+
+
+@pytest.mark.parametrize("name", ["triangles", "core_number"])
+def test_where_there_are_no_rounds_to_wait_for(fragile, name):
+    """At a moment that nobody chose; and values that went with a worker are found again, also for a lazy frame."""
+    expected = getattr(dg, name)(dg.Graph.from_edges(FRAME)).compute()
+    fragile.wait_for_workers(2, timeout=30)
+    graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
+    timer = threading.Timer(0.02, lambda: kill(fragile, min(fragile.scheduler_info()["workers"])))
+    timer.start()
+    found = getattr(dg, name)(graph)
+    timer.join()
+    pd.testing.assert_frame_equal(found.compute(), expected, check_dtype=False)
+    if name == "triangles":
+        places = [place for found in fragile.who_has(found._found).values() for place in found]
+        kill(fragile, places[0])
+        until = time.monotonic() + 10
+        while not lost(found._found) and time.monotonic() < until:
+            time.sleep(0.01)
+        frame = found.frame.compute(scheduler=fragile).sort_values("vertex", ignore_index=True)
+        pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
+
+
+def test_workers_that_retire_and_join(monkeypatch):
+    """A retired worker hands its data on and leaves; an adaptive cluster keeps those that take part in a run."""
+    monkeypatch.setattr("dgraph.progress.EVERY", 0.0)
+    expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=60, tol=None, engine="gas").compute()
+    with worker_processes() as client:
+        cluster = client.cluster
+        graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
+        graph.partitioned(("out", "incoming"))
+        cluster.adapt(minimum=1, maximum=2, interval="20 ms", wait_count=1)
+        found = dg.pagerank(graph, max_iter=60, tol=None, engine="gas", progress=lambda done: time.sleep(0.01))
+        np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
+        cluster.adapt(minimum=2, maximum=2)
+        client.wait_for_workers(2, timeout=30)
+        retired = []
+
+        def retire(done) -> None:
+            if not retired and done["superstep"] >= 10:
+                retired.append(min(client.scheduler_info()["workers"]))
+                client.retire_workers(retired)
+
+        graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
+        found = dg.pagerank(graph, max_iter=60, tol=None, engine="gas", progress=retire)
+        assert retired
+        np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
 
 
 def test_nobody_is_left(monkeypatch):
