@@ -100,8 +100,9 @@ def run(
     block_size, order, mode, operator: "block_descent" only. How many vertices are brought up to date at a time (a power
                   of two is taken, or "auto"); "priority", the block with most to gain before others, or "cyclic": by
                   default the first where blocks push; how workers wait for each other: "async", never, "barrier", after
-                  a block each, "bsp", after all blocks; a block's vertices "pull" from all their in-edges, "push" what
-                  has changed along their out-edges, or "pull_push": write to a slot for each edge, read in order.
+                  a block each (partitions: after an epoch), "bsp", after all blocks; a block's vertices "pull" from all
+                  their in-edges, "push" what has changed along their out-edges, or "pull_push": write to a slot for
+                  each edge, read in order.
     """
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
@@ -128,11 +129,10 @@ def run(
     found = settings(daemons, pipeline_block, vertex_cache, lazy_upload)
     device = plans.device_for(graph, {**asked, **others})
     plan = plans.choose(**asked, device=device, random_seed=random_seed, solved=solved, settings=found, blocks=blocks)
-    plans.check_partitions(plan, graph.num_parts)
     plans.admit_checkpoints(plan, kept)
     if plan.engine == plans.LOCAL:
         return _surviving(graph, partial(_solve, program=program, plan=plan), columns or {}, progress)
-    plan = plans.admit(plan, analyse(program))
+    plan = plans.admit(plan, analyse(program), graph.num_parts)
     if device == plans.CUDA:
         graph.workers.need('device="cuda"', KERNELS, INSTALL)
     recipes, values = {}, parameters_of(graph, program)

@@ -10,7 +10,8 @@ from dgraph.agents.settings import DIRECT, Settings
 from dgraph.analysis import Analysis
 from dgraph.codegen.descent import OPERATORS
 from dgraph.codegen.explain import engines_for
-from dgraph.engines.block_descent import MODES, ORDERS, Blocks, block_descent
+from dgraph.descent import Blocks
+from dgraph.engines.block_descent import MODES, ORDERS, block_descent
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.gas import gas
@@ -83,15 +84,15 @@ class Plan:
     @property
     def free(self) -> bool:
         """Whether all workers must run at once, because they never wait for each other's rounds."""
-        return self.engine in WITHOUT_ROUNDS
+        return self.engine in WITHOUT_ROUNDS or (self.blocks is not None and self.blocks.free)
 
 
 def sends_changes(graph: Graph, options: Mapping[str, Any]) -> bool:
-    """Whether an engine without rounds is asked for that only passes on changes: block descent does where it pushes,
-    and across partitions."""
+    """Whether an engine is asked for that only passes on changes: block descent does where it pushes, and unless it is
+    told otherwise, across partitions."""
     by_block = options.get("engine") == DESCENT and options.get("mode") != "bsp"
-    pushes = options.get("operator") == "push" or graph.num_parts > 1
-    return options.get("engine") in WITHOUT_ROUNDS or (by_block and pushes)
+    operator = options.get("operator") or ("push" if graph.num_parts > 1 else "pull")
+    return options.get("engine") in WITHOUT_ROUNDS or (by_block and operator == "push")
 
 
 def solves(graph: Graph, program: VertexProgram, options: Mapping[str, Any]) -> bool:
@@ -211,23 +212,16 @@ def _blocks(engine: str, asked: Mapping[str, Any]) -> Blocks | None:
     return Blocks(**{"operator": "", "size": size, **given})
 
 
-def check_partitions(plan: Plan, parts: int) -> None:
-    """Block descent has one queue, which is in one place."""
-    if plan.blocks and plan.blocks.mode != "bsp" and parts > 1:
-        raise OptionError(
-            f"engine={DESCENT!r} takes blocks from one queue, and the graph has {parts} partitions: make it with "
-            "parts=1, or choose bulk_async, whose partitions do not wait for each other either"
-        )
-
-
-def _operator(plan: Plan, analysis: Analysis) -> Plan:
-    """The operator that suits the program, or that was asked for and can be had."""
+def _operator(plan: Plan, analysis: Analysis, parts: int) -> Plan:
+    """The operator that suits the program, or that was asked for and can be had. Partitions need not wait for each
+    other where changes travel, which merge; states must come in their order."""
     blocks, idempotent = plan.blocks, analysis.phases[0].idempotent
     if blocks is None:
         return plan
     operator = blocks.operator or ("pull" if analysis.synchronous else "push")
     order = blocks.order or ("priority" if operator == "push" else "cyclic")  # whichever was measured to be quicker
-    plan = replace(plan, blocks=replace(blocks, operator=operator, order=order))
+    free = blocks.mode == "async" and not analysis.synchronous and (operator == "push" or parts == 1)
+    plan = replace(plan, blocks=replace(blocks, operator=operator, order=order, free=free))
     if not blocks.operator:
         return plan
     if blocks.operator == "push" and analysis.synchronous:
@@ -242,7 +236,7 @@ def _operator(plan: Plan, analysis: Analysis) -> Plan:
     return plan
 
 
-def admit(plan: Plan, analysis: Analysis) -> Plan:
+def admit(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     """Refuse an engine that cannot run a program, and what cannot be made deterministic; the plan as suits it."""
     fitting = [name for name in engines_for(analysis) if name in ENGINES]
     if plan.engine not in fitting:
@@ -251,7 +245,7 @@ def admit(plan: Plan, analysis: Analysis) -> Plan:
             f"engine={plan.engine!r} cannot run {analysis.title}, which {why}; choose one of {', '.join(fitting)}"
         )
 
-    plan = _operator(plan, analysis)
+    plan = _operator(plan, analysis, parts)
     if plan.switches.deterministic:
         for name, (field, _) in analysis.globals.items():
             if field.dtype.kind == "f" and not field.merge.idempotent and name not in exact_sums(analysis):

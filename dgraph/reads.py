@@ -40,7 +40,7 @@ def partitions_for(
     if not plan.drop_weights and graph.weight is not None:
         kept = tuple(dict.fromkeys([*kept, graph.weight]))
     orders = plans.orders_for(analysis, graph.directed, plan)
-    anew, twice = needs_neighbourhoods(graph, analysis)
+    anew, twice = needs_neighbourhoods(graph, analysis, gathers=plan.blocks is not None and plan.blocks.gathers)
     in_order = plan.switches.deterministic
     if not anew and not in_order:
         return graph.partitioned(orders, kept).held, columns, plan

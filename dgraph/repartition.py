@@ -26,12 +26,13 @@ _made: WeakKeyDictionary[Graph, dict[tuple, list[Any]]] = WeakKeyDictionary()
 INCOMING = Policy("incoming", policies.INCOMING)
 
 
-def needs_neighbourhoods(graph: Graph, analysis: Any) -> tuple[bool, bool]:
-    """Whether a program cannot run on the graph's own partitions, and whether it needs the edges at both ends."""
+def needs_neighbourhoods(graph: Graph, analysis: Any, *, gathers: bool = False) -> tuple[bool, bool]:
+    """Whether a program cannot run on the graph's own partitions, and whether it needs the edges at both ends.
+    `gathers` says that each vertex gathers over all its edges in any case."""
     alongs = {phase.along if graph.directed else "out" for phase in analysis.phases}
-    gathers = not all(phase.combines for phase in analysis.phases) and graph.num_parts > 1
+    gathers |= not all(phase.combines for phase in analysis.phases)
     twice = alongs != {"out"}
-    return gathers and (twice or graph.policy != "incoming"), twice
+    return gathers and graph.num_parts > 1 and (twice or graph.policy != "incoming"), twice
 
 
 def neighbourhoods(

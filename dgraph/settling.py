@@ -76,7 +76,7 @@ class Settling(State):
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """What others have told."""
-        self.merge(phase, {BROADCAST: side, REDUCE: target_side})
+        self.merge(phase, self.post.collect({BROADCAST: side, REDUCE: target_side}))
 
     @property
     def news(self) -> int:

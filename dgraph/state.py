@@ -27,7 +27,7 @@ from dgraph.codegen.bounds import bounded
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import inbox, name_in, sent
 from dgraph.copies import Copies
-from dgraph.exchange.post import BROADCAST, REDUCE, TARGET, Post
+from dgraph.exchange.post import BROADCAST, REDUCE, TARGET, Mail, Post
 
 BLOCK = 1024  # vertices whose part of a global value is folded in one piece, where that must not change
 COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and partition
@@ -171,12 +171,12 @@ class State(Copies):
 
     def receive(self, phase: PhaseAnalysis, side: str) -> None:
         """Masters merge what their proxies have gathered."""
-        self.merge(phase, {REDUCE: side})
+        self.merge(phase, self.post.collect({REDUCE: side}))
 
-    def merge(self, phase: PhaseAnalysis, sides: Mapping[int, str]) -> None:
+    def merge(self, phase: PhaseAnalysis, mail: Iterable[Mail]) -> None:
         """Messages from others into inboxes."""
         names = [f"incoming_{inbox(phase, message)}" for message in phase.messages]
-        for _, ids, values in self.post.collect(sides):
+        for _, ids, values in mail:
             more = {"ids": ids, "queue": self.queue, "queued": self.queued}
             arguments = {**self.values, **dict(zip(names, values, strict=True)), **more}
             queued = self.agent.once(name_in(phase, "receive"), len(ids), arguments)

@@ -14,20 +14,16 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
-from dgraph.analysis import Analysis, PhaseAnalysis
-from dgraph.codegen.bounds import falls
-from dgraph.codegen.crossing import OUT_EDGES, merge
+from dgraph.analysis import Analysis
+from dgraph.codegen.crossing import merge
+from dgraph.codegen.news import BELOW, OWN, QUEUE, News, real
 from dgraph.codegen.text import Argument, Kernel, Place, call, inbox, item, literal, sent
-from dgraph.program import Delta, Field, Message
+from dgraph.program import Delta
 from dgraph.solvers import block_queue, team
 
 OPERATORS = ("push", "pull", "pull_push")
-QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")
-BELOW = ", ".join(name for name in QUEUE if name != "_live")
 STORED = "_heap, _place, _keys, _board"
-OWN = Place(at="v", edge="e", target="_w")  # the out-edges of v
 FROM = Place(at="u", edge="e", target="v", rows="_in_")  # the in-edges of v
-ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # merges of the hardware
 
 _sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (block_queue, team))
 _digest = sha256(_sources).hexdigest()[:20]  # so that kernels are compiled anew when these change
@@ -46,26 +42,20 @@ def more_arrays(analysis: Analysis) -> dict[str, Argument]:
     arrays += [Argument("_in_indptr", "int64", 1), Argument("_in_neighbours", "uint32", 1)]
     arrays += [Argument(f"_in_{column.name}", column.dtype.name, 1) for column in analysis.edge_columns]
     arrays += [Argument("_slot_of", "int64", 1), Argument("_ids", "uint32", 1), Argument("_pairs", "int64", 1)]
-    arrays += [Argument("_readers", "int64", 1), Argument("_share", "float64", 1)]
+    arrays += [Argument("_readers", "int64", 1), Argument("_share", "float64", 1), Argument("_gain", "float64", 1)]
+    arrays += [Argument("_fresh", "bool", 1, True), Argument("_copied", "bool", 1)]
     arrays += [Argument(name, dtype, 1, True) for name in ("_taken", "_slots")]
     return {argument.name: argument for argument in arrays}
 
 
-def real(field: Field, text: str) -> str:
-    """A value as a float, of which changes are made."""
-    return f"float(int64({text}))" if field.dtype.kind == "b" else f"float({text})"
-
-
-class Descent:
+class Descent(News):
     """Writes them; `kernels` is the collection they join."""
 
     def __init__(self, kernels, operator: str):
-        self.kernels, self.analysis, self.operator = kernels, kernels.analysis, operator
-        self.phase: PhaseAnalysis = self.analysis.phases[0]
-        self.message: Message = self.phase.messages[0]
-        self.side = falls(self.message)  # whether the smaller message is better, or the larger; None: neither
+        super().__init__(kernels, operator)
         self.descend()
         self.wake()
+        self.relay()
         if operator == "pull_push":
             self.fill()
 
@@ -98,6 +88,22 @@ class Descent:
             with kernel.block("if _w < _limits[_queue.OWNED]:"):
                 self.tell(f"abs({real(self.message, '_new')})")
 
+    def relay(self) -> None:
+        """What masters elsewhere have sent, whose proxies are here."""
+        doc = "The vertices ids[lo:hi] send along their out-edges here; returns how many edges that were."
+        kernel = self.new("relay", doc, "lo", "hi", "_size", *QUEUE)
+        kernel.add("_owned, _edges = _limits[_queue.OWNED], 0")
+        with kernel.block("for i in range(lo, hi):"):
+            kernel.add(f"v = {kernel.use('_ids')}[i]")
+            if self.by_block:
+                kernel.add("_b = int64(v) >> _limits[_queue.SHIFT]", f"_told = {kernel.use('_gain')}[i]")
+                self.tell_blocks()
+            else:
+                if self.phase.hoisted:
+                    kernel.add(f"_new = {kernel.use(sent(self.phase, self.message))}[v]")
+                self.cross(f"{kernel.use('_gain')}[i]", {})
+        kernel.add("return _edges")
+
     def fill(self) -> None:
         """What everybody sends at the start, into the slots."""
         kernel = self.new("fill", "What is sent along the in-edges of rows lo:hi, into their slots.", "lo", "hi")
@@ -120,6 +126,8 @@ class Descent:
         """The inbox of v. Where messages have an order it keeps the best; else it is emptied by the same stroke."""
         kernel, m = self.kernel, self.message
         array, none = kernel.use(inbox(self.phase, m), True), literal(m.identity)
+        if self.told_one_by_one:
+            kernel.add(f"if {kernel.use('_fresh')}[v] and {kernel.use('_copied')}[v]: continue")
         if self.phase.idempotent:
             taken = kernel.use("_taken", True)
             kernel.add(f"_total = {array}[v]", f"if _total == {taken}[v]: continue", f"{taken}[v] = _total")
@@ -192,6 +200,7 @@ class Descent:
                 change = "_by_message"
         elif self.operator != "push" and not self.synchronous:
             kernel.add(f"{kernel.use('_news', True)}[v] = True")
+        kernel.add(f"{kernel.use('_fresh', True)}[v] = True")
         if self.by_block:
             kernel.add(f"_told += {change}")
             return
@@ -201,87 +210,13 @@ class Descent:
             kernel.add(
                 "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the value is there"
             )
-        rows, readers = kernel.use("indptr"), kernel.use("neighbours")
-        kernel.add(f"_edges += {rows}[v + one] - {rows}[v]")
-        with kernel.block(OUT_EDGES.replace("[u", "[v")):
-            kernel.add(f"_w = {readers}[e]")
-            self.along(change, own)
-
-    def along(self, change: str, own: dict[str, str]) -> None:
-        """What v says along its out-edge e to w."""
-        kernel, phase, m = self.kernel, self.phase, self.message
-        if not phase.hoisted:
-            send = call(kernel, self.analysis, phase.send, "send", OWN, None, own)
-            kernel.add(f"_new = {m.dtype.name}({send})")
-        if self.operator == "push":
-            if not phase.hoisted:
-                change = f"abs({real(m, '_new')})"
-            self.deliver(change)
-            return
-        if self.operator == "pull_push":
-            at = f"{kernel.use('_slots', True)}[{kernel.use('_slot_of')}[e]]"
-            kernel.add(f"{at} = _new")
-            if self.synchronous and not phase.hoisted:
-                kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
-        if self.side is not None and not self.synchronous:
-            order = "<" if self.side else ">"
-            with kernel.block(f"if _new {order} {kernel.use(inbox(phase, m), True)}[_w]:"):
-                if self.operator == "pull_push":
-                    kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
-                self.tell(change)
-        else:
-            self.tell(change)
-
-    def deliver(self, change: str) -> None:
-        """Merge into the inbox of w, which others may be doing too, and only then tell its block."""
-        kernel, m = self.kernel, self.message
-        array = kernel.use(inbox(self.phase, m), True)
-        name = ATOMIC.get(m.merge.atomic or "")
-        new = "_new"
-        if self.phase.idempotent:
-            better = f"{new} {'<' if self.side else '>'} " if self.side is not None else f"{merge(m)}({new}, _old) != "
-            kernel.add(f"_old = {array}[_w]", f"if not ({better}_old): continue")
-        if name is None or m.dtype.kind == "b":
-            kernel.add(f"{array}[_w] = {merge(m)}({array}[_w], {new})")  # on a team of one
-        else:
-            kernel.add("if _size > 1:")
-            kernel.add(f"    _old = {name}({array}, _w, {new})")
-            if self.phase.idempotent:
-                kernel.add(f"    if not ({better}_old): continue")
-            kernel.add("else:")
-            kernel.add(f"    {array}[_w] = {merge(m)}({array}[_w], {new})")
-        kernel.add("if _w >= _owned:", f"    {kernel.use('arrived')}[_w] = True", "    continue")
-        self.tell(change)
-
-    def tell_blocks(self) -> None:
-        """The blocks that read this one, by how many of their edges come from here."""
-        kernel = self.kernel
-        kernel.add(
-            "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the values are there"
-        )
-        with kernel.block("if _told > 0:"):
-            pairs, readers, share = (kernel.use(name) for name in ("_pairs", "_readers", "_share"))
-            kernel.add(f"_edges += {pairs}[_b + 1] - {pairs}[_b]")
-            with kernel.block(f"for i in range({pairs}[_b], {pairs}[_b + 1]):"):
-                kernel.add(f"_queue.changed({readers}[i], _told * {share}[i], _size, {', '.join(QUEUE)})")
-
-    def tell(self, change: str) -> None:
-        """The block of w has news."""
-        block = "int64(_w) >> _limits[_queue.SHIFT]"
-        if self.side is None or self.synchronous:
-            self.kernel.add(f"_queue.changed({block}, {change}, _size, {', '.join(QUEUE)})")
-        else:
-            sign = "" if self.side else "-"
-            self.kernel.add(f"_queue.improved({block}, {sign}{real(self.message, '_new')}, {BELOW})")
+        self.cross(change, own)
 
     @property
-    def by_block(self) -> bool:
-        """Whether who is told depends on the blocks alone: a vertex's change is news to all its readers."""
-        return self.synchronous and self.operator == "pull"
-
-    @property
-    def synchronous(self) -> bool:
-        return self.analysis.synchronous
+    def told_one_by_one(self) -> bool:
+        """Whether what a vertex sends cannot merge on its way to proxies: then it waits until they are told."""
+        deltas = any(isinstance(state, Delta) and state.name in self.phase.send for state in self.analysis.states)
+        return self.operator == "push" and not self.phase.hoisted and (deltas or not self.phase.idempotent)
 
     @property
     def triggers(self) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dgraph.engines.rounds import SIDES, Rounds, Superstep
+from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.exchange.termination import Note, Termination
 from dgraph.settling import Settling
 from dgraph.state import NOBODY, State
@@ -21,13 +22,7 @@ TO_THE_END = 1 << 62  # steps: to the local fixed point
 def bulk_async(rounds: Rounds) -> Superstep:
     """All of it is one superstep, in which workers tell each other only of the end."""
     yield from rounds.begin()
-    free = FreeRounds(rounds)
-    while not free.over:
-        news = free.receive()
-        if not free.local_round():
-            free.rest(news)
-    free.close()
-    rounds.done = True
+    FreeRounds(rounds).to_the_end()
     yield from rounds.finish()
 
 
@@ -51,7 +46,7 @@ class FreeRounds:
 
     def __init__(self, rounds: Rounds):
         self.rounds, self.phase = rounds, rounds.phase
-        self.senders, self.targets = SIDES[self.phase.along if rounds.directed else "out"]
+        self.senders, self.targets = rounds.sides(self.phase)
         self.exchange = rounds.states[0].post.exchange
         self.mail = self.exchange.free
         self.limit = rounds.local_rounds or (TO_THE_END if self.phase.idempotent else 1)
@@ -59,11 +54,21 @@ class FreeRounds:
         self.came: dict[int, dict[int, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
         self.worked = now = time.perf_counter()  # when anything was last done here
         self.ended = 0.0  # when the end was known here
-        self.clocks = {state.partition.index: Clock(now, now if state.waiting else None) for state in rounds.states}
+        self.clocks = {
+            state.partition.index: Clock(now, now if self.waiting(state) else None) for state in rounds.states
+        }
         self.rows: dict[int, list[dict]] = {state.partition.index: [] for state in rounds.states}
         for state in rounds.states:
             state.post.bring([])
             state.aim(self.phase, 1)
+
+    def to_the_end(self) -> None:
+        while not self.over:
+            news = self.receive()
+            if not self.local_round():
+                self.rest(news)
+        self.close()
+        self.rounds.done = True
 
     @property
     def over(self) -> bool:
@@ -91,7 +96,7 @@ class FreeRounds:
         for state in self.rounds.states:
             begun, came = time.perf_counter(), self.came.pop(state.partition.index, {})
             self.merge(state, came)
-            goes_on = bool(state.waiting) and not self.mail.crowded
+            goes_on = bool(self.waiting(state)) and not self.mail.crowded
             steps = self.advance(state) if goes_on else 0
             if came or goes_on:
                 self.report(state, begun, steps)
@@ -102,14 +107,24 @@ class FreeRounds:
         """Take in what has come; of each partition a buffer at a time: a later one would overwrite an earlier."""
         while any(came.values()):
             state.post.bring([(sender, buffers.pop(0)) for sender, buffers in came.items() if buffers])
-            if isinstance(state, Settling):
-                state.hear(self.phase, self.senders, self.targets)
-                continue
-            state.receive(self.phase, self.targets)
-            state.senders = NOBODY
-            state.take(self.phase, self.senders, self.targets)
-            if len(state.senders):
-                state.cross(self.phase)
+            self.hear(state)
+
+    # -- what a partition does: block descent has other ways -----------------------------------------------------------
+
+    def waiting(self, state: State) -> int:
+        """How much there is to do, or to tell others."""
+        return state.waiting
+
+    def hear(self, state: State) -> None:
+        """Merge the mail that was brought."""
+        if isinstance(state, Settling):
+            state.hear(self.phase, self.senders, self.targets)
+            return
+        state.receive(self.phase, self.targets)
+        state.senders = NOBODY
+        state.take(self.phase, self.senders, self.targets)
+        if len(state.senders):
+            state.cross(self.phase)
 
     def advance(self, state: State) -> int:
         """Go on here, and at the end tell others what they must know."""
@@ -130,9 +145,15 @@ class FreeRounds:
         self.mail.post()
         return steps
 
+    def columns(self, state: State) -> dict[str, Any]:
+        """More of the report's row of a local round."""
+        return {}
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
     def rest(self, news: int) -> None:
         """Nothing to do here: say so once all that was sent has been received, and sleep until there is more news."""
-        idle = not any(state.waiting for state in self.rounds.states)
+        idle = not any(self.waiting(state) for state in self.rounds.states)
         if not self.end.over and idle and self.mail.at_rest and self.mail.inbox.empty:
             self.tell(self.end.rest())
         if self.end.over and not self.ended:
@@ -147,9 +168,10 @@ class FreeRounds:
     def report(self, state: State, begun: float, steps: int) -> None:
         """A row a local round."""
         part, self.worked = state.partition.index, time.perf_counter()
-        seconds = self.clocks[part].round(begun, self.worked, bool(state.waiting))
+        seconds = self.clocks[part].round(begun, self.worked, bool(self.waiting(state)))
         rows = self.rows[part]
-        rows.append({"superstep": len(rows) + 1, "partition": part, **state.counted(), **seconds, "steps": steps})
+        row = {"superstep": len(rows) + 1, "partition": part, **state.counted(), **seconds, "steps": steps}
+        rows.append(row | self.columns(state))
 
     def close(self) -> None:
         """The rows, with what came after the last local rounds, and how long it took to find the end."""

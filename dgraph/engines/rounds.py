@@ -75,7 +75,7 @@ class Rounds:
         if self.keeper is not None and self.keeper.kept.round:
             self.keeper.restore(self)
             return
-        self._fold("fold", self.analysis.globals_each_round)
+        self.fold()
         yield from self.settle(wait=self.unshared)
 
     def send(self) -> Superstep:
@@ -87,7 +87,7 @@ class Rounds:
             yield from self.share()
             return
         phase = self.phase
-        senders, targets = self._sides(phase)
+        senders, targets = self.sides(phase)
         if self.settles:
             self.waiting = sum(self._each("tell", phase, senders, targets)) + self._sum("queued")
             yield from self.share()
@@ -113,7 +113,7 @@ class Rounds:
 
     def merge(self) -> None:
         """The messages from proxies into their masters' inboxes."""
-        senders, targets = self._sides(self.phase)
+        senders, targets = self.sides(self.phase)
         if self.done:
             return
         if self.settles:
@@ -128,12 +128,16 @@ class Rounds:
         self._each("aim", self.phase, self.round + 1)
         self._each("settle" if self.settles else "fire", self.phase)
         self.round += 1
-        self._fold("fold", self.analysis.globals_each_round)
+        self.fold()
         self.waiting = self._sum("news") if self.settles else sum(len(state.senders) for state in self.states)
-        self._report()
+        self.report()
         self.done = self.round == self.limit
         if self.turn_ends and self.analysis.stop is not None and not self.analysis.stop.of("global"):
             self.done |= self._stops()
+
+    def fold(self) -> None:
+        """The global values that rounds read, as they are here."""
+        self._fold("fold", self.analysis.globals_each_round)
 
     def settle(self, wait: bool) -> Superstep:
         """Agree on the global values of this round, and on whether it was the last: now, or with the next mail."""
@@ -230,7 +234,8 @@ class Rounds:
         """Whether the round just done was of the last phase."""
         return self.round % len(self.analysis.phases) == 0
 
-    def _sides(self, phase: PhaseAnalysis) -> tuple[str, str]:
+    def sides(self, phase: PhaseAnalysis) -> tuple[str, str]:
+        """Proxies that send, and proxies that are sent to."""
         return SIDES[phase.along if self.directed else "out"]
 
     def _any(self, side: str) -> bool:
@@ -248,23 +253,25 @@ class Rounds:
             self.folded = [(name, value) for name, value in self.folded if name not in sums]
             self.folded += [(name, sums[name]) for name in names if name in sums]
 
-    def _each(self, what: str, *arguments: Any) -> list[Any]:
-        """Have every partition do something, and measure how long it takes."""
+    def each(self, some: Sequence[Any], what: str, *arguments: Any) -> list[Any]:
+        """Have `some`, one for each partition, do something, and measure how long it takes."""
         answers = []
-        for i, state in enumerate(self.states):
+        for i, (state, one) in enumerate(zip(self.states, some, strict=True)):
             begun, waited = time.perf_counter(), state.post.waited
-            answers.append(getattr(state, what)(*arguments))
+            answers.append(getattr(one, what)(*arguments))
             self._busy[i] += time.perf_counter() - begun - (state.post.waited - waited)
         return answers
 
-    def _report(self) -> None:
-        """A row a partition: what it did since the last."""
+    def _each(self, what: str, *arguments: Any) -> list[Any]:
+        return self.each(self.states, what, *arguments)
+
+    def report(self, more: Sequence[dict[str, Any]] | None = None) -> None:
+        """A row a partition: what it did since the last, and more columns of each."""
         now = time.perf_counter()
         for i, state in enumerate(self.states):
-            seconds = {"busy": self._busy[i], "idle": max(0.0, now - self._opened - self._busy[i])}
-            self.rows.append(
-                {"superstep": self.round, "partition": state.partition.index, **state.counted(), **seconds}
-            )
+            row = {"superstep": self.round, "partition": state.partition.index, **state.counted()}
+            row |= {"busy": self._busy[i], "idle": max(0.0, now - self._opened - self._busy[i])}
+            self.rows.append(row | (more[i] if more else {}))
             self._busy[i] = 0.0
         self._opened = now
 

@@ -133,12 +133,11 @@ def katz(
             raise OptionError(f"{name}={value!r} must be a finite number, zero or more")
     check_limits(max_iter, tol)
     values = {"alpha": alpha, "beta": beta, "normalized": bool(normalized), "max_iter": max_iter, "tol": tol or 0.0}
-    freely = sends_changes(graph, options)
-    if (freely and weighted) or ((freely or options.get("engine") == DESCENT) and not tol):
+    by_block = options.get("engine") == DESCENT
+    freely = sends_changes(graph, options) and not (weighted and by_block and options.get("operator") != "push")
+    if (freely and weighted) or ((freely or by_block) and not tol):
         why = f"tol={tol!r} asks for a number of rounds" if not tol else "weighted=True needs rounds"
-        if tol and options["engine"] == DESCENT and graph.num_parts > 1:
-            why = f"it takes one partition, and the graph has {graph.num_parts}: make it with parts=1"
-        elif tol and options["engine"] == DESCENT:
+        if tol and by_block:
             why = 'operator="push" passes on changes of unweighted scores alone: leave it out'
         raise OptionError(f"engine={options['engine']!r} cannot be had: {why}; choose one of bsp, gas")
     if weighted:

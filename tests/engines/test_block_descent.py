@@ -1,14 +1,17 @@
 """Block coordinate descent: the reference's answer for every size, order, mode, operator; nothing lost or doubled."""
 
 import os
+import random
 from itertools import product
 
 import numpy as np
 import pytest
 from cases import PROGRAMS, graph_for
-from test_bulk_async import check_values
+from test_agreement import POLICIES, by_ends, by_hash
+from test_bulk_async import Unreliable, check_values
 
 import dgraph as dg
+from dgraph import steps as steps_module
 from dgraph.analysis import analyse
 from dgraph.codegen.explain import engines_for
 from dgraph.errors import OptionError
@@ -67,9 +70,40 @@ def test_what_makes_no_sense_is_refused(name, asked, message):
         dg.run(graph_for(name), PROGRAMS[name], **{"engine": "block_descent", **asked})
 
 
-def test_several_partitions_are_refused():
-    with pytest.raises(OptionError, match="make it with parts=1"):
-        dg.wcc(graph_for("Components", parts=2), engine="block_descent")
+def spread():
+    """Programs and operators over partitions: all of both with each policy in turn."""
+    operators = [(name, "push") for name in BY_BLOCK if name not in SYNCHRONOUS]
+    operators += [(name, operator) for name in STATES for operator in ("pull", "pull_push")]
+    policies, modes = (*POLICIES, by_hash, by_ends), ("async", "barrier")
+    found = list(product(operators, modes, (2, 3, 8), policies, (True, False), ("priority", "cyclic")))
+    return found if os.environ.get("DGRAPH_ALL") else found[::53]
+
+
+@pytest.mark.parametrize(("what", "mode", "parts", "policy", "directed", "order"), spread())
+def test_partitions_descend_on_their_own_blocks(what, mode, parts, policy, directed, order):
+    name, operator = what
+    graph = graph_for(name, directed, parts=parts, policy=policy)
+    options = {"operator": operator, "mode": mode, "order": order, "block_size": 4}
+    result = dg.run(graph, PROGRAMS[name], engine="block_descent", **options)
+    check_values(name, directed, result)
+    assert set(result.report["partition"]) == set(range(parts))
+    assert (result.report.groupby("partition")["epochs"].max() > 0).any()
+
+
+@pytest.mark.parametrize("name", ["ShortestPaths", "Residuals", "PageRank"])
+def test_on_a_cluster(name, client):
+    graph = graph_for(name, parts=4, policy="cartesian", client=client)
+    check_values(name, True, dg.run(graph, PROGRAMS[name], engine="block_descent", block_size=4))
+
+
+@pytest.mark.parametrize("name", ["ShortestPaths", "KCore", "Katz"])
+def test_mail_that_is_lost_late_or_twice(name, monkeypatch):
+    Unreliable.draw, Unreliable.held = random.Random(1), []
+    monkeypatch.setattr(steps_module, "LocalExchange", Unreliable)
+    monkeypatch.setattr(steps_module, "PATIENCE", 0.02)
+    monkeypatch.setattr(Unreliable, "patience", property(lambda self: 0.02, lambda self, value: None), raising=False)
+    graph = graph_for(name, parts=4, policy="cartesian")
+    check_values(name, True, dg.run(graph, PROGRAMS[name], engine="block_descent", block_size=4))
 
 
 class Shares(VertexProgram):
@@ -100,6 +134,21 @@ def test_mass_is_conserved_under_contention(order, block_size):
     for _ in range(3):
         result = dg.run(graph, Shares(), engine="block_descent", order=order, block_size=block_size)
         assert abs(result.by_number("share").sum() - 1) < 1e-9
+
+
+class WeightedShares(Shares):
+    """What goes along an edge is of its own: it cannot merge on its way to a proxy."""
+
+    def send(gain, degree, weight):
+        return 0.5 * gain / degree * (weight / weight)
+
+
+@pytest.mark.parametrize("program", [Shares, WeightedShares])
+@pytest.mark.parametrize("policy", ["outgoing", "incoming", "cartesian"])
+def test_mass_is_conserved_across_partitions(program, policy):
+    graph = dg.rmat(scale=10, seed=3, weights=(1, 9), parts=3, policy=policy)
+    result = dg.run(graph, program(), engine="block_descent", block_size=16)
+    assert abs(result.by_number("share").sum() - 1) < 1e-9
 
 
 @kernel
@@ -166,9 +215,12 @@ def test_priority_needs_fewer_epochs():
     assert first.report["epochs"].max() < 0.8 * turns.report["epochs"].max()
 
 
-@pytest.mark.parametrize("name", ["pagerank", "weighted", "push", "personal", "bfs", "sssp", "wcc", "katz", "gains"])
-def test_operations_agree_with_other_engines(name):
-    graph = dg.rmat(scale=8, seed=1, weights=(1, 9), parts=1)
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize(
+    "name", ["pagerank", "weighted", "push", "personal", "bfs", "sssp", "wcc", "katz", "gains", "weighted katz"]
+)
+def test_operations_agree_with_other_engines(name, parts):
+    graph = dg.rmat(scale=8, seed=1, weights=(1, 9), parts=parts, policy="cartesian")
     ranks = {"tol": 1e-12}
     operation, column, options, more = {
         "pagerank": (dg.pagerank, "pagerank", ranks, {}),
@@ -179,6 +231,7 @@ def test_operations_agree_with_other_engines(name):
         "sssp": (lambda g, **k: dg.sssp(g, 7, **k), "distance", {}, {}),
         "wcc": (dg.wcc, "component", {}, {"operator": "pull"}),
         "katz": (dg.katz, "katz", {"alpha": 0.001, "tol": 1e-12}, {}),
+        "weighted katz": (dg.katz, "katz", {"alpha": 0.0001, "tol": 1e-12, "weighted": True}, {}),
         "gains": (dg.katz, "katz", {"alpha": 0.001, "tol": 1e-9}, {"operator": "push"}),
     }[name]
     found = operation(graph, engine="block_descent", **options, **more).by_number(column)

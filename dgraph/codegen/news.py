@@ -1,0 +1,118 @@
+"""News of a vertex in block coordinate descent: what it says along its out-edges, and to the blocks at their ends."""
+
+from __future__ import annotations
+
+from dgraph.analysis import Analysis, PhaseAnalysis
+from dgraph.codegen.bounds import falls
+from dgraph.codegen.crossing import OUT_EDGES, merge
+from dgraph.codegen.text import Kernel, Place, call, inbox
+from dgraph.program import Field, Message
+
+QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")
+BELOW = ", ".join(name for name in QUEUE if name != "_live")
+OWN = Place(at="v", edge="e", target="_w")  # the out-edges of v
+ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # merges of the hardware
+
+
+def real(field: Field, text: str) -> str:
+    """A value as a float, of which changes are made."""
+    return f"float(int64({text}))" if field.dtype.kind == "b" else f"float({text})"
+
+
+class News:
+    """Writes it into the kernel at hand."""
+
+    kernel: Kernel
+
+    def __init__(self, kernels, operator: str):
+        self.kernels, self.operator = kernels, operator
+        self.analysis: Analysis = kernels.analysis
+        self.phase: PhaseAnalysis = self.analysis.phases[0]
+        self.message: Message = self.phase.messages[0]
+        self.side = falls(self.message)  # whether the smaller message is better, or the larger; None: neither
+
+    def cross(self, change: str, own: dict[str, str]) -> None:
+        """What v says along its out-edges."""
+        kernel = self.kernel
+        rows, readers = kernel.use("indptr"), kernel.use("neighbours")
+        kernel.add(f"_edges += {rows}[v + one] - {rows}[v]")
+        with kernel.block(OUT_EDGES.replace("[u", "[v")):
+            kernel.add(f"_w = {readers}[e]")
+            self.along(change, own)
+
+    def along(self, change: str, own: dict[str, str]) -> None:
+        """What v says along its out-edge e to w."""
+        kernel, phase, m = self.kernel, self.phase, self.message
+        if not phase.hoisted:
+            send = call(kernel, self.analysis, phase.send, "send", OWN, None, own)
+            kernel.add(f"_new = {m.dtype.name}({send})")
+        if self.operator == "push":
+            if not phase.hoisted:
+                change = f"abs({real(m, '_new')})"
+            self.deliver(change)
+            return
+        kernel.add("if _w >= _owned: continue  # whose owner hears of it, and gathers by itself")
+        if self.operator == "pull_push":
+            at = f"{kernel.use('_slots', True)}[{kernel.use('_slot_of')}[e]]"
+            kernel.add(f"{at} = _new")
+            if self.synchronous and not phase.hoisted:
+                kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
+        if self.side is not None and not self.synchronous:
+            order = "<" if self.side else ">"
+            with kernel.block(f"if _new {order} {kernel.use(inbox(phase, m), True)}[_w]:"):
+                if self.operator == "pull_push":
+                    kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
+                self.tell(change)
+        else:
+            self.tell(change)
+
+    def deliver(self, change: str) -> None:
+        """Merge into the inbox of w, which others may be doing too, and only then tell its block."""
+        kernel, m = self.kernel, self.message
+        array = kernel.use(inbox(self.phase, m), True)
+        name = ATOMIC.get(m.merge.atomic or "")
+        new = "_new"
+        if self.phase.idempotent:
+            better = f"{new} {'<' if self.side else '>'} " if self.side is not None else f"{merge(m)}({new}, _old) != "
+            kernel.add(f"_old = {array}[_w]", f"if not ({better}_old): continue")
+        if name is None or m.dtype.kind == "b":
+            kernel.add(f"{array}[_w] = {merge(m)}({array}[_w], {new})")  # on a team of one
+        else:
+            kernel.add("if _size > 1:")
+            kernel.add(f"    _old = {name}({array}, _w, {new})")
+            if self.phase.idempotent:
+                kernel.add(f"    if not ({better}_old): continue")
+            kernel.add("else:")
+            kernel.add(f"    {array}[_w] = {merge(m)}({array}[_w], {new})")
+        kernel.add("if _w >= _owned:", f"    {kernel.use('arrived')}[_w] = True", "    continue")
+        self.tell(change)
+
+    def tell_blocks(self) -> None:
+        """The blocks that read this one, by how many of their edges come from here."""
+        kernel = self.kernel
+        kernel.add(
+            "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the values are there"
+        )
+        with kernel.block("if _told > 0:"):
+            pairs, readers, share = (kernel.use(name) for name in ("_pairs", "_readers", "_share"))
+            kernel.add(f"_edges += {pairs}[_b + 1] - {pairs}[_b]")
+            with kernel.block(f"for i in range({pairs}[_b], {pairs}[_b + 1]):"):
+                kernel.add(f"_queue.changed({readers}[i], _told * {share}[i], _size, {', '.join(QUEUE)})")
+
+    def tell(self, change: str) -> None:
+        """The block of w has news."""
+        block = "int64(_w) >> _limits[_queue.SHIFT]"
+        if self.side is None or self.synchronous:
+            self.kernel.add(f"_queue.changed({block}, {change}, _size, {', '.join(QUEUE)})")
+        else:
+            sign = "" if self.side else "-"
+            self.kernel.add(f"_queue.improved({block}, {sign}{real(self.message, '_new')}, {BELOW})")
+
+    @property
+    def by_block(self) -> bool:
+        """Whether who is told depends on the blocks alone: a vertex's change is news to all its readers."""
+        return self.synchronous and self.operator == "pull"
+
+    @property
+    def synchronous(self) -> bool:
+        return self.analysis.synchronous
