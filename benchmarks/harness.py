@@ -153,7 +153,10 @@ def worker_processes(workers: int = 2, **options: Any) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     place: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0", "host": "127.0.0.1", **options}
-    with LocalCluster(workers, processes=True, **place) as cluster, Client(cluster, set_as_default=False) as client:
+    with (
+        LocalCluster(n_workers=workers, processes=True, **place) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
         yield client
 
 

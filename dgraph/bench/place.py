@@ -22,7 +22,7 @@ def local_cluster(workers: int, threads: int | None = None) -> Iterator[Any]:
     threads = threads or max(1, cores() // workers)
     quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50}
     with (
-        LocalCluster(workers, threads_per_worker=threads, host="127.0.0.1", **quiet) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=threads, host="127.0.0.1", **quiet) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client

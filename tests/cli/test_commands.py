@@ -53,6 +53,12 @@ def test_all_operations_and_generators_are_there():
     assert all(hasattr(dg, name) for name in EXAMPLES)
 
 
+def test_so_many_workers_as_asked_for(run):
+    """More than there are cores; each has a partition."""
+    done = run("run wcc calls.csv --workers 3 --json -o out.csv")
+    assert json.loads(done.output)["partitions"] == 3
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
 def test_results_in_every_format(run, suffix):
     assert run(f"run sssp calls.csv --source-vertex ann --weight minutes -o out.{suffix}").exit_code == 0
@@ -113,6 +119,7 @@ def test_values_by_vertex(run):
         ("run wcc calls.csv --policy magic", 2, "policy='magic'"),
         ("run wcc calls.csv --engine magic", 2, "engine='magic'"),
         ("run wcc calls.csv --workers 1 --cluster tcp://127.0.0.1:1", 2, "exclude each other"),
+        ("run wcc calls.csv --workers 1 --tls-ca-file calls.csv", 2, "is for --cluster"),
         ("run wcc calls.csv --tls-key key.pem --cluster tls://127.0.0.1:1", 2, "--tls-ca-file"),
         ("run pagerank calls.csv --personalization ann", 2, "VERTEX=NUMBER"),
         ("convert calls.csv -o edges.gr", 2, "edges.gr"),
