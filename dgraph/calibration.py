@@ -3,7 +3,6 @@ What they find are capacities, by which a graph is split."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,15 +66,22 @@ def speed(name: str, number: int, how: Settings, device: str, cores: int | None 
     """Edges a second of the worker of this name: here, with its own daemons."""
     if device == "auto":
         device = device_here() if how.direct else "cpu"
-    recipe, cores = recipe_of(Gathering(), device), cores or threads_of_worker()
+    recipe, cores = recipe_of(Gathering(), device, others=how.others), cores or threads_of_worker()
     where: dict[str, Any] = {"device": device, "worker": number, "threads": cores}
     found = 0.0
     for edges in SIZES:
         partition = sample(edges)
         tables, n = EdgeTables(partition, True, {}, cores), partition.num_owned
         connection = agent_of(name).connect(recipe, n, how, **where)
-        values = {**vertex_table(recipe, tables, {}), **tables.arguments(tables.receivers("out", at_once=True)[0])}
-        found = rate(partial(connection.rows, "pull", n, values), edges)
+        arrays, table = connection.arrays, vertex_table(recipe, tables, {})
+        values = {name: arrays.moved(array) for name, array in table.items()}
+        values |= tables.arguments(tables.receivers("out", at_once=True)[0])
+
+        def pull() -> None:
+            connection.rows("pull", n, values)  # noqa: B023  (called at once)
+            arrays.wait()  # noqa: B023
+
+        found = rate(pull, edges)
         connection.disconnect()
         if edges / found > AT_ONCE:
             break

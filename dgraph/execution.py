@@ -91,8 +91,9 @@ def run(
     checkpoint:   a folder or URL: every 10 supersteps the run is written there, and goes on from there if it is started
                   again, or a worker is lost; or a `dgraph.Checkpoint`, which says how often.
     daemons:      who computes on each worker: "in process" (the default), "own process" (isolated: when it dies or
-                  hangs it is started again and the run goes on), a list of kinds that take blocks of edges from one
-                  queue, or {number of a worker: such a list}. A daemon lives on after the run, for the next.
+                  hangs it is started again and the run goes on), "cuda" or "cuda own process" (a GPU beside a CPU
+                  worker), a list of kinds that take blocks of edges from one queue, or {number of a worker: such a
+                  list}. A daemon lives on after the run, for the next.
     pipeline_block: how many edges a block has on its way to a daemon and back; "auto": as the measured costs say; None:
                   one block, one stage after the other. This and what follows is not for daemons="in process".
     vertex_cache: bytes of vertices that a daemon keeps between blocks and rounds, 0 for none.
@@ -137,7 +138,7 @@ def run(
         graph.workers.need('device="cuda"', KERNELS, INSTALL)
     recipes, values = {}, parameters_of(graph, program)
     for target in (plans.CPU, *([plans.CUDA] if plan.device != plans.CPU else [])):
-        recipe = recipe_of(program, target, plan.blocks.operator if plan.blocks else None)
+        recipe = recipe_of(program, target, plan.blocks.operator if plan.blocks else None, found.others)
         recipes[target] = replace(recipe, values=values)
     settle = plans.settling(plan, program, recipes[plans.CPU].analysis)
     plan = replace(plan, settles=settle is not None)

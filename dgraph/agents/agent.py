@@ -18,9 +18,10 @@ from dgraph.agents.blocks import Block, cut
 from dgraph.agents.daemon import Daemon, is_pull, is_push
 from dgraph.agents.pipeline import in_turn, side_by_side, timed
 from dgraph.agents.roles import roles_of
-from dgraph.agents.settings import AUTO, Kind, Settings
+from dgraph.agents.settings import AUTO, CPU, Kind, Settings, device_of
 from dgraph.agents.triplets import Lane, Mail, Pull, Push
 from dgraph.agents.vertex_arrays import IN_PROCESS, VertexArrays
+from dgraph.codegen.cuda import folded
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import name_in
 from dgraph.devices.cpu import Cpu
@@ -88,10 +89,11 @@ class Agent:
         kinds = settings.of(worker)
         if device == "cuda":
             need_cuda()
-            return Direct(Cuda(recipe))
+            return Direct(Cuda(recipe.source, folded(recipe.analysis)))
         if not kinds:
             return Direct(Cpu(recipe.kernels, threads))
-        return Requests(recipe, vertices, settings, self.started(kinds, threads), threads)
+        daemons = zip(self.started(kinds, threads), map(device_of, kinds), strict=True)
+        return Requests(recipe, vertices, settings, list(daemons), threads)
 
     def started(self, kinds: Sequence[Kind], threads: int) -> list[Daemon]:
         """A daemon of each kind; those that run already are taken."""
@@ -142,12 +144,18 @@ class Requests:
 
     arrays = IN_PROCESS
 
-    def __init__(self, recipe: Recipe, vertices: int, settings: Settings, daemons: Sequence[Daemon], threads: int):
+    def __init__(
+        self, recipe: Recipe, vertices: int, settings: Settings, daemons: Sequence[tuple[Daemon, str]], threads: int
+    ):
         self.recipe, self.settings, self.cpu = recipe, settings, Cpu(recipe.kernels, threads)
         roles, phases = roles_of(recipe), recipe.analysis.phases
         self.receives = {name_in(phase, "push"): name_in(phase, "receive") for phase in phases}
         table = f"{os.getpid()}-{next(_numbers)}"
-        self.lanes = [Lane(one, table, recipe, roles, vertices, settings.vertex_cache) for one in daemons]
+        caches = {CPU: settings.vertex_cache}  # other devices get all that a block needs
+        self.lanes = [
+            Lane(daemon, device, table, recipe, roles, vertices, caches.get(device, 0)) for daemon, device in daemons
+        ]
+        self.devices = " and ".join(sorted({device for _, device in daemons}))
         self.tally: dict[str, Any] = {}
         self._let_go = weakref.finalize(self, _close_lanes, self.lanes)
 
@@ -176,7 +184,7 @@ class Requests:
         tally, self.tally = self.tally, {}
         fitted = tally.pop("fitted", None)
         costs = {name: getattr(fitted, name, None) for name in ("k1", "k2", "k3", "a")}
-        return {"device": self.cpu.name, **dict.fromkeys(COUNTED, 0), **tally, **costs}
+        return {"device": self.devices, **dict.fromkeys(COUNTED, 0), **tally, **costs}
 
     def disconnect(self) -> None:
         self._let_go()

@@ -30,10 +30,12 @@ class Room(NamedTuple):
     kernels: tuple[str, ...]
     spaces: Mapping[str, Space]
     constants: Mapping[str, Any]  # small: the program's parameters
+    device: str = "cpu"
 
 
 class Call(NamedTuple):
-    """A kernel over the block in a buffer; for `push` lo:hi are senders, else rows."""
+    """A kernel over the block in a buffer; for `push` lo:hi are senders, else rows. Without a cache all of a block's
+    vertices are between two places."""
 
     kernel: str
     lo: int
@@ -41,6 +43,7 @@ class Call(NamedTuple):
     buffer: int
     edges: int
     scalars: Mapping[str, Any]
+    places: tuple[int, int]
 
 
 class Daemon(Protocol):

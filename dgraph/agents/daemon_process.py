@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.daemon import Desk
+from dgraph.agents.cuda_daemon import CudaDesk
+from dgraph.agents.daemon import Desk, Room
 from dgraph.agents.shared_memory import arrays_in, mapped
+from dgraph.devices.probe import need_cuda
 
 BEAT = 0.05  # seconds between two signs of life
 
@@ -26,7 +28,7 @@ def main(descriptor: int, threads: int) -> None:
     connection, side = Connection(descriptor), socket.socket(fileno=os.dup(descriptor))
     beat = np.frombuffer(mapped(_received(side)), np.int64)
     threading.Thread(target=_beat, args=(beat, os.getppid()), daemon=True).start()
-    desks: dict[str, Desk] = {}
+    desks: dict[str, Any] = {}
     while True:
         try:
             what, table, value = connection.recv()
@@ -35,7 +37,7 @@ def main(descriptor: int, threads: int) -> None:
         try:
             if what == "open":
                 desks.pop(table, None)
-                desks[table] = Desk(value, arrays_in(mapped(_received(side)), value.spaces), threads)
+                desks[table] = _desk(value, arrays_in(mapped(_received(side)), value.spaces), threads)
                 answer: Any = None
             elif what == "shut":
                 desks.pop(table, None)
@@ -45,6 +47,13 @@ def main(descriptor: int, threads: int) -> None:
             connection.send((True, answer))
         except Exception as error:
             connection.send((False, error))
+
+
+def _desk(room: Room, arrays: dict[str, np.ndarray], threads: int) -> Desk | CudaDesk:
+    if room.device == "cpu":
+        return Desk(room, arrays, threads)
+    need_cuda()
+    return CudaDesk(room, arrays)
 
 
 def _received(side: socket.socket) -> int:

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dgraph.agents.cuda_daemon import CudaDaemon
 from dgraph.agents.daemon import CpuDaemon, Daemon
 from dgraph.agents.process_daemon import PATIENCE, ProcessDaemon
+from dgraph.devices.probe import need_cuda
 from dgraph.errors import OptionError
 
 CACHE = 64 << 20  # bytes of vertices that a daemon keeps, a partition
 AUTO, IN_PROCESS, OWN_PROCESS = "auto", "in process", "own process"
+CPU, CUDA = "cpu", "cuda"
 
 
 class Kind(Protocol):
@@ -22,23 +25,34 @@ class Kind(Protocol):
 
 @dataclass(frozen=True)
 class InProcess:
-    """The CPU of the worker's own process, on blocks as any other device; to work beside others on one queue."""
+    """A device in the worker's own process, on blocks; the CPU too, to work beside others on one queue."""
+
+    device: str = CPU
 
     def start(self, threads: int) -> Daemon:
-        return CpuDaemon(threads)
+        if self.device == CPU:
+            return CpuDaemon(threads)
+        need_cuda()
+        return CudaDaemon()
 
 
 @dataclass(frozen=True)
 class OwnProcess:
-    """The CPU in a process of its own. `patience`: seconds without a sign of life, after which it counts as hung."""
+    """A device in a process of its own. `patience`: seconds without a sign of life, after which it counts as hung."""
 
     patience: float = PATIENCE
+    device: str = CPU
 
     def start(self, threads: int) -> Daemon:
         return ProcessDaemon(threads, self.patience)
 
 
-KINDS: dict[str, Kind] = {IN_PROCESS: InProcess(), OWN_PROCESS: OwnProcess()}
+KINDS: dict[str, Kind] = {
+    IN_PROCESS: InProcess(),
+    OWN_PROCESS: OwnProcess(),
+    CUDA: InProcess(CUDA),
+    f"{CUDA} {OWN_PROCESS}": OwnProcess(device=CUDA),
+}
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,12 @@ class Settings:
     def of(self, worker: int) -> tuple[Kind, ...]:
         """The kinds of one worker's daemons."""
         return self.daemons.get(worker, ()) if isinstance(self.daemons, Mapping) else self.daemons
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The devices of daemons that are no CPUs."""
+        every = self.daemons.values() if isinstance(self.daemons, Mapping) else [self.daemons]
+        return tuple({device_of(kind) for kinds in every for kind in kinds} - {CPU})
 
     def options(self) -> dict[str, Any]:
         """What the report says."""
@@ -113,3 +133,8 @@ def _whole(value: Any, least: int) -> bool:
 
 def _named(kind: Kind) -> str:
     return next((name for name, known in KINDS.items() if known == kind), repr(kind))
+
+
+def device_of(kind: Kind) -> str:
+    """Which kernels a kind of daemon runs."""
+    return getattr(kind, "device", CPU)

@@ -36,8 +36,18 @@ class Work:
 class Lane:
     """One daemon, and what it holds of one partition."""
 
-    def __init__(self, daemon: Daemon, table: str, recipe: Recipe, roles: dict[str, Roles], vertices: int, cache: int):
+    def __init__(
+        self,
+        daemon: Daemon,
+        device: str,
+        table: str,
+        recipe: Recipe,
+        roles: dict[str, Roles],
+        vertices: int,
+        cache: int,
+    ):
         self.daemon, self.table, self.recipe, self.roles = daemon, table, recipe, roles
+        self.device, self.source = device, recipe.source_for(device)
         self.cached = frozenset(name for one in roles.values() for name in (*one.sources, *one.rows))
         self.cache = VertexCache(min(cache // self.bytes_a_vertex, vertices), vertices)
         self.plain = VertexCache(0, vertices) if self.cache.slots else self.cache
@@ -54,6 +64,7 @@ class Lane:
             return
         self.edges, self.area = max(edges, self.edges), max(area, self.area)
         room = room_for(self.recipe, self.roles, self.recipe.analysis.width, self.cache.slots, self.area, self.edges)
+        room = room._replace(source=self.source, device=self.device)
         before, self.arrays = self.arrays, self.daemon.open(self.table, room)
         for name in self.cached & set(before):
             self.arrays[name][: self.cache.slots] = before[name][: self.cache.slots]
@@ -121,7 +132,8 @@ class Pull(Request):
             for name in self.roles.sources:
                 lane.count(refresh(values[name], found.ids, lane.arrays[name], found.slots))
                 lane.count(gather(values[name], found.spilled, lane.arrays[name][spill:]))
-            call = Call(self.kernel, base, base + count, buffer, block.edges, self.scalars)
+            places = base, spill + len(found.spilled)
+            call = Call(self.kernel, base, base + count, buffer, block.edges, self.scalars, places)
         lane.daemon.download(lane.table, call)
         return Work(block, call, found)
 
@@ -195,7 +207,7 @@ class Push(Request):
                 lane.count(refresh(values[name], found.ids, arrays[name], found.slots))
                 arrays[name][here] = identity
             arrays["arrived"][here] = False
-            call = Call(self.kernel, 0, count, buffer, block.edges, self.scalars)
+            call = Call(self.kernel, 0, count, buffer, block.edges, self.scalars, (base, here.stop))
         lane.daemon.download(lane.table, call)
         return Work(block, call, found)
 

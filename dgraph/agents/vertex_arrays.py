@@ -26,6 +26,9 @@ class VertexArrays:
         """The first of an array, where this process reads them."""
         return array[:count]
 
+    def wait(self) -> None:
+        """Until kernels are done."""
+
     # -- lists of vertices ---------------------------------------------------------------------------------------------
 
     def first(self, queue: Any, count: Any) -> Any:

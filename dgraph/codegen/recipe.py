@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,6 +25,10 @@ class Recipe:
     source: Source
     values: dict[str, Any]
     stop: Callable[..., Any] | None
+    others: dict[str, Source] = field(default_factory=dict)  # kernels for other devices, which daemons have
+
+    def source_for(self, device: str) -> Source:
+        return self.others.get(device, self.source)
 
     @property
     def kernels(self) -> Kernels:
@@ -53,7 +57,7 @@ class Recipe:
         for module in foreign:
             cloudpickle.register_pickle_by_value(module)
         try:
-            return _unpickled, (cloudpickle.dumps((self.analysis, self.source, self.values, self.stop)),)
+            return _unpickled, (cloudpickle.dumps((self.analysis, self.source, self.values, self.stop, self.others)),)
         finally:
             for module in foreign:
                 cloudpickle.unregister_pickle_by_value(module)
@@ -62,13 +66,16 @@ class Recipe:
 _known: WeakKeyDictionary[type[VertexProgram], dict[tuple, tuple[Analysis, Source]]] = WeakKeyDictionary()
 
 
-def recipe_of(program: VertexProgram, target: str = "cpu", operator: str | None = None) -> Recipe:
+def recipe_of(
+    program: VertexProgram, target: str = "cpu", operator: str | None = None, others: Iterable[str] = ()
+) -> Recipe:
     """Analyse and generate: once for each length of vectors, because other values of parameters need nothing new.
-    `operator` asks for the kernels of block descent."""
+    `operator` asks for the kernels of block descent, `others` are devices of daemons."""
     known, kind = _known.setdefault(type(program), {}), (target, program.width, operator)
     if kind not in known:
         known[kind] = _bare(analyse(program)), generate(program, target, operator)
-    return Recipe(*known[kind], dict(program.values), program.functions.get("stop"))
+    sources = {device: recipe_of(program, device).source for device in others}
+    return Recipe(*known[kind], dict(program.values), program.functions.get("stop"), sources)
 
 
 def _unpickled(pickled: bytes) -> Recipe:

@@ -8,17 +8,16 @@ one, a whole block the longest.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 
 from dgraph.codegen.cache import module_of
-from dgraph.codegen.cuda import FINISHED, LISTED, ROWS, folded, partial, total
+from dgraph.codegen.cuda import FINISHED, LISTED, ROWS, Folded, partial, total
 from dgraph.codegen.cuda_arrays import array_kernels
 from dgraph.codegen.neighbourhood import SCRATCH, SLOTS
-from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.source import Source
 from dgraph.devices import vertex_arrays as slots
 from dgraph.devices.memory import DeviceArray, Memory, Tally, memory_of_device
@@ -50,9 +49,9 @@ class Cuda:
 
     name = "cuda"
 
-    def __init__(self, recipe: Recipe, grid: type[Grid] | None = None):
+    def __init__(self, source: Source, folds: Mapping[str, Folded] | None = None, grid: type[Grid] | None = None):
         grid = grid or Device
-        self.source, self.folded = recipe.source, folded(recipe.analysis)
+        self.source, self.folded = source, folds or {}
         self.general_source = array_kernels()
         self.grid, self.general = grid(self.source), grid(self.general_source)
         self.memory = self.grid.memory
@@ -79,18 +78,22 @@ class Cuda:
         """All rows at once; `block` is for devices whose sums do not depend on it."""
         names = self._names(name)
         if ROWS in names:
-            found = self._queue(values["queued"]) if LISTED in names else None
-            more = {} if found is None else {"queued": found.before, LISTED: slots.QUEUED}
-            for group, rows in self._listed(values["indptr"], first, count):
-                if len(rows):
-                    own = {**more, **self._room(name, values), ROWS: rows}
-                    self._launch(name, 0, len(rows), {**values, **own}, group)
-            return [(first, found)]
+            return [(first, self.gather(name, self._listed(values["indptr"], first, count), values))]
         if FINISHED in names:
             return [(first, tuple(self._fold(name, count, values, first).values()))]
         found = self._count(slots.LISTED) if LISTED in names else None
         self._launch(name, first, count, {**values, LISTED: slots.LISTED})
         return [(first, found)]
+
+    def gather(self, name: str, lists: Iterable[tuple[int, DeviceArray]], values: Mapping[str, Any]) -> Any:
+        """Pull: lists of rows, each with the threads for a row. How long the queue is, if vertices join it."""
+        found = self._queue(values["queued"]) if LISTED in self._names(name) else None
+        more = {} if found is None else {"queued": found.before, LISTED: slots.QUEUED}
+        for group, rows in lists:
+            if len(rows):
+                own = {**more, **self._room(name, values), ROWS: rows}
+                self._launch(name, 0, len(rows), {**values, **own}, group)
+        return found
 
     # -- launching -----------------------------------------------------------------------------------------------------
 
@@ -149,15 +152,19 @@ class Cuda:
 
     # -- edges ---------------------------------------------------------------------------------------------------------
 
-    def _listed(self, indptr: np.ndarray, first: int, count: int) -> Iterator[tuple[int, DeviceArray]]:
+    def _listed(self, indptr: np.ndarray, first: int, count: int) -> list[tuple[int, DeviceArray]]:
         """(Threads a row, rows) for each list of rows; made once for a table of edges."""
         key = id(indptr), first, count
         if key not in self._lists:
-            degrees = np.diff(indptr[first : count + 1])
-            classes = np.digitize(degrees, [SHORT, LONG])
-            lists = [self.memory.moved((first + np.flatnonzero(classes == i)).astype(np.uint32)) for i in range(3)]
-            self._lists[key] = indptr, list(zip(self.grid.groups, lists, strict=True))
-        yield from self._lists[key][1]
+            lists = self.by_degree(indptr[first : count + 1], first)
+            self._lists[key] = indptr, [(group, self.memory.moved(rows)) for group, rows in lists]
+        return self._lists[key][1]
+
+    def by_degree(self, ends: np.ndarray, first: int) -> list[tuple[int, np.ndarray]]:
+        """The same of rows that begin with the first."""
+        classes = np.digitize(np.diff(ends), [SHORT, LONG])
+        lists = [(first + np.flatnonzero(classes == i)).astype(np.uint32) for i in range(3)]
+        return list(zip(self.grid.groups, lists, strict=True))
 
     def _room(self, name: str, values: Mapping[str, Any]) -> dict[str, DeviceArray]:
         """Room for all neighbourhoods, where the kernel wants it."""
@@ -182,7 +189,7 @@ class Device:
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
         there = [one.argument if isinstance(one, DeviceArray) else one for one in arguments]
         with _one_at_a_time:
-            getattr(self.module, name)[blocks, self.block](*there)
+            getattr(self.module, name)[blocks, self.block, self.memory.stream()](*there)
 
 
 @cache

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +26,7 @@ class DeviceArray:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, part: slice) -> DeviceArray:
+    def __getitem__(self, part: Any) -> DeviceArray:
         return DeviceArray(self.memory, self.raw[part])
 
     @cached_property
@@ -127,6 +128,17 @@ class Memory:
         """Bytes of the host that the device copies by itself."""
         return np.empty(size, np.uint8)
 
+    def stage(self, number: int) -> AbstractContextManager[Any]:
+        """What is asked for inside goes by a stream of its own, of three; it is done when this ends."""
+        return nullcontext()
+
+    def stream(self) -> Any:
+        """The compiler's name for the stream of this thread."""
+        return 0
+
+    def wait(self) -> None:
+        """Until all is done that this thread has asked for."""
+
 
 class SimulatedMemory(Memory):
     """Of Numba's simulator."""
@@ -138,14 +150,16 @@ class SimulatedMemory(Memory):
 
 
 class GpuMemory(Memory):
-    """Of the GPU that is current. All goes by one stream, the default: order is by what is asked first, and nothing
-    waits but `get`. CuPy keeps what was let go of, so that no array of a run costs a call of the driver twice."""
+    """Of the GPU that is current. All goes by one stream, the default, but for stages: order is by what is asked first,
+    and nothing waits but `get`. CuPy keeps what was let go of: no array of a run costs a call of the driver twice."""
 
     def __init__(self, budget: int | None = None):
         super().__init__(budget)
         import cupy
 
         self.cupy = cupy
+
+        self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
 
     def _empty(self, shape: Any, dtype: Any) -> Any:
         return self.cupy.empty(shape, dtype)
@@ -163,6 +177,21 @@ class GpuMemory(Memory):
 
     def pinned(self, size: int) -> np.ndarray:
         return np.frombuffer(self.cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
+
+    @contextmanager
+    def stage(self, number: int) -> Iterator[None]:
+        with self.streams[number]:
+            yield
+            self.streams[number].synchronize()
+
+    def stream(self) -> Any:
+        from numba import cuda
+
+        pointer = self.cupy.cuda.get_current_stream().ptr
+        return cuda.external_stream(pointer) if pointer else 0
+
+    def wait(self) -> None:
+        self.cupy.cuda.get_current_stream().synchronize()
 
 
 def memory_of_device(budget: int | None = None) -> Memory:

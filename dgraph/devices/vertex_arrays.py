@@ -60,6 +60,9 @@ class DeviceVertexArrays(VertexArrays):
         array = array.array if isinstance(array, Ids) else array
         return self.memory.get(array[:count]) if isinstance(array, DeviceArray) else array[:count]
 
+    def wait(self) -> None:
+        self.memory.wait()
+
     # -- lists of vertices ---------------------------------------------------------------------------------------------
 
     def first(self, queue: DeviceArray, count: Any) -> Ids:

@@ -1,0 +1,57 @@
+"""A GPU as a daemon of a CPU worker: in its process, where one thread of a CPU stands in for it, and in its own."""
+
+import pandas as pd
+import pytest
+from one_thread import OneThread
+
+import dgraph as dg
+from dgraph.agents.agent import close_agent
+from dgraph.devices import cuda, probe
+from dgraph.errors import DeviceError
+
+GRAPH = dg.rmat(scale=9, edge_factor=8, seed=5, weights=(1, 9), parts=2)
+SOURCE = int(dg.degrees(GRAPH).compute().set_index("vertex")["out_degree"].idxmax())
+OPERATIONS = {
+    "bfs": lambda **options: dg.bfs(GRAPH, SOURCE, **options),
+    "sssp": lambda **options: dg.sssp(GRAPH, SOURCE, **options),
+    "pagerank": lambda **options: dg.pagerank(GRAPH, max_iter=4, tol=0, **options),
+    "cdlp": lambda **options: dg.cdlp(GRAPH, max_iter=3, **options),
+}
+
+
+@pytest.fixture(autouse=True)
+def no_daemon_stays():
+    yield
+    for worker in ("thread 0", "thread 1"):
+        close_agent(worker)
+
+
+@pytest.fixture
+def one_thread(monkeypatch):
+    monkeypatch.setattr(cuda, "Device", OneThread)
+    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
+
+
+@pytest.mark.parametrize("daemons", ["cuda", ["cuda", "in process"]])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_in_the_process_of_the_worker(name, daemons, one_thread):
+    found = OPERATIONS[name](daemons=daemons, pipeline_block=1000)
+    assert set(found.report["device"]) == {"cuda" if daemons == "cuda" else "cpu and cuda"}
+    assert found.report["blocks"].sum() > 2
+    pd.testing.assert_frame_equal(found.compute(), OPERATIONS[name](device="cpu").compute(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("direction", ["push", "pull"])
+def test_in_a_process_of_its_own_beside_a_cpu_worker(direction, monkeypatch):
+    monkeypatch.setenv(probe.SIMULATOR, "1")  # read where Numba is imported: only there
+    small = dg.rmat(scale=5, edge_factor=4, seed=5)
+    found = dg.wcc(small, daemons="cuda own process", pipeline_block=64, direction=direction)
+    assert set(found.report["device"]) == {"cuda"} and found.report["blocks"].sum() > 1
+    pd.testing.assert_frame_equal(found.compute(), dg.wcc(small, device="cpu").compute())
+
+
+@pytest.mark.skipif(bool(probe.gpus()), reason="there is a GPU here")
+@pytest.mark.parametrize("daemons", ["cuda", "cuda own process"])
+def test_where_there_is_no_gpu(daemons):
+    with pytest.raises(DeviceError, match="a GPU that the CUDA driver"):
+        dg.wcc(GRAPH, daemons=daemons)
