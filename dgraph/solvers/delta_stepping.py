@@ -13,7 +13,27 @@ import numpy as np
 from numba import uint64
 
 from dgraph.monoid import NONE, UNREACHED
-from dgraph.solvers.slots import DROPPED, FEW, ROOM, SLOTS, USED, Lists, before, free, is_long, next_slot, push, slot_of
+from dgraph.solvers.slots import (
+    DROPPED,
+    FEW,
+    LISTS,
+    NOWHERE,
+    ROOM,
+    SLOTS,
+    USED,
+    Lists,
+    Waiting,
+    before,
+    first_of,
+    free,
+    is_long,
+    list_of,
+    move,
+    nearest,
+    next_slot,
+    number_of,
+    push,
+)
 from dgraph.solvers.team import (
     atomic_add,
     atomic_load,
@@ -28,12 +48,21 @@ from dgraph.solvers.team import (
 )
 
 SAMPLE = 4096  # edges by which the width of slots is chosen
+ALL = 1 << 62  # edges
 LEAST = 1e-300  # width of a slot, so that its inverse is finite
 AHEAD = 8  # vertices whose rows are asked for before their turn
 LOCKED = np.int64(-(2**63))  # the sign bit of a parent
 
 # places in `shared`, after those of `slots.py`; LISTED and what follows are there for even and for odd turns
-LOOKED, FLAT, LISTED, TAKEN, NEXT, LIMIT, TURN = 16, 17, 24, 32, 40, 48, 32
+LOOKED, FLAT, LISTED, TAKEN, NEXT, LIMIT, WINDOW, TURN = 16, 17, 24, 32, 40, 48, 56, 40
+
+
+class Relaxed(NamedTuple):
+    """At how many edges it was looked, and whether some distance was reached by an edge that adds nothing: then parents
+    may be missing."""
+
+    looked: int
+    flat: bool
 
 
 class Rows(NamedTuple):
@@ -61,29 +90,33 @@ def relax(
     target: int = NONE,
     threads: int = 1,
     room: int | None = None,
-) -> tuple[int, bool]:
-    """Lower rows.dist until dist[v] <= dist[u] + weight(u, v) for all edges here. Returns how many were looked
-    at, and whether some distance was reached by an edge that adds nothing: then parents may be missing.
+    limit: int = ALL,
+    waiting: Waiting | None = None,
+) -> Relaxed:
+    """Lower rows.dist until dist[v] <= dist[u] + weight(u, v) for all edges here.
 
     Rows are those of one partition, of owned vertices and proxies alike; weights are not negative. Before, only edges
-    of the `frontier` may break that rule: different vertices whose distance is new. What was lowered is marked in
-    rows.improved, which is all False before, and holds the frontier, too, afterwards. With a `target`, distances above
-    that of this vertex need not be final. `delta` is the width of a slot, `room` how many vertices can wait at once:
-    at least the frontier.
+    of the `frontier`, and of who is `waiting`, may break that rule: different vertices whose distance is new. What was
+    lowered is marked in rows.improved, which is all False before, and holds the frontier, too, afterwards. With a
+    `target`, distances above that of this vertex need not be final; nor those that lead on from who is still waiting
+    afterwards, because no slot is begun after so many edges as `limit` says. `delta` is the width of a slot, the same
+    as long as some are waiting; `room` how many vertices can wait at once: at least the frontier.
     """
-    size, looked, flat = len(rows.dist), 0, False
-    delta = max(delta or width(rows), LEAST)
-    chunks = (4 * size if room is None else room) // ROOM + threads * (SLOTS + 2)
-    pool, chained, work = np.empty(chunks * ROOM, np.uint32), np.empty(chunks, np.int64), np.empty(chunks, np.int64)
-    while len(frontier):
-        base = rows.dist[frontier].min()
+    scale, looked, flat = 1.0 / max(delta or width(rows), LEAST), 0, False
+    senders = int(np.searchsorted(rows.indptr, rows.indptr[-1]))  # rows from there on are empty
+    waiting = waiting if waiting is not None else Waiting(len(rows.dist), threads, room)
+    while len(frontier) or waiting.some:
         rows.improved[frontier] = True
-        shared, far = np.zeros(128, np.int64), np.full(2, np.inf)
-        team(_relax, threads, rows, frontier, base, 1.0 / delta, target, pool, chained, work, shared, far)
-        looked, flat = looked + int(shared[LOOKED]), flat or bool(shared[FLAT])
-        # Where there was no room to remember who had been lowered, all whom a path reaches go once more.
-        frontier = np.flatnonzero(rows.dist < np.inf).astype(np.uint32) if shared[DROPPED] else frontier[:0]
-    return looked, flat
+        added = waiting.begin(rows.dist, frontier, scale)
+        lists = waiting.tails, waiting.spare, waiting.pool, waiting.chained, waiting.work, waiting.shared
+        where = team(_relax, threads, rows, added, senders, waiting.window, waiting.slot, scale, target, limit, *lists)
+        waiting.window, waiting.slot = where
+        looked, flat = looked + int(waiting.shared[LOOKED]), flat or bool(waiting.shared[FLAT])
+        if not waiting.shared[DROPPED]:
+            break
+        # There was no room to remember who had been lowered: all whom a path reaches go once more.
+        frontier, waiting.slot = np.flatnonzero(rows.dist < np.inf).astype(np.uint32), LISTS
+    return Relaxed(looked, flat)
 
 
 def width(rows: Rows) -> float:
@@ -99,14 +132,14 @@ def width(rows: Rows) -> float:
 
 
 @kernel
-def _relax_chunk(place, slot, alone, rows, base, scale, lists):
+def _relax_chunk(place, slot, alone, rows, senders, window, scale, lists):
     """Relax the edges of a chunk's vertices, and give back the chunk; the number of edges.
 
     Who sets the sign bit of a parent has that vertex for itself. `push` is written out here, because a call would count
     references to all arrays, for every edge: that costs a fifth.
     """
     indptr, neighbours, weights, dist, parent, improved = rows
-    tails, spare, nearest, pool, chained, shared = lists
+    tails, spare, pool, chained, shared = lists
     tree = parent.size > 0
     chunk = (place - 1) // ROOM
     begin, end, looked = uint64(chunk * ROOM), uint64(place), uint64(0)
@@ -122,7 +155,7 @@ def _relax_chunk(place, slot, alone, rows, base, scale, lists):
             prefetch(neighbours, row + 16)
         u = uint64(pool[i])
         d = dist[u]
-        if slot_of(d, base, scale) != slot:
+        if list_of(number_of(d, scale), window) != slot:
             continue  # it has been taken from a nearer slot
         number = np.int64(u)  # with unsigned numbers, signed ones become floats
         first, last = uint64(indptr[u]), uint64(indptr[u + uint64(1)])
@@ -154,10 +187,12 @@ def _relax_chunk(place, slot, alone, rows, base, scale, lists):
                 compare_and_swap(parent, v, held | LOCKED, after)
             if old <= new:
                 continue
-            there = slot_of(new, base, scale)
-            if there not in (slot, SLOTS) and improved[v] and slot_of(old, base, scale) == there:
+            there = list_of(number_of(new, scale), window)
+            if there != slot and improved[v] and list_of(number_of(old, scale), window) == there:
                 continue  # it waits there already
             improved[v] = True
+            if v >= senders:
+                continue  # nothing leads on
             place = tails[there]
             if place % ROOM == 0:
                 fresh = spare[0]
@@ -172,49 +207,55 @@ def _relax_chunk(place, slot, alone, rows, base, scale, lists):
                 place = fresh * ROOM
             pool[uint64(place)] = v
             tails[there] = place + 1
-            if there == SLOTS:
-                nearest[0] = min(nearest[0], new)
     free(chunk, lists)
     return looked
 
 
 @kernel
-def _relax(rank, size, signals, rows, frontier, base, scale, target, pool, chained, work, shared, far):
-    """Each thread has lists of its own; the chunks of the nearest slot are shared out."""
-    dist = rows.dist
-    lists = Lists(np.zeros(SLOTS + 2, np.int64), np.full(1, -1), np.full(1, np.inf), pool, chained, shared)
-    begin, end = share(rank, size, frontier.size)
-    for i in range(begin, end):
-        u = frontier[i]
-        push(slot_of(dist[u], base, scale), u, dist[u], lists)
+def _relax(
+    rank, size, signals, rows, frontier, senders, window, slot, scale, target, limit,
+    tails, spare, pool, chained, work, shared,
+):  # fmt: skip
+    """Each thread has lists of its own; the chunks of the nearest slot are shared out. Returns where to go on."""
+    dist, lists = rows.dist, Lists(tails[rank], spare[rank], pool, chained, shared)
+    first, last = share(rank, size, frontier.size)
+    for i in range(first, last):
+        push(list_of(number_of(dist[frontier[i]], scale), window), frontier[i], lists)
     if rank == 0:
-        shared[NEXT], shared[LIMIT] = SLOTS + 1, SLOTS + 1
+        shared[NEXT], shared[LIMIT], shared[WINDOW] = LISTS, LISTS, NOWHERE
     barrier(rank, size, signals)
-    slot, turn, looked = 0, 0, uint64(0)
-    while slot <= SLOTS and (target < 0 or slot <= slot_of(dist[target], base, scale)):
+    turn, looked = 0, np.int64(0)
+    while slot < LISTS and looked < limit and _matters(slot, window, target, dist, scale):
         now, other, turn = TURN * turn, TURN - TURN * turn, 1 - turn
         # Every thread lists its chunks of this slot, and says where it would go on.
         place = lists.tails[slot]
-        lists.tails[slot] = 0
-        while place > 0:
-            work[atomic_add(shared, now + LISTED, 1)] = place
-            place = before(place, lists)
-        if rank > 0:
-            atomic_min(shared, now + LIMIT, next_slot(slot, lists.tails))
+        if slot < SLOTS:
+            lists.tails[slot] = 0
+            while place > 0:
+                work[atomic_add(shared, now + LISTED, 1)] = place
+                place = before(place, lists)
+            if rank > 0:
+                atomic_min(shared, now + LIMIT, next_slot(slot, lists.tails))
+        else:
+            atomic_min(shared, now + WINDOW, nearest(place, slot, window, dist, scale, lists))
         barrier(rank, size, signals)
-        listed, limit = shared[now + LISTED], shared[now + LIMIT]
+        listed, bound = shared[now + LISTED], shared[now + LIMIT]
         alone = size == 1 or listed <= FEW
         if rank == 0:
             shared[other + LISTED], shared[other + TAKEN] = 0, 0
-            shared[other + NEXT], shared[other + LIMIT] = SLOTS + 1, SLOTS + 1
-        if rank == 0 or not alone:
+            shared[other + NEXT], shared[other + LIMIT], shared[other + WINDOW] = LISTS, LISTS, NOWHERE
+        if slot >= SLOTS:
+            window = move(slot, window, shared[now + WINDOW], dist, scale, lists)
+            slot = window & (SLOTS - 1)
+        elif rank == 0 or not alone:
+            seen = np.int64(0)
             k = atomic_add(shared, now + TAKEN, 1)
             while k < listed:
-                looked += _relax_chunk(work[k], slot, alone, rows, base, scale, lists)
+                seen += _relax_chunk(work[k], slot, alone, rows, senders, window, scale, lists)
                 k = atomic_add(shared, now + TAKEN, 1)
             # What little has come to the same slot; and if nobody else is at work, to those after it.
-            here, limit = slot, (min(limit, SLOTS) if alone else slot + 1)
-            while here < limit and (target < 0 or here <= slot_of(dist[target], base, scale)):
+            here, bound = slot, (min(bound, SLOTS) if alone else slot + 1)
+            while here < bound and looked + seen < limit and _matters(here, window, target, dist, scale):
                 place = lists.tails[here]
                 if place == 0:
                     here += 1
@@ -224,23 +265,16 @@ def _relax(rank, size, signals, rows, frontier, base, scale, target, pool, chain
                 lists.tails[here] = 0
                 while place > 0:
                     earlier = before(place, lists)
-                    looked += _relax_chunk(place, here, alone, rows, base, scale, lists)
+                    seen += _relax_chunk(place, here, alone, rows, senders, window, scale, lists)
                     place = earlier
+            atomic_add(shared, LOOKED, seen)
         atomic_min(shared, now + NEXT, next_slot(slot, lists.tails))
-        atomic_min(far, turn, lists.nearest[0])
         barrier(rank, size, signals)
-        slot = shared[now + NEXT]
-        if slot == SLOTS:
-            place, outside, base = lists.tails[SLOTS], base, far[turn]
-            lists.tails[SLOTS], lists.nearest[0], slot = 0, np.inf, 0
-            while place > 0:
-                chunk, earlier = (place - 1) // ROOM, before(place, lists)
-                for i in range(uint64(chunk * ROOM), uint64(place)):
-                    u = pool[i]
-                    if slot_of(dist[u], outside, scale) == SLOTS:
-                        push(slot_of(dist[u], base, scale), u, dist[u], lists)
-                free(chunk, lists)
-                place = earlier
-        if rank == 0:
-            far[1 - turn] = np.inf
-    atomic_add(shared, LOOKED, np.int64(looked))
+        slot, looked = shared[now + NEXT], shared[LOOKED]
+    return window, slot
+
+
+@kernel
+def _matters(slot, window, target, dist, scale):
+    """Whether a path to the target may lead on from there."""
+    return target < 0 or first_of(slot, window) <= number_of(dist[target], scale)

@@ -8,9 +8,11 @@ from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.bellman_ford import bellman_ford, by_steps
 from dgraph.solvers.breadth_first import Goal, search
 from dgraph.solvers.delta_stepping import Rows, relax, rows_of, width
+from dgraph.solvers.slots import Waiting
 from dgraph.solvers.solver import Problem, Solved, Unsettled
 
 SERIAL = 1 << 15  # edges below which a second thread costs more than it saves
+LIMIT = 1 << 20  # edges of a partition in a round, after which it hears of others: what they know may spare it many
 AS_THEY_ARE = ("int64", "int32", "float64", "float32")  # weights that are not cast: each compiles once
 
 
@@ -50,12 +52,18 @@ def from_each(problem: Problem) -> Solved:
 
 
 def settle(part: Unsettled) -> tuple[int, np.ndarray]:
-    """Delta-stepping from whoever has news; the width of its slots is chosen once."""
-    rows = Rows(*_weighted(part), part.best, part.best[:0].astype(np.int64), part.improved)
+    """Delta-stepping from whoever has news, as far as LIMIT goes; who still waits then is kept, and one of them named,
+    so that there is a next round. The width of slots is chosen once."""
+    rows, threads = Rows(*_weighted(part), part.best, part.best[:0].astype(np.int64), part.improved), _threads(part)
     if not part.kept:
-        part.kept["delta"] = width(rows)
-    looked, _ = relax(rows, part.frontier, delta=part.kept["delta"], threads=_threads(part))
-    return looked, part.frontier[:0]
+        part.kept |= {"delta": width(rows), "waiting": Waiting(len(part.best), threads), "named": {}}
+    waiting, named = part.kept["waiting"], part.kept["named"]
+    news = [u for u in part.frontier[:1].tolist() if named.get(u) == part.best[u]]
+    frontier = part.frontier[len(news) :]
+    found = relax(rows, frontier, delta=part.kept["delta"], threads=threads, limit=LIMIT, waiting=waiting)
+    left = waiting.one()
+    part.kept["named"] = {u: part.best[u] for u in left.tolist()}
+    return found.looked, left
 
 
 def _sources(problem: Problem) -> np.ndarray:
@@ -89,7 +97,7 @@ def _distances(problem: Problem, sources: np.ndarray) -> tuple[np.ndarray, int]:
         dist, looked = solved.values["distance"], solved.edges
     else:
         dist = _start(problem, sources)
-        looked, _ = relax(rows_of(*_weighted(problem), dist), sources, target=target, threads=_threads(problem))
+        looked = relax(rows_of(*_weighted(problem), dist), sources, target=target, threads=_threads(problem)).looked
     if target != NONE:
         dist[dist > dist[target]] = np.inf
     return dist, looked

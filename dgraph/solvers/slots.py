@@ -1,21 +1,32 @@
 """Vertices that wait by distance: a list for each slot of a window of distances, in chunks of a pool shared by threads.
 
-Beyond the window all wait in one slot more, until the window moves there: so weights may differ by any factor.
+A distance in units of a slot's width is a number. The window is all numbers that differ from its own in their last bits
+only. Beyond it a vertex waits in the bin of the highest bit in which its number differs, until the window moves to the
+nearest of the first bin: then all of that bin come into the window or to earlier bins (a radix heap: Ahuja, Mehlhorn,
+Orlin, Tarjan, J. ACM 1990). So weights may differ by any factor, and nobody moves more often than there are bins.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
+from numba.cpython.unsafe.numbers import leading_zeros
 
 from dgraph.solvers.team import atomic_add, kernel
 
-SLOTS = 4096  # in the window; slot SLOTS is the one beyond
+BITS, TOP = 12, 62  # last bits, those of a slot; and of all numbers
+SLOTS = 1 << BITS  # in the window
+LISTS = SLOTS + TOP - BITS  # the bins come after the slots
+NOWHERE = 1 << TOP  # no number
+FURTHEST = NOWHERE - 1024  # the largest number, of all who are farther
 ROOM = 64  # vertices in a chunk
 FEW = 4  # chunks that are not worth sharing
 USED, DROPPED = 0, 8  # places in `shared`: chunks taken from the pool; whether there were none left
+
+_zeros: Any = leading_zeros
 
 
 class Lists(NamedTuple):
@@ -24,21 +35,26 @@ class Lists(NamedTuple):
 
     tails: np.ndarray
     spare: np.ndarray  # the first of the chunks that are free again
-    nearest: np.ndarray  # the smallest distance beyond the window
     pool: np.ndarray
     chained: np.ndarray
     shared: np.ndarray
 
 
 @kernel
-def slot_of(distance, base, scale):
-    """Where a distance belongs in the window that begins at `base`."""
-    x = (distance - base) * scale
-    return SLOTS if x >= SLOTS else np.int64(x)
+def number_of(distance, scale):
+    """Of the slot of a distance; distances are not negative."""
+    return np.int64(min(distance * scale, FURTHEST))
 
 
 @kernel
-def push(slot, u, distance, lists):
+def list_of(number, window):
+    """Where a number belongs: a slot of the window that `window` is in, or a bin."""
+    x = number ^ window
+    return number & (SLOTS - 1) if x < SLOTS else SLOTS + 63 - BITS - np.int64(_zeros(x))
+
+
+@kernel
+def push(slot, u, lists):
     """Add a vertex to a slot's list."""
     place = lists.tails[slot]
     if place % ROOM == 0:  # empty, or its last chunk is full
@@ -54,8 +70,6 @@ def push(slot, u, distance, lists):
         place = chunk * ROOM
     lists.pool[uint64(place)] = u
     lists.tails[slot] = place + 1
-    if slot == SLOTS:
-        lists.nearest[0] = min(lists.nearest[0], distance)
 
 
 @kernel
@@ -73,8 +87,8 @@ def before(place, lists):
 
 @kernel
 def next_slot(slot, tails):
-    """The first slot from `slot` on that is not empty; SLOTS + 1 if there is none."""
-    while slot <= SLOTS and tails[slot] == 0:
+    """The first slot or bin from `slot` on that is not empty; LISTS if there is none."""
+    while slot < LISTS and tails[slot] == 0:
         slot += 1
     return slot
 
@@ -87,3 +101,86 @@ def is_long(place, lists):
             return False
         place = before(place, lists)
     return place > 0
+
+
+@kernel
+def first_of(slot, window):
+    """The smallest number that belongs in a list."""
+    if slot < SLOTS:
+        return (window & -SLOTS) | slot
+    bit = slot - SLOTS + BITS
+    return ((window >> bit) | 1) << bit
+
+
+@kernel
+def nearest(place, slot, window, dist, scale, lists):
+    """The smallest number of those who wait in a bin; NOWHERE if all have left it for a nearer list."""
+    found = np.int64(NOWHERE)
+    while place > 0:
+        for i in range(uint64((place - 1) // ROOM * ROOM), uint64(place)):
+            number = number_of(dist[lists.pool[i]], scale)
+            if number < found and list_of(number, window) == slot:
+                found = number
+        place = before(place, lists)
+    return found
+
+
+@kernel
+def move(slot, window, to, dist, scale, lists):
+    """Have the window where the nearest of a bin is, if there is one, and those of the bin where they belong then."""
+    place, lists.tails[slot] = lists.tails[slot], 0
+    while place > 0:
+        chunk, earlier = (place - 1) // ROOM, before(place, lists)
+        for i in range(uint64(chunk * ROOM), uint64(place)):
+            u = lists.pool[i]
+            number = number_of(dist[u], scale)
+            if list_of(number, window) == slot:
+                push(list_of(number, to), u, lists)
+        free(chunk, lists)
+        place = earlier
+    return window if to == NOWHERE else to
+
+
+class Waiting:
+    """Who waits where, from one call of `relax` to the next if it ends before all have gone."""
+
+    def __init__(self, size: int, threads: int, room: int | None = None):
+        chunks = (4 * size if room is None else room) // ROOM + threads * (LISTS + 1)
+        self.tails, self.spare = np.zeros((threads, LISTS), np.int64), np.full((threads, 1), -1)
+        self.pool, self.chained = np.empty(chunks * ROOM, np.uint32), np.empty(chunks, np.int64)
+        self.work, self.shared = np.empty(chunks, np.int64), np.zeros(128, np.int64)
+        self.window, self.slot = 0, LISTS  # where to go on: nowhere
+
+    @property
+    def some(self) -> bool:
+        return self.slot < LISTS
+
+    def one(self) -> np.ndarray:
+        """One of those who wait; none if nobody does."""
+        if not self.some:
+            return self.pool[:0]
+        place = self.tails[:, self.slot].max()
+        return self.pool[place - 1 : place].copy()
+
+    def begin(self, dist: np.ndarray, frontier: np.ndarray, scale: float) -> np.ndarray:
+        """Have the window no farther than the frontier. Returns who is to be added to the lists."""
+        first = number_of(dist[frontier].min(), scale) if len(frontier) else NOWHERE
+        if self.some and first >= first_of(0, self.window):
+            self.slot = min(self.slot, list_of(first, self.window)) if len(frontier) else self.slot
+        else:
+            if self.some:
+                members = np.concatenate(list(self._members()))
+                nearer = dist[members] * scale < first_of(0, self.window)  # who has gone already
+                frontier = np.unique(np.concatenate([frontier, members[~nearer]]))
+            self.tails[:], self.spare[:], self.shared[USED] = 0, -1, 0
+            self.window, self.slot = first, first & (SLOTS - 1)
+        self.shared[USED + 1 :] = 0
+        return frontier
+
+    def _members(self) -> Iterator[np.ndarray]:
+        """The chunks of all lists."""
+        for place in self.tails[self.tails > 0].tolist():
+            while place > 0:
+                chunk = (place - 1) // ROOM
+                yield self.pool[chunk * ROOM : place]
+                place = (int(self.chained[chunk]) + 1) * ROOM

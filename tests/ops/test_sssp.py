@@ -5,12 +5,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import dijkstra
 
 import dgraph as dg
 from dgraph import errors
-from dgraph.solvers import delta_stepping
 from dgraph.testing.strategies import EXACT_WEIGHTS, edge_frames
 
 WAYS = [("local", 1), ("bsp", 1), ("gas", 2), ("bsp", 3)]
@@ -195,71 +192,6 @@ def test_a_weight_that_is_no_number_is_refused():
     frame = pd.DataFrame({"src": [0, 1], "dst": [1, 0], "weight": [1.0, np.nan]})
     with pytest.raises(errors.WeightError):
         dg.sssp(dg.Graph.from_edges(frame, weight="weight"), 0)
-
-
-# -- the solver by itself ----------------------------------------------------------------------------------------------
-
-
-def rows_of(graph, sources):
-    """A graph's rows, and distances that begin at `sources`."""
-    (partition,) = graph.partitioned(("out",), ("weight",)).held
-    out, n = partition.out, partition.num_owned
-    dist = np.full(n, np.inf)
-    dist[sources] = 0
-    return delta_stepping.rows_of(out.indptr, out.neighbours, out.columns["weight"], dist, tree=True)
-
-
-def scipy_distances(rows):
-    n = len(rows.dist)
-    source = np.repeat(np.arange(n), np.diff(rows.indptr))
-    matrix = coo_array((rows.weights.astype(float), (source, rows.neighbours)), shape=(n, n)).tocsr()
-    return dijkstra(matrix, indices=int(np.flatnonzero(rows.dist == 0)[0]))
-
-
-def smallest_nearer(rows):
-    """The smallest u with dist[u] + weight = dist[v], for every v; weights are above zero."""
-    source = np.repeat(np.arange(len(rows.dist)), np.diff(rows.indptr))
-    near = rows.dist[source] < np.inf
-    tight = near & (rows.dist[source] + rows.weights == rows.dist[rows.neighbours])
-    parent = np.full(len(rows.dist), 2**63 - 1)
-    np.minimum.at(parent, rows.neighbours[tight], source[tight])
-    return parent
-
-
-LARGE = {
-    "rmat": lambda: dg.rmat(scale=18, seed=3, weights=(1, 255), repeats="min"),
-    "grid": lambda: dg.grid(rows=300, cols=300, weights=(0.5, 100.0)),
-    "path": lambda: dg.grid(rows=1, cols=50_000, removed=0.0, weights=(1, 9)),
-}
-
-
-@pytest.mark.parametrize("name", list(LARGE))
-def test_threads_widths_and_little_room_change_nothing(name):
-    rows = rows_of(LARGE[name](), [5])
-    expected = scipy_distances(rows)
-    for threads, factor, room in ((1, 1, None), (2, 1, None), (3, 20, None), (2, 0.1, None), (2, 1, 0)):
-        one = delta_stepping.rows_of(*rows[:3], rows.dist.copy(), tree=True)
-        width = delta_stepping.width(one) * factor
-        delta_stepping.relax(one, np.array([5], np.uint32), delta=width, threads=threads, room=room)
-        assert np.array_equal(one.dist, expected)
-        assert np.array_equal(np.flatnonzero(one.improved), np.flatnonzero(one.dist < np.inf))
-        assert np.array_equal(one.parent, smallest_nearer(one))
-
-
-def test_a_search_goes_on_from_what_is_known():
-    """As a partition does when messages come in: some distances are better now, and these are the frontier."""
-    rows = rows_of(dg.rmat(scale=12, seed=3, weights=(1, 255)), [5])
-    delta_stepping.relax(rows, np.array([5], np.uint32))
-    both = delta_stepping.rows_of(*rows[:3], rows.dist.copy())
-    frontier = np.array([7, 8, 900], np.uint32)
-    before = both.dist.copy()
-    both.dist[frontier] = np.minimum(both.dist[frontier], [0.0, 11.0, 3.0])
-    delta_stepping.relax(both, frontier, threads=2)
-    at_once = rows_of(dg.rmat(scale=12, seed=3, weights=(1, 255)), [5])
-    at_once.dist[frontier] = np.minimum(before[frontier], [0.0, 11.0, 3.0])
-    delta_stepping.relax(at_once, np.array([5, *frontier], np.uint32))
-    assert np.array_equal(both.dist, at_once.dist)
-    assert set(np.flatnonzero(both.dist < before)) | set(frontier) == set(np.flatnonzero(both.improved))
 
 
 def test_negative_weights_at_size():

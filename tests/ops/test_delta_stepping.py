@@ -1,0 +1,115 @@
+"""The solver of shortest paths by itself: threads, widths, pauses and weights of all sizes change no distance."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import dijkstra
+
+import dgraph as dg
+from dgraph.solvers import delta_stepping, slots
+
+
+def rows_of(graph, sources):
+    """A graph's rows, and distances that begin at `sources`."""
+    (partition,) = graph.partitioned(("out",), ("weight",)).held
+    out, n = partition.out, partition.num_owned
+    dist = np.full(n, np.inf)
+    dist[sources] = 0
+    return delta_stepping.rows_of(out.indptr, out.neighbours, out.columns["weight"], dist, tree=True)
+
+
+def scipy_distances(rows):
+    n = len(rows.dist)
+    source = np.repeat(np.arange(n), np.diff(rows.indptr))
+    matrix = coo_array((rows.weights.astype(float), (source, rows.neighbours)), shape=(n, n)).tocsr()
+    return dijkstra(matrix, indices=int(np.flatnonzero(rows.dist == 0)[0]))
+
+
+def smallest_nearer(rows):
+    """The smallest u with dist[u] + weight = dist[v], for every v; weights are above zero."""
+    source = np.repeat(np.arange(len(rows.dist)), np.diff(rows.indptr))
+    near = rows.dist[source] < np.inf
+    tight = near & (rows.dist[source] + rows.weights == rows.dist[rows.neighbours])
+    parent = np.full(len(rows.dist), 2**63 - 1)
+    np.minimum.at(parent, rows.neighbours[tight], source[tight])
+    return parent
+
+
+LARGE = {
+    "rmat": lambda: dg.rmat(scale=18, seed=3, weights=(1, 255), repeats="min"),
+    "grid": lambda: dg.grid(rows=300, cols=300, weights=(0.5, 100.0)),
+    "path": lambda: dg.grid(rows=1, cols=50_000, removed=0.0, weights=(1, 9)),
+}
+
+
+@pytest.mark.parametrize("name", list(LARGE))
+def test_threads_widths_and_little_room_change_nothing(name):
+    rows = rows_of(LARGE[name](), [5])
+    expected = scipy_distances(rows)
+    for threads, factor, room in ((1, 1, None), (2, 1, None), (3, 20, None), (2, 0.1, None), (2, 1, 0)):
+        one = delta_stepping.rows_of(*rows[:3], rows.dist.copy(), tree=True)
+        width = delta_stepping.width(one) * factor
+        delta_stepping.relax(one, np.array([5], np.uint32), delta=width, threads=threads, room=room)
+        assert np.array_equal(one.dist, expected)
+        assert np.array_equal(np.flatnonzero(one.improved), np.flatnonzero(one.dist < np.inf))
+        assert np.array_equal(one.parent, smallest_nearer(one))
+
+
+def test_a_search_goes_on_from_what_is_known():
+    """As a partition does when messages come in: some distances are better now, and these are the frontier."""
+    rows = rows_of(dg.rmat(scale=12, seed=3, weights=(1, 255)), [5])
+    delta_stepping.relax(rows, np.array([5], np.uint32))
+    both = delta_stepping.rows_of(*rows[:3], rows.dist.copy())
+    frontier = np.array([7, 8, 900], np.uint32)
+    before = both.dist.copy()
+    both.dist[frontier] = np.minimum(both.dist[frontier], [0.0, 11.0, 3.0])
+    delta_stepping.relax(both, frontier, threads=2)
+    at_once = rows_of(dg.rmat(scale=12, seed=3, weights=(1, 255)), [5])
+    at_once.dist[frontier] = np.minimum(before[frontier], [0.0, 11.0, 3.0])
+    delta_stepping.relax(at_once, np.array([5, *frontier], np.uint32))
+    assert np.array_equal(both.dist, at_once.dist)
+    assert set(np.flatnonzero(both.dist < before)) | set(frontier) == set(np.flatnonzero(both.improved))
+
+
+@pytest.mark.parametrize("name", ["rmat", "grid", "path"])
+def test_a_search_that_pauses_and_hears_of_better_ways_ends_like_one_that_knew_all(name):
+    """As partitions do that look at so many edges in a round: what they hear is near, or nearer than all who wait."""
+    rows, rng = rows_of(LARGE[name](), [5]), np.random.default_rng(1)
+    start = int(np.diff(rows.indptr).argmax())
+    for threads, factor in ((1, 1), (2, 1), (2, 0.001)):
+        one = delta_stepping.rows_of(*rows[:3], np.full(len(rows.dist), np.inf))
+        one.dist[start] = 0
+        delta, waiting = delta_stepping.width(one) * factor, slots.Waiting(len(one.dist), threads)
+        frontier, heard, pauses = np.array([start], np.uint32), {start: 0.0}, 0
+        while len(frontier) or waiting.some:
+            limit = max(1000, len(rows.neighbours) // 10)
+            delta_stepping.relax(one, frontier, delta=delta, threads=threads, limit=limit, waiting=waiting)
+            one.improved[:] = False
+            pauses, frontier = pauses + 1, frontier[:0]
+            if pauses % 2 and pauses < 8:
+                reached = np.flatnonzero((one.dist < np.inf) & (one.dist > 0))
+                frontier = np.unique(rng.choice(reached, 20)).astype(np.uint32)
+                one.dist[frontier] *= rng.choice([0.01, 0.9], len(frontier))
+                heard |= dict(zip(frontier.tolist(), one.dist[frontier].tolist(), strict=True))
+        assert pauses > 3
+        at_once = delta_stepping.rows_of(*rows[:3], np.full(len(one.dist), np.inf))
+        at_once.dist[list(heard)] = list(heard.values())
+        delta_stepping.relax(at_once, np.array(list(heard), np.uint32))
+        assert np.array_equal(one.dist, at_once.dist)
+
+
+def test_weights_of_all_sizes():
+    """Most are tiny, and some are so large that slots of a tiny width would be too many to look at."""
+    rng = np.random.default_rng(3)
+    n = 3000
+    weight = 10.0 ** rng.uniform(-9, 9, 6 * n)
+    weight[: 3 * n] = rng.uniform(1e-9, 2e-9, 3 * n)
+    ends = rng.integers(0, n, (6 * n, 2))
+    for threads in (1, 2):
+        frame = pd.DataFrame({"src": ends[:, 0], "dst": ends[:, 1], "weight": weight})
+        graph = dg.Graph.from_edges(frame, weight="weight", vertices=n, repeats="min")
+        rows = rows_of(graph, [5])
+        delta_stepping.relax(rows, np.array([5], np.uint32), threads=threads)
+        assert np.array_equal(rows.dist, scipy_distances(rows))
+        assert np.array_equal(rows.parent, smallest_nearer(rows))
