@@ -14,6 +14,7 @@ from dgraph.descent import Blocks
 from dgraph.engines.block_descent import MODES, ORDERS, block_descent
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
+from dgraph.engines.cugraph import OPERATIONS
 from dgraph.engines.gas import gas
 from dgraph.engines.rounds import exact_sums
 from dgraph.errors import OptionError
@@ -26,6 +27,7 @@ from dgraph.state import Switches
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
 WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other
 DESCENT = "block_descent"
+CUGRAPH = "cugraph"  # not an engine of programs: operations are handed over before there is one
 LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
 AUTO, CPU, CUDA = "auto", "cpu", "cuda"
 DEVICES = (CPU, CUDA)
@@ -133,6 +135,8 @@ def choose(
 ) -> Plan:
     """Check what a user asked for. Rounds in GAS order wait once for the others, in BSP order at times twice; a local
     solver is quicker than both, where there is one (`solved`)."""
+    if engine == CUGRAPH:
+        raise OptionError(f'engine={engine!r} is for {", ".join(OPERATIONS)} alone; choose engine="auto"')
     if engine not in ("auto", LOCAL, *ENGINES):
         raise OptionError(f"engine={engine!r} is not known; choose one of auto, {LOCAL}, {', '.join(ENGINES)}")
     if device not in ("auto", *DEVICES):

@@ -51,6 +51,7 @@ LAYERS = {
     "dgraph.forecast": 6,
     "dgraph.frames": 6,
     "dgraph.graph": 6,
+    "dgraph.handover": 6,
     "dgraph.listed": 6,
     "dgraph.mail_graph": 6,
     "dgraph.partitions": 6,

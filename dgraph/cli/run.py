@@ -17,7 +17,10 @@ from dgraph.cli.signatures import id_reader, options_of, values_of
 
 RUNNING = (
     click.option(
-        "--engine", default="auto", show_default=True, help="auto, local, bsp, gas, bulk_async or block_descent."
+        "--engine",
+        default="auto",
+        show_default=True,
+        help="auto, local, bsp, gas, bulk_async, block_descent or cugraph.",
     ),
     click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
     click.option("--max-rounds", type=int, help="Stop after so many rounds."),

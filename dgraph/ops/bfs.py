@@ -10,6 +10,7 @@ from numpy import float64, inf, int64
 
 from dgraph.execution import run
 from dgraph.graph import Graph
+from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MIN, NONE, UNREACHED
 from dgraph.options import no_columns, vertices, whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
@@ -98,6 +99,7 @@ class FromSeveralUpTo(UpTo, FromSeveral):
     """Both."""
 
 
+@or_by_cugraph
 def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | None = None, **options: Any) -> RunResult:
     """The columns `distance` (inf where there is no path) and `predecessor` (of several, the smallest; missing for
     sources and for vertices without a path).

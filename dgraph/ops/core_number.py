@@ -10,6 +10,7 @@ from numpy import int64
 
 from dgraph.execution import run
 from dgraph.graph import Graph
+from dgraph.handover import or_by_cugraph
 from dgraph.listed import Rules
 from dgraph.monoid import H_INDEX
 from dgraph.plan import solves
@@ -41,6 +42,7 @@ class CoreNumber(VertexProgram):
         return min(core, max(message, 0))
 
 
+@or_by_cugraph
 def core_number(graph: Graph, **options: Any) -> RunResult:
     """The column `core`. Options are those of `dgraph.run`."""
     program = CoreNumber()

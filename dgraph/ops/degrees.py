@@ -10,6 +10,7 @@ from numpy import int64
 
 from dgraph.execution import run
 from dgraph.graph import Graph
+from dgraph.handover import or_by_cugraph
 from dgraph.monoid import SUM
 from dgraph.program import Phase, Result, State, VertexProgram
 from dgraph.result import RunResult
@@ -61,6 +62,7 @@ class Degrees(VertexProgram):
         return out
 
 
+@or_by_cugraph
 def degrees(graph: Graph, **options: Any) -> RunResult:
     """The columns `in_degree`, `out_degree` and `degree`, their sum; in an undirected graph all three are the same.
 

@@ -10,6 +10,7 @@ from numpy import float64, int64
 from dgraph.errors import WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
+from dgraph.handover import or_by_cugraph
 from dgraph.monoid import SUM
 from dgraph.ops.pagerank import check_limits
 from dgraph.ops.weights import bounds, check_weights
@@ -93,6 +94,7 @@ class WeightedHubsAndAuthorities(HubsAndAuthorities):
         apply = HubsAndAuthorities.Hubs.apply
 
 
+@or_by_cugraph
 def hits(
     graph: Graph, *, max_iter: int = 100, tol: float | None = 1e-8, weighted: bool = False, **options: Any
 ) -> RunResult:

@@ -12,6 +12,7 @@ from numpy import int64
 
 from dgraph.execution import run
 from dgraph.graph import Graph
+from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.core_number import CoreNumber, peelable
 from dgraph.options import whole_number
@@ -61,6 +62,7 @@ class MainCore(CoreNumber):
         return core >= highest
 
 
+@or_by_cugraph
 def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **options: Any) -> RunResult:
     """The column `in_core`: whether a vertex is in the k-core; without k, in the highest core that is not empty.
 

@@ -10,6 +10,7 @@ from numpy import float64, int64
 from dgraph.errors import OptionError, WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
+from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.pagerank import check_limits
 from dgraph.ops.weights import bounds, check_weights
@@ -108,6 +109,7 @@ class Gains(Walks, VertexProgram):
         return (score + held) / math.sqrt(squares) if normalized and squares > 0 else score + held
 
 
+@or_by_cugraph
 def katz(
     graph: Graph,
     *,

@@ -13,6 +13,7 @@ from dgraph.checkpoint.option import for_part
 from dgraph.errors import OptionError, WeightError
 from dgraph.execution import run
 from dgraph.graph import Graph
+from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, ranks_by_block
@@ -58,6 +59,7 @@ class Strength(VertexProgram):
         return added
 
 
+@or_by_cugraph
 def pagerank(
     graph: Graph,
     *,

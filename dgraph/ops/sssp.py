@@ -10,6 +10,7 @@ from numpy import float64, inf
 from dgraph.errors import OptionError
 from dgraph.execution import run
 from dgraph.graph import Graph
+from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MIN
 from dgraph.ops.bellman_ford import whatever_the_weights
 from dgraph.ops.bfs import bfs
@@ -113,6 +114,7 @@ class HopsFromEach(FromEach):
         return dist + 1
 
 
+@or_by_cugraph
 def sssp(
     graph: Graph,
     source: Any,

@@ -11,9 +11,11 @@ import numpy as np
 
 from dgraph.blocks import across
 from dgraph.graph import Graph
+from dgraph.handover import or_by_cugraph
 from dgraph.result import RunResult
 
 
+@or_by_cugraph
 def triangles(graph: Graph, **options: Any) -> RunResult:
     """The column `triangles`: how many go through each vertex. `totals["triangles"]` of the result counts each once.
 

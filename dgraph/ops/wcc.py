@@ -6,6 +6,7 @@ from typing import Any
 
 from dgraph.execution import run
 from dgraph.graph import Graph
+from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MIN, UNREACHED
 from dgraph.program import State, VertexProgram, vertex
 from dgraph.result import RunResult
@@ -32,6 +33,7 @@ class Components(VertexProgram):
         return min(component, message)
 
 
+@or_by_cugraph
 def wcc(graph: Graph, **options: Any) -> RunResult:
     """The column `component`: the smallest vertex of each one's component. Options are those of `dgraph.run`."""
     return run(graph, Components(), **options)

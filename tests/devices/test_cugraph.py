@@ -1,0 +1,110 @@
+"""Operations handed to cuGraph: the same answers as ours, from a stand-in that is as strict as the real one."""
+
+import sys
+
+import cugraph_on_cpu
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+import dgraph as dg
+from dgraph.devices import probe
+from dgraph.engines.cugraph import OPERATIONS
+from dgraph.errors import DeviceError, OptionError, RunError, WeightError
+
+CASES = {
+    "pagerank": [{"tol": 1e-12}, {"tol": 0, "max_iter": 7}, {"personalization": {"b": 2, "d": 1}, "weighted": True}],
+    "katz": [{"alpha": 0.05, "tol": 1e-13}, {"alpha": 0.01, "weighted": True, "normalized": False, "tol": 1e-13}],
+    "hits": [{"tol": 1e-13, "max_iter": 5000}],
+    "bfs": [{"source": "a"}, {"source": ["a", "d"], "depth_limit": 1}, {"source": "a", "depth_limit": 0}],
+    "sssp": [{"source": "a"}, {"source": "b", "predecessors": False}],
+    "wcc": [{}],
+    "core_number": [{}],
+    "k_core": [{}, {"k": 2}],
+    "triangles": [{}],
+    "degrees": [{}],
+}
+
+
+@pytest.fixture
+def cugraph(monkeypatch):
+    """As if cuGraph and a GPU were there."""
+    for name, module in cugraph_on_cpu.modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(probe, "gpus", lambda: (probe.Gpu("stand-in", (9, 0), 1 << 30),))
+    monkeypatch.setattr(probe, "_installed", lambda module: module in sys.modules)
+
+
+def graph_of(directed, **options):
+    """Loops, repeats in both directions, an isolated vertex, two components."""
+    ends = ["ab", "ab", "ba", "bc", "ca", "cd", "dd", "be", "ed", "xy", "yx", "ce", "ea"]
+    frame = pd.DataFrame({"src": [e[0] for e in ends], "dst": [e[1] for e in ends]})
+    frame["weight"] = np.arange(1, len(ends) + 1) / 4
+    vertices = pd.DataFrame({"id": ["alone"]})
+    return dg.Graph.from_edges(frame, weight="weight", directed=directed, vertices=vertices, **options)
+
+
+def test_every_operation_has_a_case():
+    assert CASES.keys() == OPERATIONS.keys()
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("name", CASES)
+def test_answers_are_ours(name, directed, cugraph):
+    operation, graph = getattr(dg, name), graph_of(directed, parts=2)
+    for options in CASES[name]:
+        found, expected = operation(graph, engine="cugraph", **options), operation(graph, device="cpu", **options)
+        pd.testing.assert_frame_equal(found.compute(), expected.compute(), rtol=1e-7, atol=1e-9)
+        assert found.report.options["engine"] == "cugraph" and found.report["device"].tolist() == ["cuda"]
+    if name == "triangles":
+        assert found.totals["triangles"] == expected.totals["triangles"] > 0
+
+
+def test_rules_for_loops_and_repeats_hold_there_too(cugraph):
+    graph = graph_of(True, loops="drop", repeats="first")
+    found = dg.degrees(graph, engine="cugraph").compute()
+    pd.testing.assert_frame_equal(found, dg.degrees(graph, device="cpu").compute())
+
+
+def test_on_a_cluster_it_is_one_task_on_one_gpu(cugraph):
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        graph = graph_of(True, client=client)
+        found, expected = dg.wcc(graph, engine="cugraph"), dg.wcc(graph, device="cpu")
+        pd.testing.assert_frame_equal(found.compute(), expected.compute())
+        labels = {"column": found.column("component").by_number().tolist()}
+        assert labels["column"] == expected.column("component").by_number().tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda graph, **how: dg.bfs(graph, "a", target="b", **how), OptionError, "target='b' cannot be had"),
+        (lambda graph, **how: dg.wcc(graph, max_rounds=3, **how), OptionError, "max_rounds=3 cannot be had"),
+        (lambda graph, **how: dg.wcc(graph, device="cpu", **how), OptionError, "device='cpu' cannot be had"),
+        (lambda graph, **how: dg.sssp(graph, ["a", "b"], **how), OptionError, "takes one"),
+        (lambda graph, **how: dg.hits(graph, tol=0, **how), OptionError, "needs one above zero"),
+        (lambda graph, **how: dg.pagerank(graph, alpha=2, **how), OptionError, "alpha=2"),
+        (lambda graph, **how: dg.cdlp(graph, **how), OptionError, "is for bfs, core_number|is for pagerank"),
+        (lambda graph, **how: dg.katz(graph, alpha=0.9, **how), RunError, "failed to converge"),
+        (lambda graph, **how: dg.pagerank(graph_of_infinite_weight(), weighted=True, **how), WeightError, "finite"),
+    ],
+)
+def test_what_it_cannot_do_is_an_error(call, error, says, cugraph):
+    with pytest.raises(error, match=says):
+        call(graph_of(True), engine="cugraph")
+
+
+def graph_of_infinite_weight():
+    return dg.Graph.from_edges({"src": [0], "dst": [1], "weight": [np.inf]}, weight="weight")
+
+
+def test_all_that_is_missing_is_one_error(client):
+    lacks = r"lacks a GPU that .* and the package pylibcugraph .*cupy.*Install dgraph\[cugraph12\]"
+    with pytest.raises(DeviceError, match=f"engine='cugraph' cannot be had: this process {lacks}"):
+        dg.wcc(graph_of(True), engine="cugraph")
+    with pytest.raises(DeviceError, match=rf"tcp://\S+, tcp://\S+ {lacks}"):
+        dg.wcc(graph_of(True, client=client), engine="cugraph")
