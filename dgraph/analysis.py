@@ -75,6 +75,12 @@ class PhaseAnalysis:
         return tuple(name for name in names if name not in ("id", "degree"))
 
     @property
+    def sends_copies(self) -> bool:
+        """Whether proxies need degrees or columns: what `send` reads of an edge's ends."""
+        reads = self.send
+        return "target_degree" in reads or (not self.hoisted and ("degree" in reads or bool(reads.of("column"))))
+
+    @property
     def combines(self) -> bool:
         """Messages merge where they arise; else all in-edges of a vertex must be in one place: an incoming cut."""
         return all(message.merge.combines for message in self.messages)

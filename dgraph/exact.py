@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from dgraph.analysis import Analysis
+from dgraph.monoid import SUM
+
 UNIT = 1074  # every float is a whole multiple of 2 ** -1074
 
 
@@ -35,3 +38,9 @@ class ExactSum:
             return self.total / (1 << UNIT)
         except OverflowError:
             return math.inf if self.total > 0 else -math.inf
+
+
+def exact_sums(analysis: Analysis) -> list[str]:
+    """The global values that are sums of floats: only exactly do they not depend on the order."""
+    fields = {name: field for name, (field, _) in analysis.globals.items() if field.dtype.kind == "f"}
+    return [name for name, field in fields.items() if field.merge.name == SUM.name]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from dgraph import plan as plans
+from dgraph import rebalancing
 from dgraph.agents.agent import agent_of
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.agents.settings import settings
@@ -17,6 +18,7 @@ from dgraph.checkpoint.option import Checkpoint
 from dgraph.codegen.recipe import Recipe, recipe_of
 from dgraph.columns import Given, with_columns
 from dgraph.devices.probe import INSTALL, KERNELS, device_here
+from dgraph.engines.rebalance import Rebalance
 from dgraph.engines.rounds import Rounds, Told
 from dgraph.errors import OptionError
 from dgraph.exchange.exchange import Exchange
@@ -26,15 +28,18 @@ from dgraph.partition import threads
 from dgraph.plan import Plan
 from dgraph.program import VertexProgram
 from dgraph.progress import Progress, check_progress
-from dgraph.reads import edge_columns_of, parameters_of, partitions_for, vertex_columns_of
+from dgraph.reads import parameters_of, partitions_for, vertex_columns_of
+from dgraph.rebalancing import Carried
 from dgraph.recovery import surviving
+from dgraph.repartition import by_shares
 from dgraph.result import Found, RunResult, has_none
 from dgraph.resuming import kept_for
 from dgraph.room import admit_run
 from dgraph.settling import Settling
-from dgraph.solvers.solver import Problem, Settle, Solver
+from dgraph.solvers.solver import Settle
+from dgraph.solving import solve
 from dgraph.state import State
-from dgraph.steps import CHUNK, Steps, run_steps
+from dgraph.steps import CHUNK, Outcome, Steps, run_steps
 from dgraph.workers import threads_of_worker
 
 
@@ -52,10 +57,12 @@ def run(
     active_only: bool = True,
     drop_weights: bool = True,
     changed_only: bool = True,
+    skip_exchange: bool = True,
     exchange: str = "auto",
     local_rounds: int | None = None,
     deterministic: bool = False,
     checkpoint: Any = None,
+    rebalance: bool = False,
     daemons: Any = "auto",
     pipeline_block: int | str | None = "auto",
     vertex_cache: int | str = "auto",
@@ -80,7 +87,8 @@ def run(
     progress:     True, False, a function that is given a dict of counts, or None: shown on a terminal and in notebooks.
     direction:    "push" messages along the edges of those who send, "pull" them from all edges, or "auto": whichever is
                   quicker in each round.
-    active_only, drop_weights, changed_only: optimisations, on by default; the answer is the same without them.
+    active_only, drop_weights, changed_only, skip_exchange: optimisations, on by default; the answer is the same without
+                  them. With the last, rounds that concern one partition each follow one another without an exchange.
     exchange:     how values travel on a cluster: from worker to worker ("workers"), which takes plugins of Dask; as
                   edges of the task graph ("graph"), slower; or "auto": as the cluster allows.
     local_rounds: how many steps a partition takes by itself before others hear of it; only "bulk_async" takes more than
@@ -90,6 +98,8 @@ def run(
                   takes partitions of its own, in which every vertex has all its edges, in one order.
     checkpoint:   a folder or URL: every 10 supersteps the run is written there, and goes on from there if it is started
                   again, or a worker is lost; or a `dgraph.Checkpoint`, which says how often.
+    rebalance:    edges move between supersteps where the measured imbalance of the workers costs more than the move;
+                  the report says when, and what it took.
     daemons:      who computes on each worker: "in process" (the default), "own process" (isolated: when it dies or
                   hangs it is started again and the run goes on), "cuda" or "cuda own process" (a GPU beside a CPU
                   worker), a list of kinds that take blocks of edges from one queue, or {number of a worker: such a
@@ -116,6 +126,7 @@ def run(
         "active_only": active_only,
         "drop_weights": drop_weights,
         "changed_only": changed_only,
+        "skip_exchange": skip_exchange,
         "deterministic": deterministic,
     }
     others = {"device": device, "daemons": daemons, "progress": progress, "exchange": exchange}
@@ -131,8 +142,10 @@ def run(
     device = plans.device_for(graph, {**asked, **others})
     plan = plans.choose(**asked, device=device, random_seed=random_seed, solved=solved, settings=found, blocks=blocks)
     plans.admit_checkpoints(plan, kept)
+    if rebalance and graph.num_parts > 1:
+        rebalancing.admit(plan, graph)
     if plan.engine == plans.LOCAL:
-        return _surviving(graph, partial(_solve, program=program, plan=plan), columns or {}, progress)
+        return _surviving(graph, partial(solve, program=program, plan=plan), columns or {}, progress)
     plan = plans.admit(plan, analyse(program), graph.num_parts)
     if device == plans.CUDA:
         graph.workers.need('device="cuda"', KERNELS, INSTALL)
@@ -141,7 +154,7 @@ def run(
         recipe = recipe_of(program, target, plan.blocks.operator if plan.blocks else None, found.others)
         recipes[target] = replace(recipe, values=values)
     settle = plans.settling(plan, program, recipes[plans.CPU].analysis)
-    plan = replace(plan, settles=settle is not None)
+    plan = replace(plan, settles=settle is not None, rebalance=bool(rebalance) and graph.num_parts > 1)
     work = partial(_in_rounds, recipes=recipes, plan=plan, settle=settle, exchange=exchange, checkpoint=kept)
     return _surviving(graph, work, columns or {}, progress)
 
@@ -168,12 +181,15 @@ def _in_rounds(
     given = with_columns(graph, recipe.analysis, partitions, columns, anew=bool(plan.repartitioned))
     admit_run(graph, partitions, recipe)
     kept = None if checkpoint is None else kept_for(graph, recipe, plan, given, checkpoint)
-    cores = _threads(graph, len(partitions))
-    job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, settle, kept)
-    with Progress.of(progress) as shown:
-        outcome = run_steps(
-            Steps(job.setup, job.step, job.finish, Found.without_values, secedes=plan.free),
-            given,
+    cores = graph.workers.threads_of_each(len(partitions))
+    cost = rebalancing.cost_of(graph) if plan.rebalance else None
+    job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, settle, kept, cost)
+
+    def go_on(carried: Sequence[Any], round: int) -> Outcome:
+        at = replace(job, round=round)
+        return run_steps(
+            Steps(at.setup, at.step, at.finish, Found.without_values, secedes=plan.free),
+            carried or given,
             client=graph.client,
             threads=threads.cores(),
             chunk=1 if shown.active and graph.client is None else CHUNK,
@@ -181,9 +197,19 @@ def _in_rounds(
             exchange=exchange,
             fuse=True if plan.free else None,
         )
-    devices = sorted({row["device"] for found in outcome.summaries for row in found.rows}) or [plan.device]
+
+    def build(shares: Sequence[float]) -> Sequence[Any]:
+        orders, names = plans.orders_for(recipe.analysis, graph.directed, plan), dict(edge_columns.values())
+        held = by_shares(graph, tuple(names), orders, plan.switches, shares)
+        return with_columns(graph, recipe.analysis, held, columns, anew=True)
+
+    with Progress.of(progress) as shown:
+        outcome, told, moves = rebalancing.moving(graph, go_on, build)
+    devices = sorted({row["device"] for found in told for row in found.rows}) or [plan.device]
     options = {**plan.options(), "device": " and ".join(devices), "exchange": outcome.exchange}
-    found = RunResult(graph, outcome.results, vertex_columns_of(recipe.analysis), options, told=outcome.summaries)
+    if plan.rebalance:
+        options |= {"rebalanced": "; ".join(moves) or "no"} | ({"repartitioned": "by speed"} if moves else {})
+    found = RunResult(graph, outcome.results, vertex_columns_of(recipe.analysis), options, told=told)
     if kept is not None:  # nobody will go on from there
         kept.folder.forget()
     return found
@@ -201,6 +227,8 @@ class Job:
     threads: int | None  # as many as the worker has, whose partitions take turns
     settle: Settle | None
     kept: Kept | None = None
+    cost: float | None = None  # seconds to move edges, where that may be done
+    round: int = 0  # that the run goes on from, if edges have moved
 
     def setup(self, exchange: Exchange, partitions: Mapping[int, Any]) -> Running:
         agent, states = agent_of(exchange.route.workers[exchange.worker]), []
@@ -208,17 +236,25 @@ class Job:
         device = device_here() if self.plan.device == plans.AUTO else self.plan.device
         where: dict[str, Any] = {"device": device, "worker": exchange.worker, "threads": threads}
         recipe = self.recipes[device]
-        for one in partitions.values():
+        carried = {part: one for part, one in partitions.items() if isinstance(one, Carried)}
+        for given in partitions.values():
+            one = given.given if isinstance(given, Carried) else given
             partition, columns = one if isinstance(one, tuple) else (one, {})
             edges = EdgeTables(partition, self.directed, self.columns, threads)
             connected = agent.connect(recipe, partition.num_local, self.plan.settings, **where)
             post, switches = Post(exchange, partition), self.plan.switches
-            given = (edges, recipe, connected, post, switches, self.vertices, columns)
-            states.append(State(*given) if self.settle is None else Settling(self.settle, *given))
+            parts = (edges, recipe, connected, post, switches, self.vertices, columns)
+            states.append(State(*parts) if self.settle is None else Settling(self.settle, *parts))
         alone = len(exchange.route.workers) == 1
         limits = {"limit": self.plan.max_rounds, "local_rounds": self.plan.local_rounds}
         rounds = Rounds(states, recipe, directed=self.directed, alone=alone, **limits)
         rounds.keeper = None if self.kept is None else Keeper(self.kept)
+        if carried:
+            rounds.resume = rebalancing.resumption(carried, self.round)
+        elif rounds.keeper is not None and rounds.keeper.kept.round:
+            rounds.resume = rounds.keeper.restore
+        if self.cost is not None and not alone:
+            rounds.rebalance = Rebalance(states, self.cost, self.round)
         rounds.blocks = self.plan.blocks
         return Running(rounds, plans.ENGINES[self.plan.engine](rounds))
 
@@ -236,6 +272,10 @@ class Job:
         parts, missing = {}, set()
         if running.rounds.keeper is not None:
             running.rounds.keeper.close()
+        if running.rounds.shares:
+            for state in running.rounds.states:
+                state.agent.disconnect()
+            return rebalancing.what_matters(running.rounds)
         for state in running.rounds.states:
             results = state.results()
             for name in vertex_columns_of(running.rounds.analysis):
@@ -252,46 +292,3 @@ class Job:
 class Running:
     rounds: Rounds
     engine: Any
-
-
-def _solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given, progress: Any) -> RunResult:
-    """The program's own solver, where the one partition is. It is one step: there is no progress to tell."""
-    analysis = analyse(program)
-    edge_columns = edge_columns_of(graph, analysis)
-    orders = program.solver.orders if graph.directed else ("out",)
-    held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
-    (partition,) = with_columns(graph, analysis, held, columns)
-    values, workers = {**parameters_of(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
-    job = LocalJob(
-        program.solver, values, graph.directed, edge_columns, _threads(graph, 1), vertex_columns_of(analysis)
-    )
-    found = [job(partition)] if workers.client is None else workers.wait(workers.hold([workers.call(job, partition)]))
-    return RunResult(graph, found, job.vertex_columns, plan.options())
-
-
-@dataclass(frozen=True)
-class LocalJob:
-    """What the worker of the one partition does."""
-
-    solver: Solver
-    values: dict[str, Any]
-    directed: bool
-    columns: dict[str, tuple[str, str]]
-    threads: int | None
-    vertex_columns: list[str]
-
-    def __call__(self, given: Any) -> Found:
-        partition, columns = given if isinstance(given, tuple) else (given, {})
-        threads = self.threads or threads_of_worker()
-        edges = EdgeTables(partition, self.directed, self.columns, threads)
-        solved, row = self.solver.row(Problem(edges, self.values, columns, threads))
-        missing = {name for name in self.vertex_columns if has_none(solved.values[name], partition.num_owned)}
-        parts = {0: (partition.numbers, solved.values)}
-        return Found(parts, missing, [row], solved.rounds, solved.totals)
-
-
-def _threads(graph: Graph, parts: int) -> int | None:
-    """Threads for the kernels of each partition."""
-    if graph.client is not None:
-        return None
-    return max(1, graph.workers.threads // min(parts, graph.workers.threads))

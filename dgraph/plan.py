@@ -16,8 +16,8 @@ from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.cugraph import OPERATIONS
 from dgraph.engines.gas import gas
-from dgraph.engines.rounds import exact_sums
 from dgraph.errors import OptionError
+from dgraph.exact import exact_sums
 from dgraph.graph import Graph
 from dgraph.options import whole_number
 from dgraph.program import VertexProgram
@@ -40,6 +40,7 @@ OF_ROUNDS: dict[str, Any] = {
     "active_only": True,
     "drop_weights": True,
     "changed_only": True,
+    "skip_exchange": True,
     "deterministic": False,
     "exchange": "auto",
 }
@@ -59,6 +60,7 @@ class Plan:
     settings: Settings = DIRECT  # of agents and daemons
     settles: bool = False  # whether partitions go to their local fixed points, by the program's own algorithm
     blocks: Blocks | None = None  # of block descent
+    rebalance: bool = False  # whether edges may move between supersteps
 
     def options(self) -> dict[str, Any]:
         """What the report says of the plan."""
@@ -71,6 +73,7 @@ class Plan:
             "active vertices only": self.switches.active_only,
             "weights dropped": self.drop_weights,
             "changed copies only": self.switches.changed_only,
+            "exchanges skipped": self.switches.skip_exchange,
             "direction": self.switches.direction,
             "deterministic": self.switches.deterministic,
             "repartitioned": self.repartitioned or "no",
@@ -87,6 +90,11 @@ class Plan:
     def free(self) -> bool:
         """Whether all workers must run at once, because they never wait for each other's rounds."""
         return self.engine in WITHOUT_ROUNDS or (self.blocks is not None and self.blocks.free)
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether there are moments at which nothing is under way."""
+        return not (self.engine == LOCAL or self.free or self.blocks)
 
 
 def sends_changes(graph: Graph, options: Mapping[str, Any]) -> bool:
@@ -127,6 +135,7 @@ def choose(
     drop_weights: bool,
     changed_only: bool,
     random_seed: int,
+    skip_exchange: bool = True,
     local_rounds: int | None = None,
     deterministic: bool = False,
     solved: bool = False,
@@ -152,6 +161,7 @@ def choose(
         )
     switches = Switches(bool(active_only), bool(changed_only), "pull" if deterministic else direction)
     switches = replace(switches, random_seed=random_seed, deterministic=bool(deterministic))
+    switches = replace(switches, skip_exchange=bool(skip_exchange))
     plan = Plan(engine, device, max_rounds, bool(drop_weights), switches)
     plan = replace(plan, local_rounds=local_rounds, settings=settings, blocks=_blocks(engine, blocks or {}))
     if plan.blocks and not settings.direct:
@@ -159,6 +169,7 @@ def choose(
     if plan.free or plan.blocks:
         refused = {"max_rounds": max_rounds, "deterministic": deterministic or None}
         refused |= {"active_only": active_only and None, "changed_only": changed_only and None}
+        refused |= {"skip_exchange": skip_exchange and None}
         for name, value in refused.items():
             if value is not None:
                 raise OptionError(f"engine={engine!r} has no common rounds: {name}={value} cannot be had; choose gas")
@@ -263,7 +274,7 @@ def admit_checkpoints(plan: Plan, asked: Any) -> None:
     """Checkpoints are of the moment between two common rounds, and of what this process has of them."""
     if asked is None:
         return
-    if plan.engine == LOCAL or plan.free or plan.blocks:
+    if not plan.has_rounds:
         raise OptionError(
             f"engine={plan.engine!r} has no common rounds, after which a checkpoint could be made: choose gas or bsp"
         )

@@ -1,4 +1,5 @@
-"""Partitions in which every owned vertex has all its edges, for programs that merge whole neighbourhoods at once.
+"""Partitions for one run: in which every owned vertex has all its edges, for programs that merge whole neighbourhoods
+at once; or that are larger and smaller, as their workers are fast.
 
 Where messages travel along the edges this is the incoming cut. Where they travel against them too, an edge of a
 directed graph is placed twice: with its destination and with its source.
@@ -47,11 +48,27 @@ def neighbourhoods(
     return found[key]
 
 
-def _build(graph: Graph, columns: Sequence[str], orders: Sequence[str], twice: bool, in_order: bool) -> list[Any]:
+def by_shares(graph: Graph, columns: Sequence[str], orders: Sequence[str], switches: Any, shares: Any) -> list[Any]:
+    """The partitions that a run has, but each with its share of the work; not kept."""
+    if switches.whole:
+        return _build(graph, columns, orders, switches.twice, switches.deterministic, shares=shares)
+    policy = policies.choose(graph._asked[0], graph.num_parts)
+    return _build(graph, columns, orders, False, False, policy, shares)
+
+
+def _build(
+    graph: Graph,
+    columns: Sequence[str],
+    orders: Sequence[str],
+    twice: bool,
+    in_order: bool,
+    policy: Policy = INCOMING,
+    shares: Sequence[float] = (),
+) -> list[Any]:
     workers, chunks, parts = graph.workers, graph.listed.by_number(columns), graph.num_parts
     rules: dict[str, Any] = {"mirror": not graph.directed, "skip_loops": graph.listed.rules.skip_loops}
-    shares = workers.shares(graph._asked[2], parts)
-    where = assembly.plan_places(workers, chunks, graph.numbering, INCOMING, shares, **rules)
+    shares = shares or workers.shares(graph._asked[2], parts)
+    where = assembly.plan_places(workers, chunks, graph.numbering, policy, shares, **rules)
     bounds = np.minimum(-(-where.bounds // BLOCK) * BLOCK, where.bounds[-1]) if in_order else where.bounds
     where = replace(where, twice=twice, bounds=bounds)
     found = assembly.partition(workers, chunks, graph.numbering, where, order=orders[0], **rules)

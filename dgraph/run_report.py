@@ -6,16 +6,17 @@ from typing import Any
 
 import pandas as pd
 
-SUMS = ("steps", "fired", "edges", "messages", "bytes")
-COLUMNS = ("superstep", "partition", *SUMS[1:], "skipped", "direction", "device", "busy", "idle")
+SUMS = ("steps", "fired", "edges", "messages", "bytes", "exchanges", "skipped")
+COLUMNS = ("superstep", "partition", *SUMS[1:5], "skipped", "direction", "device", "busy", "idle")
 
 
 class RunReport(pd.DataFrame):
     """A row a superstep and partition; `options` says what was chosen for the run.
 
-    device: what ran the partition's kernels. busy, idle: seconds. Where partitions have no common rounds, a row is a
-    local round, and `wait` are the seconds in which there was something to do that had to wait: for another partition
-    of the worker, or until mail was received.
+    device: what ran the partition's kernels. exchanges: how often the workers waited for each other's mail in a
+    superstep; skipped: not once. busy, idle: seconds. Where partitions have no common rounds, a row is a local round,
+    and `wait` are the seconds in which there was something to do that had to wait: for another partition of the worker,
+    or until mail was received.
     """
 
     _metadata = ("options",)

@@ -142,6 +142,10 @@ class Workers:
         held = self._kept.get(value)
         return self.hold([self.call(_itself, value)])[0] if held is None or lost([held]) else held
 
+    def threads_of_each(self, parts: int) -> int | None:
+        """Threads for the kernels of each of so many partitions; None on a cluster: as many as their worker has."""
+        return max(1, self.threads // min(parts, self.threads)) if self.client is None else None
+
     def get(self, tasks: Sequence[Any]) -> list[Any]:
         """The results of tasks, here."""
         if self.client is None:

@@ -23,6 +23,13 @@ class Switches:
     twice: bool = False  # so that every edge is here twice, where it starts and where it ends
     random_seed: int = 0
     deterministic: bool = False  # sums do not depend on the partitions, to the last bit
+    skip_exchange: bool = True  # rounds that concern one partition each are followed by the next at once (GX-Plug)
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether it is worth while to know which vertices are far from other partitions: if others fire or are sent as
+        well, it is not."""
+        return self.skip_exchange and self.active_only and self.changed_only
 
     def pulls(self, work: int, edges: int) -> bool:
         """Whether receivers gather over all their edges, rather than senders push along theirs (`work`)."""

@@ -16,6 +16,7 @@ TITLES = {
     "run": ("run", "s"),
     "collect": ("to a frame", "s"),
     "rounds": ("rounds", ""),
+    "exchanges": ("exchanges", ""),
     "bytes": ("sent", "B"),
     "moved": ("to daemons", "B"),
     "pipeline": ("stages", "s"),

@@ -7,7 +7,7 @@ What proxies hold is sent to them again. So a piece is of vertices by their numb
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,10 +81,9 @@ class Keeper:
             self._pool = ThreadPoolExecutor(1, "dgraph-checkpoint")
         self.last, self._opened = rounds.round, time.monotonic()
         self.made.append(rounds.round)
-        values = {f"{GLOBAL}{name}": np.array(value) for name, value in rounds.globals.items()}
         folder, identity = self.kept.folder, dict(self.kept.folder.identity)
         for state in rounds.states:
-            arrays = {**values, **arrays_of(state)}
+            arrays = {**globals_of(rounds.globals), **arrays_of(state)}
             piece = Piece(identity, rounds.round, state.partition.index, state.partition.parts, arrays)
             self._writing.append(self._pool.submit(folder.write, piece))
         if len(self.made) > KEPT:
@@ -94,24 +93,29 @@ class Keeper:
         """Let a worker be where the run was."""
         folder, kept = self.kept.folder, self.kept
         pieces = {part: folder.read(kept.round, part) for part in range(kept.parts)}
-        for state in rounds.states:
-            numbers = state.partition.numbers[: state.n]
-            found = rows_for(pieces, numbers, folder.path)
-            for name in fields_of(state):
-                state.arrays.write(state.values[name], np.arange(state.n, dtype=np.uint32), found[name])
-            senders = np.flatnonzero(found[SENDS]).astype(np.uint32)
-            state.senders = state.arrays.first(state.arrays.moved(senders), len(senders))
-            state.arrays.fill(state.values["arrived"], 0, False)
-            state.queued, state.scan = 0, False
-            if state.settles:
-                state.resume(rounds.phase)
-            known = {n.removeprefix(GLOBAL): v[()].item() for n, v in found.items() if n.startswith(GLOBAL)}
-            state.values |= known
-            rounds.globals |= known
-        rounds.round = rounds.settled = self.last = kept.round
+        numbers = [state.partition.numbers[: state.n] for state in rounds.states]
+        put_back(rounds, kept.round, [rows_for(pieces, one, folder.path) for one in numbers])
+        self.last = kept.round
         self.made.append(kept.round)
-        rounds.seeded, rounds.folded = False, []
-        rounds.waiting = sum(len(state.senders) for state in rounds.states)
+
+
+def put_back(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]]) -> None:
+    """Let a worker be where the run was after a round; `rows` are the arrays of the vertices of each state."""
+    for state, found in zip(rounds.states, rows, strict=True):
+        for name in fields_of(state):
+            state.arrays.write(state.values[name], np.arange(state.n, dtype=np.uint32), found[name])
+        senders = np.flatnonzero(found[SENDS]).astype(np.uint32)
+        state.senders = state.arrays.first(state.arrays.moved(senders), len(senders))
+        state.arrays.fill(state.values["arrived"], 0, False)
+        state.queued, state.scan = 0, False
+        if state.settles:
+            state.resume(rounds.phase)
+        known = {n.removeprefix(GLOBAL): v[()].item() for n, v in found.items() if n.startswith(GLOBAL)}
+        state.values |= known
+        rounds.globals |= known
+    rounds.round = rounds.settled = rounds.ahead.last = round
+    rounds.seeded, rounds.folded = False, []
+    rounds.waiting = sum(len(state.senders) for state in rounds.states)
 
 
 def fields_of(state: Any) -> Sequence[str]:
@@ -123,6 +127,11 @@ def fields_of(state: Any) -> Sequence[str]:
         for phase in analysis.phases:
             names += [array(phase, message) for message in phase.messages for array in (inbox, sent)]
     return [name for name in names if name in state.values]
+
+
+def globals_of(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The global values by names that no field has."""
+    return {f"{GLOBAL}{name}": np.array(value) for name, value in values.items()}
 
 
 def arrays_of(state: Any) -> dict[str, np.ndarray]:

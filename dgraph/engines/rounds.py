@@ -7,14 +7,15 @@ workers take the same turns, because every choice is made from what all of them 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from dgraph.analysis import Analysis, PhaseAnalysis
+from dgraph.analysis import PhaseAnalysis
 from dgraph.checkpoint.keeper import Keeper
 from dgraph.codegen.recipe import Recipe
-from dgraph.exact import ExactSum
-from dgraph.monoid import SUM
+from dgraph.engines.look_ahead import LookAhead
+from dgraph.engines.rebalance import Rebalance
+from dgraph.exact import ExactSum, exact_sums
 from dgraph.state import COUNTED, State
 
 Told = dict[str, Any]
@@ -42,6 +43,9 @@ class Rounds:
         self.whole, self.settles = states[0].switches.whole, states[0].settles
         self.round, self.settled, self.done = 0, 0, False
         self.keeper: Keeper | None = None  # of checkpoints
+        self.resume: Callable[[Rounds], None] | None = None
+        self.rebalance: Rebalance | None = None
+        self.shares: list[float] = []  # into which edges are to move before the run goes on
         self.overdue = False  # whether some worker says that it is time for one
         self.blocks: Any = None  # of block descent
         self.seeded = not self.analysis.synchronous  # the messages of round 1 are there before anybody sends
@@ -49,12 +53,12 @@ class Rounds:
         self.folded: list[tuple[str, Any]] = []
         self.unshared = False  # whether there are global values to share; a worker without vertices has folded none
         self.exactly = exact_sums(self.analysis) if states[0].switches.deterministic else []
-        self.waiting = 0
+        self.waiting, self.exchanges = 0, 0  # exchanges: since the last row of the report
+        self.ahead = LookAhead(states, self.analysis, limit)
         self.proxies = {"in": False, "out": False}  # whether any partition has such
         self.rows: list[dict[str, Any]] = []
         self.found_end_in: float | None = None  # seconds from the last work here, where nobody agrees on the end
-        self._opened = time.perf_counter()
-        self._busy = [0.0] * len(states)
+        self._opened, self._busy = time.perf_counter(), [0.0] * len(states)
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
@@ -67,13 +71,13 @@ class Rounds:
             yield from self.share()
             if reads_degree:
                 self._each("add_degrees")
-            if any(map(_sends_copies, self.analysis.phases)):
+            if any(phase.sends_copies for phase in self.analysis.phases):
                 self._each("send_copies")
                 yield from self.share()
                 self._each("take_copies")
         self._each("begin")
-        if self.keeper is not None and self.keeper.kept.round:
-            self.keeper.restore(self)
+        if self.resume is not None:
+            self.resume(self)
             return
         self.fold()
         yield from self.settle(wait=self.unshared)
@@ -93,6 +97,10 @@ class Rounds:
             yield from self.share()
             return
         self._each("aim", phase, self.round + 1)
+        if self.ahead.quiet:
+            self._each("cross", phase)
+            return
+        self.ahead.look(phase, self.round)
         self._each("emit", phase)
         broadcasts = self._any(senders) or (bool(phase.target_broadcast) and self._any(targets))
         reduces = self._any(targets) and not self.whole
@@ -110,6 +118,7 @@ class Rounds:
         self.waiting = posted + self._sum("waiting")
         if reduces or not broadcasts:
             yield from self.share()
+        self.ahead.start(self.round + 1)
 
     def merge(self) -> None:
         """The messages from proxies into their masters' inboxes."""
@@ -118,7 +127,7 @@ class Rounds:
             return
         if self.settles:
             self._each("hear", self.phase, senders, targets)
-        elif self._any(targets) and not self.whole:
+        elif self._any(targets) and not self.whole and not self.ahead.quiet:
             self._each("receive", self.phase, targets)
 
     def apply(self) -> None:
@@ -129,6 +138,7 @@ class Rounds:
         self._each("settle" if self.settles else "fire", self.phase)
         self.round += 1
         self.fold()
+        self.ahead.fired_in(self.round)
         self.waiting = self._sum("news") if self.settles else sum(len(state.senders) for state in self.states)
         self.report()
         self.done = self.round == self.limit
@@ -147,17 +157,24 @@ class Rounds:
             yield from self.share()
 
     def keep(self) -> Superstep:
-        """Begin to write a checkpoint, if one is due: between a round and the next. Everybody comes here with it."""
-        if self.keeper is None or self.done or not self.keeper.is_due(self.round, self.overdue):
+        """A checkpoint, or an end so as to go on with edges moved, if due: between two rounds, where all come with it."""
+        due = self.keeper if self.keeper is not None and self.keeper.is_due(self.round, self.overdue) else None
+        shares = self.rebalance.shares(self.round, self.limit) if self.rebalance and not self.ahead.quiet else []
+        if self.done or not (due or shares):
             return
-        self.keeper.wait()
+        if due:
+            due.wait()
         if not self.alone:
             yield from self.share()
-        if not self.done:
-            self.keeper.keep(self)
+        if due and not self.done:
+            due.keep(self)
+        if shares and not self.done:
+            self.shares, self.done = shares, True
 
     def finish(self) -> Superstep:
         """The global values that only results read."""
+        if self.shares:
+            return
         names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
         self._fold("conclude", names)
         if self.unshared:  # these, or those of a last round that nobody waited for
@@ -171,12 +188,12 @@ class Rounds:
     @property
     def decides_by_others(self) -> bool:
         """Whether the end of a round depends on what other workers know."""
-        if self.analysis.stop is not None:
-            return bool(self.analysis.stop.of("global"))
-        return self.analysis.synchronous
+        stop = self.analysis.stop
+        return self.analysis.synchronous if stop is None else bool(stop.of("global"))
 
     def share(self) -> Superstep:
         """Tell all workers, and learn from them; mail sent before is there afterwards."""
+        self.exchanges += 1
         self.learn((yield self.tell()))
 
     def tell(self) -> Told:
@@ -187,6 +204,8 @@ class Rounds:
             "folded": self.folded,
             "proxies": {side: any(state.post.has(side) for state in self.states) for side in self.proxies},
             "round": self.round,
+            "ahead": self.ahead.tell(),
+            "load": None if self.rebalance is None else self.rebalance.tell(self.rows),
             "overdue": self.keeper is not None and self.keeper.overdue,
             **{what: sum(state.total[what] for state in self.states) for what in COUNTED},
         }
@@ -203,8 +222,12 @@ class Rounds:
                 state.changed = []
         self.settled = self.round
         self.overdue = any(one["overdue"] for one in told)
-        if not self.analysis.synchronous and not self.seeded:
-            self.done |= not sum(one["waiting"] for one in told)
+        self.ahead.learn([one["ahead"] for one in told])
+        if self.rebalance is not None:
+            self.rebalance.loads = [one["load"] for one in told]
+        if not self.analysis.synchronous and not self.seeded and not sum(one["waiting"] for one in told):
+            self.done = True
+            self.ahead.end(self)
 
     def _learn_globals(self, told: list[Told]) -> None:
         merged: dict[str, Any] = {}
@@ -270,19 +293,8 @@ class Rounds:
         now = time.perf_counter()
         for i, state in enumerate(self.states):
             row = {"superstep": self.round, "partition": state.partition.index, **state.counted()}
+            row |= {"exchanges": self.exchanges, "skipped": self.several and not self.exchanges}
             row |= {"busy": self._busy[i], "idle": max(0.0, now - self._opened - self._busy[i])}
             self.rows.append(row | (more[i] if more else {}))
             self._busy[i] = 0.0
-        self._opened = now
-
-
-def exact_sums(analysis: Analysis) -> list[str]:
-    """The global values that are sums of floats: only exactly do they not depend on the order."""
-    fields = {name: field for name, (field, _) in analysis.globals.items() if field.dtype.kind == "f"}
-    return [name for name, field in fields.items() if field.merge.name == SUM.name]
-
-
-def _sends_copies(phase: PhaseAnalysis) -> bool:
-    """Whether proxies need degrees or columns: what `send` reads of an edge's ends."""
-    reads = phase.send
-    return "target_degree" in reads or (not phase.hoisted and ("degree" in reads or bool(reads.of("column"))))
+        self._opened, self.exchanges = now, 0

@@ -55,7 +55,7 @@ def test_both_directions(name, direction):
     assert set(result.report["direction"][1:]) <= {direction, "push"}
 
 
-@pytest.mark.parametrize("switch", ["active_only", "changed_only", "drop_weights"])
+@pytest.mark.parametrize("switch", ["active_only", "changed_only", "drop_weights", "skip_exchange"])
 @pytest.mark.parametrize("name", list(PROGRAMS))
 def test_an_optimisation_changes_no_answer(name, switch):
     graph = graph_for(name, parts=3, policy="cartesian")
@@ -65,6 +65,7 @@ def test_an_optimisation_changes_no_answer(name, switch):
         "active_only": "active vertices only",
         "changed_only": "changed copies only",
         "drop_weights": "weights dropped",
+        "skip_exchange": "exchanges skipped",
     }
     assert result.report.options[shown[switch]] is False
 

@@ -1,0 +1,61 @@
+"""Rounds of which nobody else need hear: how many come next is agreed while workers exchange anyway, and then they take
+these without waiting for each other. After GX-Plug's synchronisation skipping (Zou et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dgraph.agents.quiet import quiet_rounds
+from dgraph.analysis import Analysis, PhaseAnalysis
+from dgraph.state import State
+
+PATIENCE = 16  # rounds until it is worth while to know how far vertices are from other partitions
+
+
+class LookAhead:
+    """One worker's part. Should the run end in such rounds, that is found when they are over: `last` says when."""
+
+    def __init__(self, states: Sequence[State], analysis: Analysis, limit: int | None):
+        one, self.states, self.limit = states[0], states, limit
+        self.on = one.switches.looks_ahead and one.partition.parts > 1 and not one.settles
+        self.on &= not analysis.synchronous and analysis.stop is None and not analysis.globals_each_round
+        self.on &= len(analysis.phases) == 1
+        self.seen = 0  # rounds, this one first, that concern nobody else as far as is known here
+        self.agreed = self.quiet = 0  # as far as all know; and of these, those that are left
+        self.last = 0  # round that there was something to do in
+        self.fired = 0
+
+    def look(self, phase: PhaseAnalysis, round: int) -> None:
+        """Before the exchange of the round that follows `round`. At most as many rounds as there were: what is left of
+        them when the run is over costs next to nothing."""
+        if self.on and round >= PATIENCE:
+            most = round if self.limit is None else min(round, self.limit - round - 1)
+            senders = [state.arrays.brought(state.senders, len(state.senders)) for state in self.states]
+            pairs = zip(self.states, senders, strict=True)
+            self.seen = min(most, *(quiet_rounds(state.edges, phase.along, some) for state, some in pairs))
+
+    def tell(self) -> tuple[int, int]:
+        return self.seen, self.last
+
+    def learn(self, told: Sequence[tuple[int, int]]) -> None:
+        self.agreed, self.last = min(seen for seen, _ in told), max(last for _, last in told)
+
+    def start(self, round: int) -> None:
+        """All have told and learned what they see; and that somebody has something to do in this round."""
+        self.quiet, self.last = self.agreed, round
+
+    def fired_in(self, round: int) -> None:
+        """A round is done."""
+        self.quiet = max(0, self.quiet - 1)
+        if self.quiet:
+            self.states[0].post.exchange.check()  # there may be thousands, and the run stopped
+        fired = sum(state.total["fired"] for state in self.states)
+        if fired > self.fired:
+            self.fired, self.last = fired, round
+
+    def end(self, rounds: Any) -> None:
+        """Rounds in which nobody had anything to do were none."""
+        if self.on and rounds.round > self.last:
+            rounds.round = rounds.settled = self.last
+            rounds.rows = [row for row in rounds.rows if row["superstep"] <= self.last]

@@ -1,0 +1,97 @@
+"""A run whose edges move between supersteps: it ends where all workers find that this pays, and goes on from what they
+have by then, on partitions in proportion to their measured speed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dgraph.checkpoint.keeper import arrays_of, globals_of, put_back
+from dgraph.checkpoint.piece import NUMBERS, Piece, rows_for
+from dgraph.engines.rounds import Rounds
+from dgraph.errors import OptionError
+from dgraph.graph import Graph
+from dgraph.partition import policies
+from dgraph.plan import Plan
+from dgraph.result import Found
+from dgraph.steps import Outcome
+
+BUILDING = ("place", "partition", "transpose")  # what a move has to do again
+SECONDS_AN_EDGE = 1e-7  # where it is not known how long that took
+
+
+def admit(plan: Plan, graph: Graph) -> None:
+    """Edges move between two common rounds, unless a function of the user's says whose they are."""
+    if not plan.has_rounds:
+        raise OptionError(
+            f"engine={plan.engine!r} has no common rounds, between which edges could move: choose gas or bsp"
+        )
+    if policies.choose(graph._asked[0], graph.num_parts).owners is not None:
+        raise OptionError("rebalance=True is not for a policy that is a function: it says who has which vertices")
+
+
+def cost_of(graph: Graph) -> float:
+    """Seconds that a move takes: as many as the partitions took to build."""
+    seconds = graph._watch.seconds
+    return sum(seconds.get(step, 0.0) for step in BUILDING) or graph.num_edges * SECONDS_AN_EDGE
+
+
+class Carried:
+    """What a worker goes on from. A plain class: Dask would look through a tuple for tasks."""
+
+    def __init__(self, given: Any, rows: dict[str, Any]):
+        self.given, self.rows = given, rows  # a partition and its columns; and the arrays of its vertices
+
+
+def what_matters(rounds: Rounds) -> Found:
+    """A worker's part of it, between two rounds."""
+    pieces = {state.partition.index: arrays_of(state) for state in rounds.states}
+    parts = {part: (arrays.pop(NUMBERS), arrays) for part, arrays in pieces.items()}
+    return Found(parts, set(), rounds.rows, rounds.round, rounds.globals, shares=rounds.shares)
+
+
+def carry(given: Any, *found: Found) -> Carried:
+    """To a new partition what matters of its vertices, from wherever it is."""
+    partition = given[0] if isinstance(given, tuple) else given
+    pieces = {
+        part: Piece({}, one.rounds, part, 0, {NUMBERS: numbers, **arrays})
+        for one in found
+        for part, (numbers, arrays) in one.parts.items()
+    }
+    rows = rows_for(pieces, partition.numbers[: partition.num_owned], "a run whose edges move")
+    return Carried(given, rows | globals_of(found[0].totals))
+
+
+def resumption(carried: dict[int, Carried], round: int) -> Callable[[Rounds], None]:
+    """Puts it where the run goes on."""
+
+    def resume(rounds: Rounds) -> None:
+        put_back(rounds, round, [carried[state.partition.index].rows for state in rounds.states])
+        if rounds.keeper is not None:
+            rounds.keeper.last = round
+
+    return resume
+
+
+def moving(
+    graph: Graph, run: Callable[[Sequence[Any], int], Outcome], build: Callable[[Sequence[float]], Sequence[Any]]
+) -> tuple[Outcome, list[Found], list[str]]:
+    """The outcome of `run`, which is given partitions and the round that they are at, from the first to the last move;
+    what workers have told; and of each move a line. `build` makes partitions of given shares."""
+    outcome = run((), 0)
+    told, lines, rows = outcome.summaries, [], []
+    while told[0].shares:
+        begun, round, shares = time.perf_counter(), told[0].rounds, told[0].shares
+        rows += [one.rows for one in told]
+        workers = graph.workers
+        tasks = [workers.call(carry, one, *outcome.results) for one in build(shares)]
+        given = workers.wait(workers.hold(tasks))
+        seconds = time.perf_counter() - begun
+        outcome = run(given, round)
+        told = outcome.summaries
+        total = sum(shares)
+        split = " : ".join(f"{share / total:.0%}" for share in shares)
+        lines.append(f"after superstep {round} to {split} of the work, in {seconds:.2g} s")
+    told[0].rows = [row for one in rows for row in one] + told[0].rows
+    return outcome, told, lines

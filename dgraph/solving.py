@@ -1,0 +1,58 @@
+"""An operation's own solver where the graph is one partition: one call, from the first round to the last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dgraph.agents.edge_tables import EdgeTables
+from dgraph.analysis import analyse
+from dgraph.columns import Given, with_columns
+from dgraph.graph import Graph
+from dgraph.plan import Plan
+from dgraph.program import VertexProgram
+from dgraph.reads import edge_columns_of, parameters_of, vertex_columns_of
+from dgraph.result import Found, RunResult, has_none
+from dgraph.solvers.solver import Problem, Solver
+from dgraph.workers import threads_of_worker
+
+
+def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given, progress: Any) -> RunResult:
+    """The program's own solver, where the one partition is. It is one step: there is no progress to tell."""
+    analysis = analyse(program)
+    edge_columns = edge_columns_of(graph, analysis)
+    orders = program.solver.orders if graph.directed else ("out",)
+    held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
+    (partition,) = with_columns(graph, analysis, held, columns)
+    values, workers = {**parameters_of(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
+    job = LocalJob(
+        program.solver,
+        values,
+        graph.directed,
+        edge_columns,
+        graph.workers.threads_of_each(1),
+        vertex_columns_of(analysis),
+    )
+    found = [job(partition)] if workers.client is None else workers.wait(workers.hold([workers.call(job, partition)]))
+    return RunResult(graph, found, job.vertex_columns, plan.options())
+
+
+@dataclass(frozen=True)
+class LocalJob:
+    """What the worker of the one partition does."""
+
+    solver: Solver
+    values: dict[str, Any]
+    directed: bool
+    columns: dict[str, tuple[str, str]]
+    threads: int | None
+    vertex_columns: list[str]
+
+    def __call__(self, given: Any) -> Found:
+        partition, columns = given if isinstance(given, tuple) else (given, {})
+        threads = self.threads or threads_of_worker()
+        edges = EdgeTables(partition, self.directed, self.columns, threads)
+        solved, row = self.solver.row(Problem(edges, self.values, columns, threads))
+        missing = {name for name in self.vertex_columns if has_none(solved.values[name], partition.num_owned)}
+        parts = {0: (partition.numbers, solved.values)}
+        return Found(parts, missing, [row], solved.rounds, solved.totals)

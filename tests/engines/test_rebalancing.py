@@ -1,0 +1,89 @@
+"""Edges move between supersteps when that pays, and answers, rounds and rows of the report stay what they were."""
+
+import numpy as np
+import pytest
+from cases import PROGRAMS, SEED, check, graph_for
+
+import dgraph as dg
+from dgraph.engines import rebalance
+from dgraph.errors import OptionError
+from dgraph.partition.balance import Load, better_split
+from dgraph.testing.stand_in import StandIn
+
+SLOW, FAST = StandIn(compute=3e-6), StandIn(compute=1e-6)
+UNEQUAL = {"daemons": {0: [SLOW], 1: [FAST]}, "engine": "gas", "rebalance": True}
+
+
+def test_shares_are_by_speed_and_not_by_work():
+    shares, saved = better_split([Load(1, 100, 1000, 3.0), Load(1, 100, 1000, 1.0)])
+    assert shares == pytest.approx([0.25, 0.75]) and saved == pytest.approx(1.5)
+    shares, saved = better_split([Load(1, 100, 3000, 3.0), Load(1, 100, 1000, 1.0)])  # as fast, but busier
+    assert shares == pytest.approx([0.5, 0.5]) and saved == pytest.approx(0)
+    _, saved = better_split([Load(1, 50, 500, 1.0), Load(1, 150, 1500, 1.0)])  # split well
+    assert saved == pytest.approx(0)
+
+
+@pytest.fixture
+def restless(monkeypatch):
+    """Edges move as soon as they can, whatever that costs."""
+    for name, value in {"WARM": 0, "MEASURED": 3, "WORTH": -9.0}.items():
+        monkeypatch.setattr(rebalance, name, value)
+    monkeypatch.setattr("dgraph.rebalancing.cost_of", lambda graph: -1e9)
+
+
+@pytest.mark.parametrize("engine", ["gas", "bsp"])
+@pytest.mark.parametrize("name", list(PROGRAMS))
+def test_every_program(name, engine, restless):
+    directed = engine == "gas" or name == "Matching"
+    graph = graph_for(name, directed, parts=3)
+    found = dg.run(graph, PROGRAMS[name], engine=engine, random_seed=SEED, rebalance=True)
+    check(name, directed, found)
+    steps = found.report["superstep"]
+    assert sorted(steps) == sorted(list(range(1, found.rounds + 1)) * 3)
+    if found.rounds > 6 and PROGRAMS[name].kind == "synchronous":  # in others some partition may have nothing to do
+        assert found.report.options["rebalanced"].startswith("after superstep")
+
+
+@pytest.mark.parametrize("policy", ["incoming", "cartesian", "hybrid", "metis"])
+def test_policies_and_local_fixed_points(policy, restless):
+    graph = dg.grid(rows=15, cols=15, parts=4, policy=policy)
+    expected = dg.wcc(graph).compute()
+    for how in ({}, {"local_rounds": 1}, {"active_only": False}):
+        assert dg.wcc(graph, rebalance=True, **how).compute().equals(expected)
+
+
+def test_two_unequal_workers_end_in_the_best_split():
+    graph = dg.rmat(scale=10, edge_factor=8, seed=3, parts=2)
+    found = dg.pagerank(graph, max_iter=30, tol=0, **UNEQUAL)
+    expected = dg.pagerank(graph, max_iter=30, tol=0).compute()["pagerank"]
+    np.testing.assert_allclose(found.compute()["pagerank"], expected)
+    edges = found.report[found.report["superstep"] == 30]["edges"].tolist()
+    assert edges[1] > 1.5 * edges[0]
+    assert "after superstep" in found.report.options["rebalanced"]
+
+
+def test_where_it_does_not_pay_nothing_moves():
+    graph = dg.rmat(scale=8, edge_factor=8, seed=3, parts=2)
+    assert dg.pagerank(graph, max_iter=5, tol=0, **UNEQUAL).report.options["rebalanced"] == "no"
+
+
+def test_on_a_cluster_with_checkpoints(client, tmp_path, monkeypatch):
+    monkeypatch.setattr("dgraph.rebalancing.cost_of", lambda graph: 0.0)
+    graph = dg.rmat(scale=9, edge_factor=8, seed=3, parts=4, client=client)
+    expected = dg.pagerank(graph, max_iter=16, tol=0).compute()
+    slow = {"daemons": {0: [StandIn(compute=2e-5)], 1: [StandIn(compute=2e-6)]}}
+    for how in (slow, {"checkpoint": dg.Checkpoint(tmp_path / "kept", every=4)}):
+        found = dg.pagerank(graph, max_iter=16, tol=0, rebalance=True, **how)
+        np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"])
+        assert client.compute(found.frame).result().shape == (graph.num_vertices, 2)
+        assert how is not slow or "after superstep" in found.report.options["rebalanced"]
+
+
+def test_what_cannot_be_moved():
+    graph = dg.grid(rows=5, cols=5, parts=2)
+    with pytest.raises(OptionError, match=r"bulk_async.*choose gas or bsp"):
+        dg.wcc(graph, engine="bulk_async", rebalance=True)
+    owned = dg.grid(rows=5, cols=5, parts=2, policy=lambda ids, parts: ids % parts)
+    with pytest.raises(OptionError, match="says who has which vertices"):
+        dg.wcc(owned, rebalance=True)
+    assert len(dg.wcc(dg.grid(rows=5, cols=5), rebalance=True).compute()) == 25
