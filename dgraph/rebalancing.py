@@ -44,11 +44,22 @@ class Carried:
         self.given, self.rows = given, rows  # a partition and its columns; and the arrays of its vertices
 
 
+class Unfinished(Found):
+    """What a worker has between two rounds, where the run is to go on with its edges split into `shares`."""
+
+    def __init__(self, parts: Any, rows: Any, rounds: int, totals: Any, shares: Sequence[float]):
+        super().__init__(parts, set(), rows, rounds, totals)
+        self.shares = shares
+
+    def without_values(self) -> Unfinished:
+        return Unfinished({}, self.rows, self.rounds, self.totals, self.shares)
+
+
 def what_matters(rounds: Rounds) -> Found:
     """A worker's part of it, between two rounds."""
     pieces = {state.partition.index: arrays_of(state) for state in rounds.states}
     parts = {part: (arrays.pop(NUMBERS), arrays) for part, arrays in pieces.items()}
-    return Found(parts, set(), rounds.rows, rounds.round, rounds.globals, shares=rounds.shares)
+    return Unfinished(parts, rounds.rows, rounds.round, rounds.globals, rounds.shares)
 
 
 def carry(given: Any, *found: Found) -> Carried:
@@ -81,7 +92,7 @@ def moving(
     what workers have told; and of each move a line. `build` makes partitions of given shares."""
     outcome = run((), 0)
     told, lines, rows = outcome.summaries, [], []
-    while told[0].shares:
+    while isinstance(told[0], Unfinished):
         begun, round, shares = time.perf_counter(), told[0].rounds, told[0].shares
         rows += [one.rows for one in told]
         workers = graph.workers

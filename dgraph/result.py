@@ -36,13 +36,11 @@ class Found:
         rounds: int,
         totals: dict[str, Any],
         found_end_in: float | None = None,
-        shares: Sequence[float] = (),
     ):
         self.parts = parts  # numbers of the owned vertices, and their values
         self.missing = missing  # columns of vertices in which some vertex has none
         self.rows, self.rounds, self.totals = rows, rounds, totals
         self.found_end_in = found_end_in  # seconds from the last work on the worker, where there were no common rounds
-        self.shares = shares  # of partitions, where the run is to go on with edges moved: then values are what matters
 
     def without_values(self) -> Found:
         """What the result must know at once; the values stay where they are."""
@@ -50,7 +48,7 @@ class Found:
             part: (numbers[:0], {name: v[:0].copy() for name, v in values.items()})
             for part, (numbers, values) in self.parts.items()
         }
-        return Found(empty, self.missing, self.rows, self.rounds, self.totals, self.found_end_in, self.shares)
+        return Found(empty, self.missing, self.rows, self.rounds, self.totals, self.found_end_in)
 
 
 def has_none(numbers: np.ndarray, vertices: int) -> bool:
