@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from dgraph import plan as plans
@@ -188,7 +189,7 @@ def _in_rounds(
     def go_on(carried: Sequence[Any], round: int) -> Outcome:
         at = replace(job, round=round)
         return run_steps(
-            Steps(at.setup, at.step, at.finish, Found.without_values, secedes=plan.free),
+            Steps(at.setup, at.step, at.finish, methodcaller("without_values"), secedes=plan.free),
             carried or given,
             client=graph.client,
             threads=threads.cores(),

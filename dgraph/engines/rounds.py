@@ -157,7 +157,7 @@ class Rounds:
             yield from self.share()
 
     def keep(self) -> Superstep:
-        """A checkpoint, or an end so as to go on with edges moved, if due: between two rounds. All come here with it."""
+        """A checkpoint, or an end so as to go on with edges moved, if due: between two rounds. All come with it."""
         due = self.keeper if self.keeper is not None and self.keeper.is_due(self.round, self.overdue) else None
         shares = self.rebalance.shares(self.round, self.limit) if self.rebalance and not self.ahead.quiet else []
         if self.done or not (due or shares):
