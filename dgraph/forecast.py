@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf, log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from dgraph.graph import Graph
 
 EDGES = 1 << 22  # of the sample that is run
+FEWER = 4  # one edge of so many is run, too, to tell how seconds grow
+STEEPEST = 0.5  # power of the edges: no cache is that much quicker than memory over many sizes
+RUNS, ENOUGH = 3, 0.2  # at least so many runs, and so many seconds of them
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class Coefficients:
     call: float  # seconds of that for a few edges
     rounds: int
     traffic: float  # of a run, in rounds in which every vertex changes
+    sample: float = inf  # edges on which this was measured
+    growth: float = 0.0  # seconds an edge grow with this power of the edges: caches hold less and less of a graph
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,8 @@ def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients, edge
     spread = cluster.workers > 1
     frame["start"] = cluster.start if spread else known.call
     frame["build"] = known.build * estimated["edges"] / max(cluster.cores, 1)
-    frame["compute"] = (known.edge if spread else known.alone) * estimated["edges"] / cluster.capacity
+    slower = max(edges / known.sample, 1.0) ** known.growth
+    frame["compute"] = (known.edge if spread else known.alone) * slower * estimated["edges"] / cluster.capacity
     traffic = estimated["exchange"] * known.traffic * spread
     frame["exchange"] = traffic / cluster.workers / cluster.bandwidth
     frame["rounds"] = known.rounds * cluster.latency * spread
@@ -127,26 +134,34 @@ def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients, edge
 def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, edges: int = EDGES) -> Coefficients:
     """Run the operation on a sample of the edges: as one partition, and as one for each core here."""
     chunk = sample(graph).chunk
-    step = -(-max(len(chunk.sources), 1) // edges)
-    every = slice(None, None, step)  # neighbouring vertices become one, so that each has as many edges as before
-    columns: dict[str, Any] = {"src": chunk.sources[every] // step, "dst": chunk.destinations[every] // step}
-    how: dict[str, Any] = {"directed": graph.directed}
-    if FOOTPRINTS[op].weighted and graph.weight is not None:  # some numbers will do: the rounds hardly depend on them
-        columns["weight"] = np.random.default_rng(1).integers(1, 100, len(columns["src"])).astype(np.float64)
-        how["weight"] = "weight"
-    parts, arcs = max(2, cores_here()), max(len(columns["src"]), 1) * (1 if graph.directed else 2)
-    alone, spread = (_measured(columns, {**how, "parts": count}, run) for count in (1, parts))
-    few = {name: values[: len(values) // 64] for name, values in columns.items()}
-    call = _measured(few, {**how, "parts": 1}, run).seconds
-    at_once = min(parts, cores_here())
+    weighted = FOOTPRINTS[op].weighted and graph.weight is not None
+
+    def measured(share: int, parts: int, most: int | None = None) -> _Measured:
+        """On one edge of so many. Neighbouring vertices become one, so that each has as many edges as before."""
+        columns: dict[str, Any] = {"src": chunk.sources[::share] // share, "dst": chunk.destinations[::share] // share}
+        columns = {name: values[:most] for name, values in columns.items()}
+        if weighted:  # some numbers will do: the rounds hardly depend on them
+            columns["weight"] = np.random.default_rng(1).integers(1, 100, len(columns["src"])).astype(np.float64)
+        return _measured(
+            columns, {"directed": graph.directed, "weight": "weight" if weighted else None, "parts": parts}, run
+        )
+
+    step, parts = -(-max(len(chunk.sources), 1) // edges), max(2, cores_here())
+    size = -(-max(len(chunk.sources), 1) // step)
+    arcs = size * (1 if graph.directed else 2)
+    alone, quarter, spread = measured(step, 1), measured(FEWER * step, 1), measured(step, parts)
+    call = measured(step, 1, most=size // 64).seconds
+    work, less = (max(one.seconds - call, 0.0) for one in (alone, quarter))
     told = estimate(spread.graph, op, parts, None).frame.loc[spread.graph.policy]
     return Coefficients(
-        build=spread.build * at_once / arcs,
+        build=spread.build * min(parts, cores_here()) / arcs,
         edge=spread.busy / arcs,
-        alone=max(alone.seconds - call, 0.0) * cores_here() / arcs,
+        alone=work * cores_here() / arcs,
         call=call,
         rounds=spread.rounds,
         traffic=spread.bytes / told["exchange"] if told["exchange"] else 0.0,
+        sample=float(size),
+        growth=min(max(log(work / less, FEWER) - 1, 0.0), STEEPEST) if work > less > call else 0.0,
     )
 
 
@@ -161,7 +176,7 @@ class _Measured:
 
 
 def _measured(columns: dict[str, Any], how: dict[str, Any], run: Callable[..., Any]) -> _Measured:
-    """The quickest of three runs after a first one, which compiles, and builds what the operation asks for."""
+    """The quickest of some runs after a first one, which compiles, and builds what the operation asks for."""
     from dgraph.graph import Graph
 
     graph = Graph.from_edges(columns, **how)
@@ -169,8 +184,8 @@ def _measured(columns: dict[str, Any], how: dict[str, Any], run: Callable[..., A
     graph.partitioned()
     build = time.perf_counter() - begun
     run(graph)
-    found = []
-    for _ in range(3):
+    found: list[tuple[float, float, int, int]] = []
+    while len(found) < RUNS or sum(took for _, took, *_ in found) < ENOUGH:
         begun = time.perf_counter()
         result = run(graph)
         took, rows = time.perf_counter() - begun, result.report

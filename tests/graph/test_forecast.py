@@ -1,5 +1,7 @@
 """What a cluster would take: the model's own arithmetic, and that measuring feeds it."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -25,6 +27,12 @@ def test_the_model_by_hand():
     assert found["rounds"] == pytest.approx(0.1)
     assert found["seconds"] == pytest.approx(3.7)  # and a tenth to start
     assert (found["memory"], found["traffic"]) == (3e9, 4e9)
+
+
+def test_what_caches_hold_no_longer():
+    slower = replace(KNOWN, sample=1e8, growth=0.5)
+    found = seconds(ESTIMATED, Cluster(4, cores=2), slower, int(4e8)).loc["outgoing"]
+    assert found["compute"] == pytest.approx(2 * row(cores=2)["compute"])
 
 
 def test_devices_compute_and_do_not_build():
