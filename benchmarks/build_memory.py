@@ -26,13 +26,14 @@ ORDERS = {"by source": ("out",), "by source and by destination": ("out", "incomi
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--scale", type=int, default=20, help="2**scale vertices (20: 16 M edges)")
+    options.add_argument("--ids", nargs="+", choices=["integer", "string"], default=["integer", "string"])
     options.add_argument("--trials", type=int, default=3)
     options.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.case:
         print(json.dumps(build(**given.case)))
         return
-    for ids in ("integer", "string"):
+    for ids in given.ids:
         for parts in (1, 4):
             for title, orders in ORDERS.items():
                 case = {"scale": given.scale, "ids": ids, "parts": parts, "orders": orders}
