@@ -16,9 +16,11 @@ from dgraph.codegen.bounds import falls
 from dgraph.codegen.text import inbox, sent
 from dgraph.devices.cpu import Cpu
 from dgraph.exchange.post import BROADCAST, REDUCE
+from dgraph.relaxation import Relaxation
 from dgraph.solvers import block_queue as queue
 from dgraph.state import State
 
+RELAXATION = "relaxation"  # a parameter of this name that is 1 is raised as epochs show what suits
 SMALLEST = 64  # vertices of a block of "auto"
 MOST = {"push": 4096, "pull": 64, "pull_push": 4096}  # blocks of "auto": who pulls tells blocks, fewer of them for less
 
@@ -71,6 +73,7 @@ class Descent:
         self.more |= {"_news": np.zeros(state.size, bool), "_fresh": self.fresh, "_copied": self.copied}
         self.more |= self._tables()
         self.edges = max(1, len(self.more["neighbours" if "neighbours" in self.more else "_in_neighbours"]))
+        self.relaxation = Relaxation() if state.partition.parts == 1 and state.values.get(RELAXATION) == 1 else None
         self.begun, self.globals = time.perf_counter(), dict[str, Any]()
         limits = {queue.SHIFT: self.shift, queue.BLOCKS: count, queue.OWNED: self.n}
         limits |= {queue.CYCLIC: blocks.order == "cyclic", queue.BOUND: max(count, 4 * self.threads)}
@@ -99,6 +102,9 @@ class Descent:
         self.limits[queue.SWEEP] = sweep
         self.limits[queue.BUDGET] = queue.NEVER if sweep else self.edges
         self.cpu.team("descend", self.threads, {**state.values, **self.more})
+        if self.relaxation is not None:
+            self.relaxation.learn(self.residual)
+            state.values[RELAXATION] = self.relaxation.factor
         state.total["fired"] += int(board[queue.FIRED])
         state.total["edges"] += int(board[queue.EDGES])
 

@@ -34,6 +34,7 @@ LAYERS = {
     # 4  a partition being run, and messages between partitions
     "dgraph.copies": 4,
     "dgraph.descent": 4,
+    "dgraph.relaxation": 4,
     "dgraph.settling": 4,
     "dgraph.state": 4,
     "dgraph.exchange": 4,

@@ -98,8 +98,10 @@ class Scaled(PageRank):
     """For block descent, where the newest values do not sum to 1: what vertices without out-edges hold is lost, which
     one factor makes good in the end, because it would be spread as jumps are."""
 
-    def apply(message, alpha, vertices):
-        return (1 - alpha) / vertices + alpha * message
+    relaxation = Parameter(float64, 1.0)
+
+    def apply(rank, message, alpha, vertices, relaxation):
+        return rank + relaxation * ((1 - alpha) / vertices + alpha * message - rank)
 
     @Global(float64, SUM)
     def mass(rank):
@@ -122,8 +124,8 @@ class PersonalScaled(Scaled):
     def start(restart):
         return restart
 
-    def apply(message, alpha, restart):
-        return (1 - alpha) * restart + alpha * message
+    def apply(rank, message, alpha, restart, relaxation):
+        return rank + relaxation * ((1 - alpha) * restart + alpha * message - rank)
 
     @Global(float64, SUM)
     def jumped_mass(jumped):

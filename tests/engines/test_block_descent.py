@@ -17,6 +17,7 @@ from dgraph.codegen.explain import engines_for
 from dgraph.errors import OptionError
 from dgraph.monoid import SUM
 from dgraph.program import Delta, Parameter, State, VertexProgram
+from dgraph.relaxation import Relaxation
 from dgraph.solvers import block_queue as queue
 from dgraph.solvers.team import kernel, team
 
@@ -205,6 +206,42 @@ def test_the_report_tells_epochs_residual_and_staleness():
     assert report["residual"].iloc[-1] < 1e-3 * report["residual"].iloc[0]
     assert report["staleness"].max() <= 2 * 1024 // 64
     assert report.options["order"] == "priority"
+
+
+def test_going_beyond_the_best_value_saves_epochs(monkeypatch):
+    graph, options = dg.grid(rows=80, cols=80, seed=1, parts=1), {"engine": "block_descent", "tol": 1e-12}
+    beyond = dg.pagerank(graph, **options)
+    monkeypatch.setattr(Relaxation, "learn", lambda self, residual: None)
+    exactly = dg.pagerank(graph, **options)
+    np.testing.assert_allclose(beyond.by_number("pagerank"), exactly.by_number("pagerank"), rtol=1e-7)
+    assert beyond.report["epochs"].max() < 0.75 * exactly.report["epochs"].max()
+
+
+@pytest.mark.parametrize("shape", ["cycle", "reversed", "two sides", "hub"])
+def test_going_beyond_it_does_no_harm(shape):
+    """Where residuals would grow, a vertex goes no further than to its best value."""
+    n, draw = 2000, np.random.default_rng(1)
+    ends = {
+        "cycle": (np.arange(n), (np.arange(n) + 1) % n),
+        "reversed": ((np.arange(n) + 1) % n, np.arange(n)),
+        "two sides": (draw.integers(0, n // 2, 4 * n), draw.integers(n // 2, n, 4 * n)),
+        "hub": (np.r_[np.zeros(n), np.arange(n)].astype(int), np.r_[np.arange(n), np.zeros(n)].astype(int)),
+    }[shape]
+    graph = dg.Graph.from_edges({"src": ends[0], "dst": ends[1]}, parts=1)
+    result = dg.pagerank(graph, engine="block_descent", tol=1e-13, max_iter=500)
+    expected = dg.pagerank(graph, tol=1e-15, max_iter=500).by_number("pagerank")
+    np.testing.assert_allclose(result.by_number("pagerank"), expected, atol=1e-9)
+    assert result.report["epochs"].max() < 200
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.5, 0.7, 0.9])
+def test_a_relaxation_that_does_not_help_is_given_up(rate):
+    found, residual = Relaxation(), 1.0
+    for _ in range(60):
+        residual *= rate if found.factor == 1 else 1.1
+        found.learn(residual)
+    assert found.factor == 1
+    assert residual < rate**20
 
 
 def test_priority_needs_fewer_epochs():

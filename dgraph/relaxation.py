@@ -1,0 +1,48 @@
+"""How far beyond its best value a vertex goes at a turn (successive over-relaxation, Young 1954). What suits a graph is
+found while it runs, as in Hageman and Young (1981): from how fast residuals fall without any."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+STEADY = 0.03  # by how much of it a rate may differ from the one before
+TRIAL = 4  # epochs until a factor is judged
+LEAST, MOST = 0.02, 1.9  # by how much the factor is raised; the largest
+
+
+class Relaxation:
+    """`factor` is for the next epoch; 1 goes to the best value itself."""
+
+    def __init__(self) -> None:
+        self.factor = 1.0
+        self.best = 1.0, 1.0  # the lowest rate by which residuals have steadily fallen, and with which factor
+        self.settled = False
+        self.residuals: list[float] = []  # of the epochs since the factor was last changed
+
+    def learn(self, residual: float) -> None:
+        """The residual after one more epoch. Raise the factor while that helps; then stay with what was best, unless
+        residuals grow."""
+        self.residuals.append(residual)
+        if len(self.residuals) <= TRIAL:
+            return
+        before, rate = self._rate(2), self._rate(1)
+        if rate >= 1:
+            self._take(1.0)
+            self.settled = True
+        elif not self.settled and rate > self.best[0] + STEADY:
+            self._take(self.best[1])
+            self.settled = True
+        elif not self.settled and 0 < rate and abs(rate - before) < STEADY * rate:
+            self.best = min(self.best, (rate, self.factor))
+            radius = (rate + self.factor - 1) ** 2 / (rate * self.factor**2)  # Young's, of sweeps from old values
+            factor = min(MOST, 2 / (1 + sqrt(max(0.0, 1 - radius))))
+            if factor > self.factor + LEAST:
+                self._take(factor)
+
+    def _take(self, factor: float) -> None:
+        self.factor, self.residuals = factor, []
+
+    def _rate(self, back: int) -> float:
+        """By which residuals have fallen in an epoch, the mean of two; the last was so long ago."""
+        before, now = self.residuals[-back - 2], self.residuals[-back]
+        return sqrt(now / before) if before > 0 else 0.0
