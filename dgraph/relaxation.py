@@ -32,7 +32,7 @@ class Relaxation:
         elif not self.settled and rate > self.best[0] + STEADY:
             self._take(self.best[1])
             self.settled = True
-        elif not self.settled and 0 < rate and abs(rate - before) < STEADY * rate:
+        elif not self.settled and rate > 0 and abs(rate - before) < STEADY * rate:
             self.best = min(self.best, (rate, self.factor))
             radius = (rate + self.factor - 1) ** 2 / (rate * self.factor**2)  # Young's, of sweeps from old values
             factor = min(MOST, 2 / (1 + sqrt(max(0.0, 1 - radius))))
