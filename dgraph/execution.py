@@ -68,6 +68,7 @@ def run(
     pipeline_block: int | str | None = "auto",
     vertex_cache: int | str = "auto",
     lazy_upload: bool = True,
+    memory_budget: int | None = None,
     block_size: int | str | None = None,
     order: str | None = None,
     mode: str | None = None,
@@ -109,6 +110,8 @@ def run(
                   one block, one stage after the other. This and what follows is not for daemons="in process".
     vertex_cache: bytes of vertices that a daemon keeps between blocks and rounds, 0 for none.
     lazy_upload:  messages stay with the daemon until all blocks of a round are done, where that does no harm.
+    memory_budget: bytes of a GPU that a worker may use, by default all. Edges that find no room pass through it in
+                  blocks of `pipeline_block` edges, each round; partitions that do fit stay.
     block_size, order, mode, operator: "block_descent" only. How many vertices are brought up to date at a time (a power
                   of two is taken, or "auto"); "priority", the block with most to gain before others, or "cyclic": by
                   default the first where blocks push; how workers wait for each other: "async", never, "barrier", after
@@ -139,7 +142,7 @@ def run(
     kept = Checkpoint.of(checkpoint)
     solved = solved and (kept is None or engine == plans.LOCAL)
     blocks = {"block_size": block_size, "order": order, "mode": mode, "operator": operator}
-    found = settings(daemons, pipeline_block, vertex_cache, lazy_upload)
+    found = settings(daemons, pipeline_block, vertex_cache, lazy_upload, memory_budget)
     device = plans.device_for(graph, {**asked, **others})
     plan = plans.choose(**asked, device=device, random_seed=random_seed, solved=solved, settings=found, blocks=blocks)
     plans.admit_checkpoints(plan, kept)

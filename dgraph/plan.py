@@ -164,6 +164,8 @@ def choose(
     switches = replace(switches, skip_exchange=bool(skip_exchange))
     plan = Plan(engine, device, max_rounds, bool(drop_weights), switches)
     plan = replace(plan, local_rounds=local_rounds, settings=settings, blocks=_blocks(engine, blocks or {}))
+    if settings.memory_budget is not None and plan.device == CPU:
+        raise OptionError(f'memory_budget={settings.memory_budget} is for device="cuda", and this run is one of CPUs')
     if plan.blocks and not settings.direct:
         raise OptionError(f"engine={DESCENT!r} is for daemons='in process', not for {settings.options()['daemons']!r}")
     if plan.free or plan.blocks:

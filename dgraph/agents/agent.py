@@ -62,10 +62,10 @@ class Direct:
         self.device, self.once, self.rows, self.arrays = device, device.once, device.rows, device.arrays
 
     def counted(self) -> dict[str, Any]:
-        return {"device": self.device.name}
+        return {"device": self.device.name, **self.device.counted()}
 
     def disconnect(self) -> None:
-        """It holds nothing."""
+        self.device.close()
 
 
 class Agent:
@@ -89,7 +89,7 @@ class Agent:
         kinds = settings.of(worker)
         if device == "cuda":
             need_cuda()
-            return Direct(Cuda(recipe.source, folded(recipe.analysis)))
+            return Direct(Cuda(recipe.source, folded(recipe.analysis), settings.memory_budget, settings.pipeline_block))
         if not kinds:
             return Direct(Cpu(recipe.kernels, threads))
         daemons = zip(self.started(kinds, threads), map(device_of, kinds), strict=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.agents.daemon import BUFFERS, Call, Room, is_push
-from dgraph.devices.cuda import Cuda
+from dgraph.devices.cuda import Cuda, Rows
 from dgraph.devices.memory import DeviceArray
 
 DOWN, COMPUTE, UP = range(3)  # the stages, and the numbers of their streams
@@ -75,9 +75,9 @@ class CudaDesk:
         with self.memory.stage(COMPUTE):
             if is_push(call.kernel):
                 return int(cuda.once(call.kernel, call.hi, values))
-            lists = enumerate(cuda.by_degree(self.arrays["indptr"][call.lo : call.hi + 1], call.lo))
-            there = [(size, cuda.arrays.given(f"rows {i}", rows)) for i, (size, rows) in lists]
-            cuda.gather(call.kernel, there, values)
+            lists = cuda.by_degree(self.arrays["indptr"][call.lo : call.hi + 1], call.lo)
+            there = [Rows(size, rows, cuda.arrays.given(f"rows {i}", rows)) for i, (size, rows) in enumerate(lists)]
+            cuda.gather(call.kernel, there, values, call.lo, call.hi)
             return None
 
     def upload(self, call: Call) -> None:

@@ -63,6 +63,7 @@ class Settings:
     pipeline_block: int | str | None = AUTO  # edges; None: no pipeline, all edges are one block
     vertex_cache: int = CACHE  # bytes; 0: none
     lazy_upload: bool = True
+    memory_budget: int | None = None  # bytes of a GPU; edges that do not fit pass through it in blocks
 
     @property
     def direct(self) -> bool:
@@ -81,7 +82,8 @@ class Settings:
     def options(self) -> dict[str, Any]:
         """What the report says."""
         if self.direct:
-            return {"daemons": IN_PROCESS}
+            budget = {} if self.memory_budget is None else {"memory budget": f"{self.memory_budget:,} bytes"}
+            return {"daemons": IN_PROCESS, **budget}
         return {
             "daemons": self.daemons if isinstance(self.daemons, Mapping) else ", ".join(map(_named, self.daemons)),
             "pipeline block": self.pipeline_block or "no pipeline",
@@ -93,16 +95,22 @@ class Settings:
 DIRECT = Settings()
 
 
-def settings(daemons: Any, pipeline_block: Any, vertex_cache: Any, lazy_upload: Any) -> Settings:
+def settings(
+    daemons: Any, pipeline_block: Any, vertex_cache: Any, lazy_upload: Any, memory_budget: Any = None
+) -> Settings:
     """Check what a user asked for."""
     if pipeline_block not in (AUTO, None) and not _whole(pipeline_block, 1):
         raise OptionError(f'pipeline_block={pipeline_block!r} must be a number of edges, "auto", or None: no pipeline')
     if vertex_cache != AUTO and not _whole(vertex_cache, 0):
         raise OptionError(f'vertex_cache={vertex_cache!r} must be a number of bytes, 0 for none, or "auto"')
     kinds: Any = {w: _kinds(given) for w, given in daemons.items()} if isinstance(daemons, Mapping) else _kinds(daemons)
+    if memory_budget is not None and not _whole(memory_budget, 1):
+        raise OptionError(f"memory_budget={memory_budget!r} must be a number of bytes, or None: what the GPU has")
+    if memory_budget is not None and kinds:
+        raise OptionError(f"memory_budget={memory_budget!r} is for a GPU that holds tables, not for {daemons=}")
     if not kinds:
         for name, value, usual in (
-            ("pipeline_block", pipeline_block, AUTO),
+            ("pipeline_block", pipeline_block if memory_budget is None else AUTO, AUTO),
             ("vertex_cache", vertex_cache, AUTO),
             ("lazy_upload", lazy_upload, True),
         ):
@@ -111,7 +119,8 @@ def settings(daemons: Any, pipeline_block: Any, vertex_cache: Any, lazy_upload: 
                     f"{name}={value!r} is for daemons that take blocks, not for daemons={daemons!r}: choose "
                     f'daemons="{OWN_PROCESS}" or daemons=["{IN_PROCESS}"]'
                 )
-    return Settings(kinds, pipeline_block, CACHE if vertex_cache == AUTO else vertex_cache, bool(lazy_upload))
+    cache = CACHE if vertex_cache == AUTO else vertex_cache
+    return Settings(kinds, pipeline_block, cache, bool(lazy_upload), memory_budget)
 
 
 def _kinds(given: Any) -> tuple[Kind, ...]:

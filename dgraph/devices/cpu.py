@@ -27,6 +27,13 @@ class Cpu:
     def __init__(self, kernels: Kernels, num_threads: int = 1):
         self.kernels, self.num_threads = kernels, num_threads
 
+    def counted(self) -> dict[str, Any]:
+        """Columns of the report: none."""
+        return {}
+
+    def close(self) -> None:
+        """It holds nothing."""
+
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Run over all rows at once."""
         return self.kernels[name].on(0, count, values)

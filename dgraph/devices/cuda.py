@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dgraph.codegen.cuda_arrays import array_kernels
 from dgraph.codegen.neighbourhood import SCRATCH, SLOTS
 from dgraph.codegen.source import Source
 from dgraph.devices import vertex_arrays as slots
+from dgraph.devices.edge_blocks import EdgeBlocks
 from dgraph.devices.memory import DeviceArray, Memory, Tally, memory_of_device
 from dgraph.devices.probe import simulated
 from dgraph.devices.vertex_arrays import Count, DeviceVertexArrays, Ids
@@ -44,32 +45,54 @@ class Grid(Protocol):
         """Run a kernel on so many blocks, after those that were launched before."""
 
 
+class Rows(NamedTuple):
+    """A list of rows with so many threads for each, here and on the device."""
+
+    threads: int
+    here: np.ndarray
+    there: DeviceArray
+
+
 class Cuda:
     """Kernels of one program over one partition, by name."""
 
     name = "cuda"
 
-    def __init__(self, source: Source, folds: Mapping[str, Folded] | None = None, grid: type[Grid] | None = None):
-        grid = grid or Device
+    def __init__(
+        self, source: Source, folds: Mapping[str, Folded] | None = None, budget: int | None = None, block: Any = "auto"
+    ):
+        grid: type[Grid] = Device
         self.source, self.folded = source, folds or {}
         self.general_source = array_kernels()
         self.grid, self.general = grid(self.source), grid(self.general_source)
         self.memory = self.grid.memory
+        self.memory.budget = budget or self.memory.whole
+        self.blocks = EdgeBlocks(self.memory, block)
+        columns = source.layout.edge_columns if source.layout else ()
+        self.of_edges = {"neighbours", *(column.name for column in columns)}
         dtypes = {name: field.dtype for name, field in self.folded.items()}
         self.tally = Tally(self.memory, {**slots.SLOTS, **dtypes})
         self.arrays = DeviceVertexArrays(self.memory, self.tally, self._general, self._fold)
         self._own: dict[str, Any] = {total(name): self.tally.there[name] for name in dtypes}
         self._own |= {partial(name): self.memory.empty(self.grid.blocks, dtype) for name, dtype in dtypes.items()}
         self._own[FINISHED] = self.memory.moved(np.zeros(1, np.int64))
-        self._lists: dict[tuple, tuple[Any, list[tuple[int, DeviceArray]]]] = {}
+        self._lists: dict[tuple, tuple[Any, list[Rows]]] = {}
         self._counts: dict[str, Count] = {}
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Push, or receive: how long the queue is now."""
         found = self._queue(values["queued"])
-        if count:
-            more = {"queued": found.before, LISTED: slots.QUEUED}
-            self._launch(name, 0, count, {**values, **more}, self.grid.groups[1])
+        values = {**values, "queued": found.before, LISTED: slots.QUEUED}
+
+        def run(edges: Mapping[str, Any], low: int, high: int) -> None:
+            self._launch(name, 0, count, {**values, **edges}, self.grid.groups[1])
+
+        if not count:
+            return found
+        if self._edges(name, values):
+            self.blocks.each(name, self._edges(name, values), values["indptr"], 0, run)
+        else:
+            run({}, 0, 0)
         return found
 
     def rows(
@@ -78,22 +101,41 @@ class Cuda:
         """All rows at once; `block` is for devices whose sums do not depend on it."""
         names = self._names(name)
         if ROWS in names:
-            return [(first, self.gather(name, self._listed(values["indptr"], first, count), values))]
+            return [(first, self._pull(name, count, values, first))]
         if FINISHED in names:
             return [(first, tuple(self._fold(name, count, values, first).values()))]
         found = self._count(slots.LISTED) if LISTED in names else None
         self._launch(name, first, count, {**values, LISTED: slots.LISTED})
         return [(first, found)]
 
-    def gather(self, name: str, lists: Iterable[tuple[int, DeviceArray]], values: Mapping[str, Any]) -> Any:
-        """Pull: lists of rows, each with the threads for a row. How long the queue is, if vertices join it."""
+    def _pull(self, name: str, count: int, values: Mapping[str, Any], first: int) -> Any:
         found = self._queue(values["queued"]) if LISTED in self._names(name) else None
-        more = {} if found is None else {"queued": found.before, LISTED: slots.QUEUED}
-        for group, rows in lists:
-            if len(rows):
-                own = {**more, **self._room(name, values), ROWS: rows}
-                self._launch(name, 0, len(rows), {**values, **own}, group)
+        if found is not None:
+            values = {**values, "queued": found.before, LISTED: slots.QUEUED}
+        lists = self._listed(values["indptr"], first, count)
+
+        def run(edges: Mapping[str, Any], low: int, high: int) -> None:
+            self.gather(name, lists, {**values, **edges}, low, high)
+
+        edges, ends = self._edges(name, values), values["indptr"][first : count + 1]
+        self.blocks.each(name, edges, ends, first, run, lambda count: self._room(name, count))
         return found
+
+    def gather(self, name: str, lists: Iterable[Rows], values: Mapping[str, Any], low: int, high: int) -> None:
+        """Pull for those rows of some lists that are from low to high."""
+        own = self._room(name, len(values["neighbours"]))
+        for one in lists:
+            lo, hi = np.searchsorted(one.here, [low, high]).tolist()
+            self._launch(name, lo, hi, {LISTED: slots.QUEUED, **values, **own, ROWS: one.there}, one.threads)
+
+    def counted(self) -> dict[str, Any]:
+        """Columns of the report, since this was last asked: of edges that do not stay."""
+        streamed, self.blocks.streamed = self.blocks.streamed, 0
+        return {"streamed": streamed, "block_size": self.blocks.size if streamed else 0}
+
+    def close(self) -> None:
+        """Arrays know this object: forget them, so that their memory is free as soon as nobody else has them."""
+        del self.arrays
 
     # -- launching -----------------------------------------------------------------------------------------------------
 
@@ -152,26 +194,30 @@ class Cuda:
 
     # -- edges ---------------------------------------------------------------------------------------------------------
 
-    def _listed(self, indptr: np.ndarray, first: int, count: int) -> list[tuple[int, DeviceArray]]:
-        """(Threads a row, rows) for each list of rows; made once for a table of edges."""
+    def _edges(self, name: str, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """The arrays over edges that a kernel reads, where they are not on the device anyway."""
+        names = self.of_edges.intersection(self._names(name))
+        return {one: values[one] for one in sorted(names) if isinstance(values[one], np.ndarray)}
+
+    def _listed(self, indptr: np.ndarray, first: int, count: int) -> list[Rows]:
+        """Lists of rows; made once for a table of edges."""
         key = id(indptr), first, count
         if key not in self._lists:
             lists = self.by_degree(indptr[first : count + 1], first)
-            self._lists[key] = indptr, [(group, self.memory.moved(rows)) for group, rows in lists]
+            self._lists[key] = indptr, [Rows(size, here, self.memory.moved(here)) for size, here in lists]
         return self._lists[key][1]
 
     def by_degree(self, ends: np.ndarray, first: int) -> list[tuple[int, np.ndarray]]:
-        """The same of rows that begin with the first."""
+        """(Threads a row, rows in ascending order), by their number of edges; they begin with the first."""
         classes = np.digitize(np.diff(ends), [SHORT, LONG])
         lists = [(first + np.flatnonzero(classes == i)).astype(np.uint32) for i in range(3)]
         return list(zip(self.grid.groups, lists, strict=True))
 
-    def _room(self, name: str, values: Mapping[str, Any]) -> dict[str, DeviceArray]:
-        """Room for all neighbourhoods, where the kernel wants it."""
+    def _room(self, name: str, edges: int) -> dict[str, DeviceArray]:
+        """Room for the neighbourhoods of so many edges, where the kernel wants it."""
         if SLOTS not in self._names(name):
             return {}
-        edges = len(values["neighbours"])
-        return {one: self.arrays.room(one, edges if one == SLOTS else 4 * edges, np.int64) for one in SCRATCH}
+        return self.arrays.rooms({one: edges if one == SLOTS else 4 * edges for one in SCRATCH}, np.int64)
 
 
 class Device:

@@ -15,6 +15,8 @@ import numpy as np
 from dgraph.devices.probe import simulated
 from dgraph.errors import DeviceError
 
+WHOLE = 0.9  # of a GPU's memory is ours: the rest is for the compiler's code and whoever else is there
+
 
 class DeviceArray:
     """An array that kernels read and the host does not, neither by accident: `Memory.get` brings it."""
@@ -69,8 +71,9 @@ class Memory:
     def _let_go(self, size: int) -> None:
         self.used -= size
 
-    def fits(self, size: int) -> bool:
-        return self.budget is None or self.used + size <= self.budget
+    def fits(self, size: int, spare: float = 0.0) -> bool:
+        """Whether so much can be had, and a share of the budget is left."""
+        return self.budget is None or self.used + size <= self.budget * (1 - spare)
 
     def moved(self, array: np.ndarray) -> DeviceArray:
         """A copy on the device."""
@@ -84,6 +87,12 @@ class Memory:
         if key not in self._stay:
             self._stay[key] = weakref.ref(array, lambda gone: self._stay.pop(key, None)), self.moved(array)
         return self._stay[key][1]
+
+    def has(self, array: np.ndarray) -> bool:
+        return id(array) in self._stay
+
+    def let_go(self, array: np.ndarray) -> None:
+        self._stay.pop(id(array), None)
 
     def put(self, there: DeviceArray, array: np.ndarray) -> None:
         """From the host."""
@@ -109,6 +118,11 @@ class Memory:
     def _count(self, size: int) -> None:
         self.copied += size
         self.copies += 1
+
+    @property
+    def whole(self) -> int | None:
+        """The budget where none is given."""
+        return None
 
     # -- what another memory does otherwise ----------------------------------------------------------------------------
 
@@ -159,6 +173,7 @@ class GpuMemory(Memory):
 
         self.cupy = cupy
 
+        self.budget = self.whole
         self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
 
     def _empty(self, shape: Any, dtype: Any) -> Any:
@@ -177,6 +192,10 @@ class GpuMemory(Memory):
 
     def pinned(self, size: int) -> np.ndarray:
         return np.frombuffer(self.cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
+
+    @property
+    def whole(self) -> int:
+        return int(WHOLE * self.cupy.cuda.runtime.memGetInfo()[1])
 
     @contextmanager
     def stage(self, number: int) -> Iterator[None]:

@@ -13,6 +13,7 @@ from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.cuda import BEST
 from dgraph.codegen.text import name_in
 from dgraph.devices.memory import DeviceArray, Memory, Tally
+from dgraph.errors import DeviceError
 
 QUEUED, LISTED, EDGES, COUNTED = "queued", "listed", "edges", "counted"  # what kernels tell beside global values
 SLOTS = dict.fromkeys((QUEUED, LISTED, EDGES, COUNTED), "int64")
@@ -179,8 +180,18 @@ class DeviceVertexArrays(VertexArrays):
         """Room that the next who asks under this name gets again, at least this long."""
         key = f"{name} {np.dtype(dtype)}"
         if key not in self._rooms or len(self._rooms[key]) < count:
-            self._rooms[key] = self.memory.empty(max(1, count + count // 4), dtype)
+            self._rooms.pop(key, None)  # first, for there may be no room for both
+            self._rooms[key] = self.memory.empty(max(1, count), dtype)
         return self._rooms[key]
+
+    def rooms(self, counts: Mapping[str, int], dtype: Any) -> dict[str, DeviceArray]:
+        """Several, or none."""
+        try:
+            return {name: self.room(name, count, dtype) for name, count in counts.items()}
+        except DeviceError:
+            for name in counts:
+                self._rooms.pop(f"{name} {np.dtype(dtype)}", None)
+            raise
 
     def given(self, name: str, array: np.ndarray) -> DeviceArray:
         """What the host has, in such room."""

@@ -14,7 +14,7 @@ from numba import njit as compiler
 from numpy import bool_, float32, float64, inf, int32, int64, uint64
 
 njit = compiler(error_model="numpy")
-kernel = compiler(error_model="numpy", nogil=True)
+kernel = compiler(error_model="numpy", nogil=True, cache=True)
 one = uint64(1)
 BLOCK = 1
 

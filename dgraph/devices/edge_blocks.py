@@ -1,0 +1,155 @@
+"""Edges on a device: all of a table, where memory is left for them; else block after block, the next on its way while
+kernels run over one. Blocks are consecutive rows, as long as their measured costs say (`agents/block_size.py`)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dgraph.agents.block_size import Measured, block_size
+from dgraph.agents.blocks import Block, cut
+from dgraph.agents.daemon import BUFFERS
+from dgraph.agents.pipeline import in_turn, side_by_side
+from dgraph.devices.memory import DeviceArray, Memory
+from dgraph.errors import DeviceError
+
+FIRST = 1 << 22  # edges of a block before enough has been measured
+FEWEST = 1 << 8  # of which less is no block
+SPARE = 1 / 8  # of the memory is not for edges: results come last
+DOWN, COMPUTE = 0, 1  # stages, and their streams
+
+Arrays = dict[str, Any]
+Run = Callable[[Arrays, int, int], None]  # kernels over the edges of some rows: their arguments, first and last row
+
+
+class Buffer(NamedTuple):
+    """Room for one array of a block: in pinned memory here, and there."""
+
+    here: np.ndarray
+    there: DeviceArray
+
+
+class EdgeBlocks:
+    """Of one partition's tables. `size`: edges a block, "auto", or None: one stage after the other."""
+
+    def __init__(self, memory: Memory, size: int | str | None = "auto"):
+        self.memory, self.asked = memory, size
+        self.measured: defaultdict[str, Measured] = defaultdict(Measured)  # of each kernel
+        self.buffers: list[dict[str, Buffer]] = []
+        self.capacity = self.size = self.streamed = 0  # edges, edges, bytes
+
+    def each(
+        self,
+        kernel: str,
+        edges: Mapping[str, np.ndarray],
+        ends: np.ndarray,
+        first: int,
+        run: Run,
+        prepare: Callable[[int], Any] = lambda count: None,
+    ) -> None:
+        """Run over all rows that have the edges from one of `ends` to the next; the first of them is row `first`.
+        `prepare` makes room for what kernels over so many edges need beside."""
+        if self._stay(edges, prepare):
+            run({}, first, first + len(ends) - 1)
+            return
+        blocks = [Block(a + first, b + first, e) for a, b, e in self._cut(kernel, edges, ends, prepare)]
+        self.memory.wait()  # what follows goes by streams of its own
+        stream = Stream(self, kernel, edges, ends, first, run)
+        if self.asked is None or len(blocks) == 1:
+            in_turn(stream, blocks)
+        else:
+            side_by_side([stream], blocks)
+
+    def _stay(self, edges: Mapping[str, np.ndarray], prepare: Callable[[int], Any]) -> bool:
+        """Whether all are on the device, now if not before."""
+        missing = [array for array in edges.values() if not self.memory.has(array)]
+        if missing and not self.memory.fits(sum(array.nbytes for array in missing), SPARE):
+            return False
+        try:
+            for array in missing:
+                self.memory.stays(array)
+            prepare(max(map(len, edges.values())))
+        except DeviceError:  # less is left than the budget says
+            for array in missing:
+                self.memory.let_go(array)
+            return False
+        return True
+
+    def _cut(
+        self, kernel: str, edges: Mapping[str, np.ndarray], ends: np.ndarray, prepare: Callable[[int], Any]
+    ) -> Sequence[Block]:
+        """Blocks for which there is room; out of memory, smaller ones."""
+        cost, count = self.measured[kernel].fit(), int(ends[-1] - ends[0])
+        self.size = self.asked if isinstance(self.asked, int) else FIRST if cost is None else block_size(cost, count)
+        self.size = max(FEWEST, min(self.size, -(-count // BUFFERS)))
+        while True:
+            blocks = cut(ends, self.size, taper=self.asked == "auto")
+            try:
+                longest = max(block.edges for block in blocks)
+                self._make_room(edges, longest)
+                prepare(longest)
+            except DeviceError as error:
+                if self.size <= FEWEST:
+                    raise DeviceError(
+                        f"the device has no room for {BUFFERS} blocks of {longest:,} edges beside "
+                        f"{self.memory.used:,} bytes of vertices: raise memory_budget=, or make more parts of the graph"
+                    ) from error
+                self.size = max(FEWEST, self.size // 2)
+                continue
+            return blocks
+
+    def _make_room(self, edges: Mapping[str, np.ndarray], count: int) -> None:
+        dtypes = {name: array.dtype for name, array in edges.items()}
+        if (
+            self.buffers
+            and count <= self.capacity
+            and all(
+                name in self.buffers[0] and self.buffers[0][name].here.dtype == dtype for name, dtype in dtypes.items()
+            )
+        ):
+            return
+        self.buffers, self.capacity = [], 0  # first, for there may be no room for both
+        size = BUFFERS * count * sum(dtype.itemsize for dtype in dtypes.values())
+        if not self.memory.fits(size, SPARE):
+            raise DeviceError(f"{size:,} bytes for blocks of {count:,} edges leave too little")
+        self.buffers = [{name: self._buffer(count, dtype) for name, dtype in dtypes.items()} for _ in range(BUFFERS)]
+        self.capacity = count
+
+    def _buffer(self, count: int, dtype: np.dtype) -> Buffer:
+        return Buffer(self.memory.pinned(count * dtype.itemsize).view(dtype), self.memory.empty(count, dtype))
+
+
+class Stream:
+    """The blocks of one request on their way: stages of `agents/pipeline.py`. Nothing of a block comes back."""
+
+    def __init__(
+        self, owner: EdgeBlocks, kernel: str, edges: Mapping[str, np.ndarray], ends: np.ndarray, first: int, run: Run
+    ):
+        self.owner, self.kernel, self.edges, self.ends, self.first, self.run = owner, kernel, edges, ends, first, run
+
+    def download(self, block: Block, buffer: int) -> tuple[Block, Arrays]:
+        base, end = (int(self.ends[row - self.first]) for row in (block.first, block.last))
+        arrays: Arrays = {"edge_base": base, "row_low": block.first, "row_high": block.last}
+        with self.owner.memory.stage(DOWN):
+            for name, array in self.edges.items():
+                room, count = self.owner.buffers[buffer][name], end - base
+                here, there = room.here[:count], room.there[:count]
+                here[:] = array[base:end]
+                self.owner.memory.put(there, here)
+                self.owner.streamed += here.nbytes
+                arrays[name] = there
+        return block, arrays
+
+    def compute(self, work: tuple[Block, Arrays]) -> None:
+        block, arrays = work
+        with self.owner.memory.stage(COMPUTE):
+            self.run(arrays, block.first, block.last)
+
+    def upload(self, work: tuple[Block, Arrays]) -> None:
+        """Kernels write to arrays that stay."""
+
+    def measure(self, work: tuple[Block, Arrays], seconds: list[float]) -> None:
+        self.owner.measured[self.kernel].add(work[0].edges, *seconds)

@@ -1,0 +1,73 @@
+"""Graphs larger than a GPU: edges that find no room pass through it in blocks, on a device that is none."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from one_thread import OneThread
+
+import dgraph as dg
+from dgraph.devices import cuda, probe
+from dgraph.devices.edge_blocks import EdgeBlocks
+from dgraph.devices.memory import Memory
+from dgraph.errors import DeviceError, OptionError
+
+OPERATIONS = {
+    "bfs": lambda graph, **options: dg.bfs(graph, 1, **options),
+    "sssp": lambda graph, **options: dg.sssp(graph, 1, predecessors=False, **options),
+    "pagerank": lambda graph, **options: dg.pagerank(graph, max_iter=3, tol=0, **options),
+    "cdlp": lambda graph, **options: dg.cdlp(graph, max_iter=3, **options),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    monkeypatch.setattr(cuda, "Device", OneThread)
+    monkeypatch.setattr(OneThread, "memory", Memory())
+    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
+
+
+@pytest.mark.parametrize("block", ["auto", 5000, None])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_answers_of_a_graph_that_does_not_fit(name, block):
+    graph = dg.uniform(vertices=2048, edges=131_072, seed=5, weights=(1, 9))
+    room = 4_000_000 if name == "cdlp" else 400_000  # its tables of neighbourhoods are 18 times as large
+    how = {"device": "cuda", "memory_budget": room, "pipeline_block": block}
+    found = OPERATIONS[name](graph, **how)
+    assert found.report["streamed"].sum() >= 4 * graph.num_edges > 400_000
+    pd.testing.assert_frame_equal(found.compute(), OPERATIONS[name](graph, device="cpu").compute(), rtol=1e-9)
+
+
+def test_what_fits_stays():
+    graph = dg.rmat(scale=8, edge_factor=8, seed=5)
+    found = dg.pagerank(graph, max_iter=3, tol=0, device="cuda", memory_budget=1 << 20)
+    assert not found.report["streamed"].any() and found.report.options["memory budget"]
+    edges = sum(array.nbytes for array in (graph.partitions.held[0].incoming.neighbours,))
+    del found
+    assert edges <= OneThread.memory.used < 4 * edges  # with where rows begin; arrays over vertices are gone
+
+
+def test_out_of_memory_is_answered_by_smaller_blocks_and_then_by_an_error():
+    ends, seen = np.arange(0, 80_001, 8), []
+    edges = {"neighbours": np.arange(80_000, dtype=np.uint32)}
+
+    def run(arrays, low, high):
+        there = arrays["neighbours"].memory.get(arrays["neighbours"])
+        assert there[0] == arrays["edge_base"] == ends[low] and len(there) == ends[high] - ends[low]
+        seen.extend(there)
+
+    blocks = EdgeBlocks(Memory(budget=40_000))
+    blocks.each("pull", edges, ends, 0, run)
+    assert seen == list(range(80_000)) and blocks.size <= 40_000 // (3 * 4)
+    with pytest.raises(DeviceError, match=r"no room for 3 blocks of .* raise memory_budget"):
+        EdgeBlocks(Memory(budget=1000)).each("pull", edges, ends, 0, run)
+
+
+@pytest.mark.parametrize("wrong", [0, 1.5, "much"])
+def test_a_budget_is_a_number_of_bytes(wrong):
+    with pytest.raises(OptionError, match="memory_budget"):
+        dg.wcc(dg.rmat(scale=4), device="cuda", memory_budget=wrong)
+
+
+def test_a_budget_is_for_gpus():
+    with pytest.raises(OptionError, match='is for device="cuda"'):
+        dg.wcc(dg.rmat(scale=4), device="cpu", memory_budget=1000)
