@@ -21,7 +21,6 @@ class Argument:
     written: bool = False
 
 
-ROW_RANGE = ("lo", "hi")
 FIXED = {  # arguments that every program has; scalars first
     "lo": Argument("lo", "uint64"),
     "hi": Argument("hi", "uint64"),

@@ -70,14 +70,6 @@ def expand(path: str | os.PathLike, suffixes: tuple[str, ...] = ()) -> list[str]
     return [name if _is_local(fs) else fs.unstrip_protocol(name) for name in sorted(found)]
 
 
-def total_size(path: str | os.PathLike) -> int:
-    """Bytes of all the files that a path stands for, as they are stored."""
-    try:
-        return sum(fs.size(inner) or 0 for fs, inner in map(filesystem, expand(path)))
-    except OSError as error:
-        raise FileError(f"cannot be looked up: {error}", path=path, remedy="check the path and its rights") from error
-
-
 class _Checked(io.RawIOBase):
     """A stream whose failures name the file; it also counts, so that an empty file is told from an empty stream."""
 
