@@ -34,7 +34,7 @@ from dgraph.rebalancing import Carried
 from dgraph.recovery import surviving
 from dgraph.repartition import by_shares
 from dgraph.result import Found, RunResult, has_none
-from dgraph.resuming import kept_for
+from dgraph.resuming import forget, forgetting, kept_for
 from dgraph.room import admit_run
 from dgraph.settling import Settling
 from dgraph.solvers.solver import Settle
@@ -99,7 +99,7 @@ def run(
     deterministic: sums of floats are the same to the last bit for any number of partitions, workers and threads. It
                   takes partitions of its own, in which every vertex has all its edges, in one order.
     checkpoint:   a folder or URL: every 10 supersteps the run is written there, and goes on from there if it is started
-                  again, or a worker is lost; or a `dgraph.Checkpoint`, which says how often.
+                  again, or a worker is lost; or a `dgraph.Checkpoint`: how often, or in the memory of the workers.
     rebalance:    edges move between supersteps where the measured imbalance of the workers costs more than the move;
                   the report says when, and what it took.
     daemons:      who computes on each worker: "in process" (the default), "own process" (isolated: when it dies or
@@ -140,6 +140,7 @@ def run(
         why = "the program has no solver" if program.solver is None else f"the graph has {graph.num_parts} partitions"
         raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(plans.ENGINES)}')
     kept = Checkpoint.of(checkpoint)
+    kept = None if kept is None else kept.for_run(graph.client)
     solved = solved and (kept is None or engine == plans.LOCAL)
     blocks = {"block_size": block_size, "order": order, "mode": mode, "operator": operator}
     found = settings(daemons, pipeline_block, vertex_cache, lazy_upload, memory_budget)
@@ -160,12 +161,15 @@ def run(
     settle = plans.settling(plan, program, recipes[plans.CPU].analysis)
     plan = replace(plan, settles=settle is not None, rebalance=bool(rebalance) and graph.num_parts > 1)
     work = partial(_in_rounds, recipes=recipes, plan=plan, settle=settle, exchange=exchange, checkpoint=kept)
-    return _surviving(graph, work, columns or {}, progress)
+    return _surviving(graph, work, columns or {}, progress, kept)
 
 
-def _surviving(graph: Graph, work: Callable[..., RunResult], columns: Given, progress: Any) -> RunResult:
+def _surviving(
+    graph: Graph, work: Callable[..., RunResult], columns: Given, progress: Any, kept: Checkpoint | None = None
+) -> RunResult:
     """The result of a run that goes on when a worker is lost, and of which the values can be found again."""
-    found = surviving(graph.client, lambda: work(graph, columns=columns, progress=progress), graph.renew)
+    with forgetting(graph, kept):
+        found = surviving(graph.client, lambda: work(graph, columns=columns, progress=progress), graph.renew)
     return found.repeatable(partial(work, columns=columns, progress=False), columns)
 
 
@@ -215,7 +219,7 @@ def _in_rounds(
         options |= {"rebalanced": "; ".join(moves) or "no"} | ({"repartitioned": "by speed"} if moves else {})
     found = RunResult(graph, outcome.results, vertex_columns_of(recipe.analysis), options, told=told)
     if kept is not None:  # nobody will go on from there
-        kept.folder.forget()
+        forget(graph, kept.store)
     return found
 
 
@@ -252,7 +256,7 @@ class Job:
         alone = len(exchange.route.workers) == 1
         limits = {"limit": self.plan.max_rounds, "local_rounds": self.plan.local_rounds}
         rounds = Rounds(states, recipe, directed=self.directed, alone=alone, **limits)
-        rounds.keeper = None if self.kept is None else Keeper(self.kept)
+        rounds.keeper = None if self.kept is None else Keeper(self.kept, self.kept.store.at(exchange))
         if carried:
             rounds.resume = rebalancing.resumption(carried, self.round)
         elif rounds.keeper is not None and rounds.keeper.kept.round:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import xxhash
 from dgraph.checkpoint.fingerprint import fingerprint
 from dgraph.checkpoint.folder import Folder
 from dgraph.checkpoint.keeper import Kept
+from dgraph.checkpoint.memory import Memory, listed, whole
+from dgraph.checkpoint.memory import forget as forget_here
 from dgraph.checkpoint.option import Checkpoint
 from dgraph.codegen.recipe import Recipe
 from dgraph.errors import OptionError, StorageError
@@ -24,6 +28,8 @@ REMEDY = "give another path, or remove what is there"
 
 def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], option: Checkpoint) -> Kept:
     """The checkpoints of this run. Those of the same program on something else are refused, with what differs."""
+    if isinstance(option.path, Memory):
+        return _in_memory(graph, option, option.path)
     identity = _identity(graph, recipe, plan, given)
     program = recipe.analysis.name if option.part is None else f"{recipe.analysis.name}_{option.part}"
     folder = Folder(_from_anywhere(option.path), program, tuple(identity.items()))
@@ -40,6 +46,31 @@ def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], opt
             f"checkpoint={folder.path!r} is of another run of {recipe.analysis.name}: {differs}; {REMEDY}"
         )
     return Kept(folder, option)
+
+
+def _in_memory(graph: Graph, option: Checkpoint, store: Memory) -> Kept:
+    """The checkpoints of this very call, which is being made again after a loss."""
+    round, places = whole(graph.client.run(listed, store.run, on_error="ignore"))
+    return Kept(replace(store, places=tuple(places.items())), option, round, len(places))
+
+
+def forget(graph: Graph, store: Folder | Memory) -> None:
+    """Nobody will go on from there."""
+    if isinstance(store, Folder):
+        store.forget()
+    elif graph.client.status == "running":
+        graph.client.run(forget_here, store.run, on_error="ignore")
+
+
+@contextmanager
+def forgetting(graph: Graph, option: Checkpoint | None) -> Iterator[None]:
+    """What a call that fails for good has left in the memory of the workers goes."""
+    try:
+        yield
+    except BaseException:
+        if option is not None and isinstance(option.path, Memory):
+            forget(graph, option.path)
+        raise
 
 
 def _identity(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a worker does for checkpoints: pieces of its partitions go to the folder while the run goes on.
+"""What a worker does for checkpoints: pieces of its partitions go where they are kept while the run goes on.
 
 Between a round and the next all that matters is with the vertices' owners: their states, their inboxes, and who sends.
 What proxies hold is sent to them again. So a piece is of vertices by their numbers, and fits any partitions.
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.checkpoint.folder import KEPT, Folder
+from dgraph.checkpoint.memory import Memory, MemoryHere
 from dgraph.checkpoint.option import Checkpoint
 from dgraph.checkpoint.piece import NUMBERS, Piece, rows_for
 from dgraph.codegen.text import inbox, sent
@@ -29,7 +30,7 @@ GLOBAL = "global "  # before the names of global values
 class Kept:
     """What travels to the workers: where checkpoints go, how often, and the one to begin with."""
 
-    folder: Folder
+    store: Folder | Memory
     option: Checkpoint
     round: int = 0  # of the checkpoint to go on from; 0: none
     parts: int = 0  # its pieces
@@ -40,6 +41,7 @@ class Keeper:
     """`rounds` is that of the worker, between two rounds."""
 
     kept: Kept
+    store: Folder | MemoryHere  # as this worker sees it
     last: int = 0  # round of the last checkpoint
     made: list[int] = field(default_factory=list)
     _opened: float = field(default_factory=time.monotonic)
@@ -61,7 +63,7 @@ class Keeper:
         late = wait(self._writing, PATIENCE).not_done
         if late:
             raise StorageError(
-                f"{self.kept.folder.path}: the checkpoint of superstep {self.last} is not written after {PATIENCE:g} s "
+                f"{self.kept.store.path}: the checkpoint of superstep {self.last} is not written after {PATIENCE:g} s "
                 f"more of waiting; give a file system that answers, or every={self.kept.option.every} a larger number"
             )
         for future in self._writing:
@@ -81,20 +83,20 @@ class Keeper:
             self._pool = ThreadPoolExecutor(1, "dgraph-checkpoint")
         self.last, self._opened = rounds.round, time.monotonic()
         self.made.append(rounds.round)
-        folder, identity = self.kept.folder, dict(self.kept.folder.identity)
+        identity = dict(self.kept.store.identity)
         for state in rounds.states:
             arrays = {**globals_of(rounds.globals), **arrays_of(state)}
             piece = Piece(identity, rounds.round, state.partition.index, state.partition.parts, arrays)
-            self._writing.append(self._pool.submit(folder.write, piece))
+            self._writing.append(self._pool.submit(self.store.write, piece))
         if len(self.made) > KEPT:
-            self._writing.append(self._pool.submit(folder.forget, self.made[-KEPT]))
+            self._writing.append(self._pool.submit(self.store.forget, self.made[-KEPT]))
 
     def restore(self, rounds: Any) -> None:
         """Let a worker be where the run was."""
-        folder, kept = self.kept.folder, self.kept
-        pieces = {part: folder.read(kept.round, part) for part in range(kept.parts)}
+        kept = self.kept
+        pieces = {part: self.store.read(kept.round, part) for part in range(kept.parts)}
         numbers = [state.partition.numbers[: state.n] for state in rounds.states]
-        put_back(rounds, kept.round, [rows_for(pieces, one, folder.path) for one in numbers])
+        put_back(rounds, kept.round, [rows_for(pieces, one, kept.store.path) for one in numbers])
         self.last = kept.round
         self.made.append(kept.round)
 

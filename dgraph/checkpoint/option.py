@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
+from dgraph.checkpoint.memory import Memory
 from dgraph.errors import OptionError
 
 EVERY = 10  # supersteps
@@ -15,20 +17,24 @@ EVERY = 10  # supersteps
 class Checkpoint:
     """`dg.run(..., checkpoint=Checkpoint("s3://bucket/run", every=20))`; a path alone is every 10 supersteps.
 
-    path:    a folder, or a URL of fsspec, that all workers can reach.
+    path:    a folder, or a URL of fsspec, that all workers can reach. None: the memory of the workers, each piece on
+             two of them: for lost workers; it goes with the cluster and the client.
     every:   supersteps between two checkpoints; None: by `seconds` alone.
     seconds: at most so long between two checkpoints.
     part:    set by operations that run a program several times: which of these runs it is.
     """
 
-    path: Any
+    path: Any = None
     every: int | None = EVERY
     seconds: float | None = None
     part: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path):
-            raise OptionError(f"checkpoint={self.path!r} is no path: give a folder or a URL")
+        in_memory = self.path is None or isinstance(self.path, Memory)
+        if not in_memory and (not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path)):
+            raise OptionError(
+                f"checkpoint={self.path!r} is no path: give a folder or a URL; dgraph.Checkpoint() is in memory"
+            )
         every, seconds = self.every, self.seconds
         if every is not None and (not isinstance(every, int) or isinstance(every, bool) or every < 1):
             raise OptionError(f"every={every!r} must be a whole number of supersteps above zero, or None")
@@ -41,6 +47,12 @@ class Checkpoint:
     def of(cls, given: Any) -> Checkpoint | None:
         """What `checkpoint=` says: None, a path, or a Checkpoint."""
         return given if given is None or isinstance(given, cls) else cls(given)
+
+    def for_run(self, client: Any) -> Checkpoint | None:
+        """As one run takes it. In this process no worker can be lost: nothing is kept in memory."""
+        if self.path is not None:
+            return self
+        return None if client is None else replace(self, path=Memory(f"{client.id}-{uuid4().hex}"))
 
 
 def for_part(options: dict[str, Any], part: int) -> dict[str, Any]:

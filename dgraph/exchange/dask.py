@@ -15,9 +15,11 @@ from typing import Any
 from distributed import Client, Future, get_worker
 from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.protocol.pickle import dumps, loads
+from distributed.protocol.serialize import Serialized, serialize
 from distributed.utils import sync
 
 from dgraph.agents.agent import close_agent
+from dgraph.checkpoint import memory
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.frames import pack, unpack
@@ -67,6 +69,21 @@ class DaskExchange(Exchange):
         total = self.plugin.worker.scheduler.dgraph_sum
         place = {"run": self.route.run, "number": self.sums, "worker": self.plugin.worker.address}
         return list(sync(self.plugin.worker.loop, total, values=values, **place))
+
+    def lodge(self, peer: int, run: str, round: int, part: int, parts: int, data: bytes) -> None:
+        place: dict[str, Any] = {"run": run, "round": round, "part": part, "parts": parts}
+        there = self.plugin.worker.rpc(self.route.workers[peer]).dgraph_lodge
+        try:
+            sync(self.plugin.worker.loop, there, **place, data=Serialized(*serialize(data)))
+        except OSError as error:
+            raise LostError(f"{self.route.workers[peer]} cannot be reached; run again") from error
+
+    def fetch(self, address: str, run: str, round: int, part: int) -> bytes | None:
+        """A piece of a checkpoint from any worker; None if that is gone, or lacks it."""
+        with suppress(OSError):
+            there = self.plugin.worker.rpc(address).dgraph_fetch
+            return sync(self.plugin.worker.loop, there, run=run, round=round, part=part)
+        return None
 
     def close(self) -> None:
         for task in self._carrying:
@@ -136,7 +153,9 @@ class ExchangeOnWorker(WorkerPlugin):
         self.worker, self.window = worker, Window(WINDOW)
         self.ends: dict[str, DaskExchange] = {}
         worker.handlers.update({"dgraph_open": self.open, "dgraph_mail": self.mail, "dgraph_ask": self.ask})
+        worker.handlers.update({"dgraph_lodge": self.lodge, "dgraph_fetch": self.fetch})
         worker.stream_handlers.update({"dgraph-fail": self.fail, "dgraph-close": self.close})
+        worker.stream_handlers["dgraph-forget"] = memory.forget_client
 
     def teardown(self, worker: Any) -> None:
         for run in list(self.ends):
@@ -174,6 +193,13 @@ class ExchangeOnWorker(WorkerPlugin):
 
     def ask(self, run: str) -> int:
         return self.ends[run].flushed if run in self.ends else -(1 << 62)
+
+    def lodge(self, run: str, round: int, part: int, parts: int, data: Any) -> None:
+        memory.put(run, round, part, parts, bytes(data))
+
+    def fetch(self, run: str, round: int, part: int) -> Any:
+        data = memory.take(run, round, part)
+        return None if data is None else Serialized(*serialize(data))
 
     def fail(self, run: str, reason: str) -> None:
         if run in self.ends:

@@ -29,8 +29,18 @@ class Route:
     workers: tuple[str, ...]  # addresses on a cluster, names of threads in one process
     homes: tuple[int, ...]  # for each partition: the index of its worker
 
+    def neighbour_of(self, worker: int) -> int | None:
+        """Who keeps a copy for a worker: the next one, on another host if there is any."""
+        others = [(worker + step) % len(self.workers) for step in range(1, len(self.workers))]
+        here = _host(self.workers[worker])
+        return next((other for other in others if _host(self.workers[other]) != here), next(iter(others), None))
+
     def partitions_of(self, worker: int) -> list[int]:
         return [partition for partition, home in enumerate(self.homes) if home == worker]
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0]
 
 
 @dataclass(frozen=True)

@@ -152,6 +152,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         for run, record in list(self.runs.items()):
             if record.client == client:
                 scheduler.loop.add_callback(self.end, run, f"client {client} left")
+        self._tell(list(scheduler.workers), op="dgraph-forget", client=client)
 
     def restart(self, scheduler: Any) -> None:
         for run in list(self.runs):

@@ -76,11 +76,12 @@ def main() -> None:
             name, delay = source.choice(list(WORKS)), source.random() * source.choice((0.1, 0.5, 2.0))
             if hosts is not None:
                 hosts.mend()
-            client.wait_for_workers(given.workers, timeout=60)
+            await_all(client, given.workers)
             client.run(mistreat_mail if source.random() < 0.3 else treat_mail, on_error="ignore")
             whom = "client" if source.random() < 0.1 else "daemon" if name == "daemons" else "worker"
             told = f"{number + 1}: {name}, a {whom} killed after {delay:.3f} s"
             watch = threading.Timer(HANG, lambda told=told: (print(f"{told}: HANGS", flush=True), os._exit(1)))
+            watch.daemon = True
             watch.start()
             if whom == "client":
                 seconds = without_client(client, name, delay, seed)
@@ -95,6 +96,15 @@ def main() -> None:
     if given.record:
         with Path(given.record).open("a") as file:
             file.write(json.dumps(row) + "\n")
+
+
+def await_all(client, workers: int) -> None:
+    """Until all workers answer: one that has just been killed may still be listed."""
+    until = time.monotonic() + 60
+    while len(client.run(os.getpid, on_error="ignore")) < workers:
+        if time.monotonic() > until:
+            raise AssertionError("the workers that were killed do not come again")
+        time.sleep(0.2)
 
 
 def without(client, frame, name, delay, draw, whom, expected) -> float:

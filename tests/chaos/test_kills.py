@@ -125,3 +125,32 @@ def test_nobody_is_left(monkeypatch):
         with pytest.raises(DgraphError, match="worker"):
             dg.pagerank(graph, max_iter=10, tol=None, engine="gas").compute()
         assert time.monotonic() - begun < 60
+
+
+@pytest.mark.parametrize("engine", ["gas"])
+def test_from_the_memory_of_another_worker(fragile, engine, monkeypatch):
+    """The lost worker's piece has a copy; afterwards, and after a run that fails, nothing stays in memory."""
+    monkeypatch.setattr("dgraph.progress.EVERY", 0.0)
+    fragile.wait_for_workers(2, timeout=30)
+    expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=40, tol=None, engine=engine).compute()
+    graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
+    at, option = At(fragile, graph, 20), dg.Checkpoint(every=5)
+    found = dg.pagerank(graph, max_iter=40, tol=None, engine=engine, progress=at, checkpoint=option)
+    assert at.killed
+    assert found.report["superstep"].min() > 5, "it went on from a checkpoint"
+    np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
+
+    def stop(done) -> None:
+        if done["superstep"] >= 20:
+            assert any(fragile.run(runs_in_memory).values())
+            raise KeyError("stopped")
+
+    with pytest.raises(KeyError, match="stopped"):
+        dg.pagerank(graph, max_iter=40, tol=None, engine=engine, progress=stop, checkpoint=option)
+    assert not any(fragile.run(runs_in_memory).values())
+
+
+def runs_in_memory() -> int:
+    from dgraph.checkpoint import memory
+
+    return len(memory._pieces)

@@ -1,0 +1,104 @@
+"""Pieces in the memory of the workers: each where it was made, and a copy on another worker, for when that is lost.
+
+They are of one call of `run`, and go with it, or with its client.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dgraph.checkpoint.piece import Piece, from_bytes, to_bytes
+from dgraph.errors import LostError
+
+Places = Mapping[int, tuple[str, ...]]  # of a checkpoint: each piece's number -> the workers that have it
+
+_pieces: defaultdict[str, dict[tuple[int, int], tuple[int, bytes]]] = defaultdict(dict)  # run -> (round, part) -> piece
+_lock = threading.Lock()
+
+
+def put(run: str, round: int, part: int, parts: int, data: bytes) -> None:
+    with _lock:
+        _pieces[run][round, part] = parts, data
+
+
+def take(run: str, round: int, part: int) -> bytes | None:
+    return _pieces.get(run, {}).get((round, part), (0, None))[1]
+
+
+def listed(run: str) -> list[tuple[int, int, int]]:
+    """Round, part and parts of each piece here."""
+    with _lock:
+        return [(round, part, parts) for (round, part), (parts, _) in _pieces.get(run, {}).items()]
+
+
+def forget(run: str, before: int | None = None) -> None:
+    """Let go of pieces of rounds before one, or of all."""
+    with _lock:
+        if before is None:
+            _pieces.pop(run, None)
+        for place in [place for place in _pieces.get(run, ()) if before is not None and place[0] < before]:
+            del _pieces[run][place]
+
+
+def forget_client(client: str) -> None:
+    """Let go of what a client's runs have left."""
+    for run in [run for run in list(_pieces) if run.startswith(client)]:
+        forget(run)
+
+
+def whole(found: Mapping[str, list[tuple[int, int, int]]]) -> tuple[int, Places]:
+    """The last checkpoint of which every piece is on some worker, from what each has listed; 0 if there is none."""
+    places: defaultdict[int, defaultdict[int, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
+    counts: dict[int, int] = {}
+    for worker, pieces in found.items():
+        for round, part, parts in pieces:
+            places[round][part] += (worker,)
+            counts[round] = parts
+    for round in sorted(places, reverse=True):
+        if len(places[round]) == counts[round]:
+            return round, dict(places[round])
+    return 0, {}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The checkpoints of one run, which begins with its client's name; and the places of the one to go on from."""
+
+    run: str
+    places: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    identity: tuple[tuple[str, str], ...] = ()
+    path = "the workers' memory"
+
+    def at(self, exchange: Any) -> MemoryHere:
+        """As a worker of the run sees it."""
+        return MemoryHere(self, exchange)
+
+
+@dataclass(frozen=True)
+class MemoryHere:
+    """On a worker; `exchange` brings pieces to others and from them."""
+
+    memory: Memory
+    exchange: Any
+
+    def write(self, piece: Piece) -> None:
+        data, run = to_bytes(piece), self.memory.run
+        put(run, piece.round, piece.part, piece.parts, data)
+        buddy = self.exchange.route.neighbour_of(self.exchange.worker)
+        if buddy is not None:
+            self.exchange.lodge(buddy, run, piece.round, piece.part, piece.parts, data)
+
+    def read(self, round: int, part: int) -> Piece:
+        data = take(self.memory.run, round, part)
+        for place in dict(self.memory.places)[part]:
+            data = data or self.exchange.fetch(place, self.memory.run, round, part)
+        if data is None:
+            raise LostError(f"piece {part} of the checkpoint of superstep {round} went away with its workers")
+        return from_bytes(data, f"piece {part} in memory")
+
+    def forget(self, before: int) -> None:
+        forget(self.memory.run, before)
