@@ -273,12 +273,12 @@ def admit(plan: Plan, analysis: Analysis, parts: int) -> Plan:
 
 
 def admit_checkpoints(plan: Plan, asked: Any) -> None:
-    """Checkpoints are of the moment between two common rounds, and of what this process has of them."""
+    """Checkpoints are of the moment between two rounds, and of what this process has of them."""
     if asked is None:
         return
-    if not plan.has_rounds:
+    if plan.engine == LOCAL or plan.blocks:
         raise OptionError(
-            f"engine={plan.engine!r} has no common rounds, after which a checkpoint could be made: choose gas or bsp"
+            f"engine={plan.engine!r} has no moment of which a checkpoint could be made: choose gas, bsp or bulk_async"
         )
     if not plan.settings.direct:
         raise OptionError('checkpoint= is for daemons="in process": others keep a part of the run to themselves')

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.engines.rounds import Rounds, Superstep
+from dgraph.engines.standstill import Standstill
 from dgraph.exchange.termination import Note, Termination
 from dgraph.settling import Settling
 from dgraph.state import NOBODY, State
@@ -52,6 +53,7 @@ class FreeRounds:
         self.limit = rounds.local_rounds or (TO_THE_END if self.phase.idempotent else 1)
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
         self.came: dict[int, dict[int, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
+        self.first = rounds.round  # local rounds are counted from there: from a checkpoint, or from nothing
         self.worked = now = time.perf_counter()  # when anything was last done here
         self.ended = 0.0  # when the end was known here
         self.clocks = {
@@ -61,9 +63,14 @@ class FreeRounds:
         for state in rounds.states:
             state.post.bring([])
             state.aim(self.phase, 1)
+        self.still = Standstill(self, rounds.keeper) if rounds.keeper is not None else None
+        if self.first:
+            self.send_on()
 
     def to_the_end(self) -> None:
         while not self.over:
+            if self.still is not None:
+                self.still.look()
             news = self.receive()
             if not self.local_round():
                 self.rest(news)
@@ -87,7 +94,8 @@ class FreeRounds:
         if buffers:
             self.end.work()
         for note in notes:
-            self.tell(self.end.receive(note))
+            if self.still is None or not self.still.takes(note):
+                self.tell(self.end.receive(note))
         return news
 
     def local_round(self) -> bool:
@@ -137,13 +145,34 @@ class FreeRounds:
         while steps < self.limit and len(state.frontier()):
             self.exchange.check()  # a local fixed point may be far away, and the run stopped
             state.fire(self.phase)
-            state.broadcast(self.phase, self.senders, self.targets)
-            state.cross(self.phase)
+            self.send(state)
             steps += 1
-        state.reduce(self.phase, self.targets)
-        state.drop_proxies()
-        self.mail.post()
+        self.pass_on(state)
         return steps
+
+    def send(self, state: State) -> None:
+        """What those who have fired send."""
+        state.broadcast(self.phase, self.senders, self.targets)
+        state.cross(self.phase)
+
+    def pass_on(self, state: State) -> None:
+        """What proxies have gathered, to their masters."""
+        if not isinstance(state, Settling):
+            state.reduce(self.phase, self.targets)
+            state.drop_proxies()
+        self.mail.post()
+
+    def send_on(self) -> None:
+        """After a checkpoint, or from one: those who had fired send."""
+        for state in self.rounds.states:
+            if not isinstance(state, Settling) and len(state.senders):
+                self.send(state)
+            self.pass_on(state)
+
+    @property
+    def taken(self) -> int:
+        """Local rounds of this worker's first partition."""
+        return self.first + len(self.rows[self.rounds.states[0].partition.index])
 
     def columns(self, state: State) -> dict[str, Any]:
         """More of the report's row of a local round."""
@@ -170,7 +199,7 @@ class FreeRounds:
         part, self.worked = state.partition.index, time.perf_counter()
         seconds = self.clocks[part].round(begun, self.worked, bool(self.waiting(state)))
         rows = self.rows[part]
-        row = {"superstep": len(rows) + 1, "partition": part, **state.counted(), **seconds, "steps": steps}
+        row = {"superstep": self.first + len(rows) + 1, "partition": part, **state.counted(), **seconds, "steps": steps}
         rows.append(row | self.columns(state))
 
     def close(self) -> None:
@@ -182,5 +211,5 @@ class FreeRounds:
                 self.report(state, now, 0)
             rows[-1]["idle"] += now - self.clocks[state.partition.index].since
             self.rounds.rows += rows
-            self.rounds.round = max(self.rounds.round, len(rows))
+            self.rounds.round = max(self.rounds.round, self.first + len(rows))
         self.rounds.found_end_in = self.ended - self.worked

@@ -1,0 +1,88 @@
+"""Checkpoints of an asynchronous run: for a moment nobody fires, until all that was sent has been merged in everywhere.
+
+When one is due the first worker tells the others. Each goes on merging, and passing on what its proxies have gathered,
+and again and again all add up, in a sum for which everybody waits, how many messages they have sent and how many they
+had received before they last took them in. Nobody sends while the others add, so equal sums say that nothing is on its
+way: it is all in the inboxes of the vertices' owners. Those with news fire, without sending yet, and this is the moment
+between two rounds of which `checkpoint/keeper.py` makes pieces. Meanwhile nobody votes on the end of the run, so nobody
+leaves before all have come here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dgraph.settling import Settling
+from dgraph.state import NOBODY
+
+if TYPE_CHECKING:
+    from dgraph.engines.bulk_async import FreeRounds
+
+LOOK = 0.001  # seconds between two sums
+
+
+class Halt(NamedTuple):
+    """A note: come to a standstill, for the checkpoint of this number."""
+
+    number: int
+
+
+class Standstill:
+    """One worker's part; `free` is what it interrupts."""
+
+    def __init__(self, free: FreeRounds, keeper: Any):
+        self.free, self.keeper = free, keeper
+        self.asked = 0  # the number of a checkpoint that the first worker has asked for
+        self.held: list[Any] | None = None  # notes on the end of the run that have come meanwhile
+
+    def takes(self, note: Any) -> bool:
+        """Whether a note is none on the end of the run, or has to wait."""
+        if isinstance(note, Halt):
+            self.asked = note.number
+        elif self.held is not None:
+            self.held.append(note)
+        return isinstance(note, Halt) or self.held is not None
+
+    def look(self) -> None:
+        """Make a checkpoint if it is time for one."""
+        free = self.free
+        if free.exchange.worker == 0 and not free.end.over and self.keeper.is_due(free.taken, self.keeper.overdue):
+            self.asked = free.taken
+            for peer in range(1, len(free.exchange.route.workers)):
+                free.mail.note(peer, Halt(free.taken))
+        if self.asked:
+            number, self.asked, self.held = self.asked, 0, []
+            self._make(number)
+            notes, self.held = self.held, None
+            for note in notes:
+                free.tell(free.end.receive(note))
+
+    def _make(self, number: int) -> None:
+        free, states = self.free, self.free.rounds.states
+        self.keeper.wait()
+        while self._under_way():
+            continue
+        for state in states:
+            if isinstance(state, Settling):
+                continue  # it begins anew from its inboxes
+            state.senders = NOBODY
+            if len(state.frontier()):
+                state.fire(free.phase)
+        free.rounds.round = number
+        self.keeper.keep(free.rounds)
+        free.send_on()
+
+    def _under_way(self) -> bool:
+        """Take in and pass on what there is; whether there is more on its way, anywhere."""
+        free, mail = self.free, self.free.mail
+        received = sum(mail.inbox.received.values())
+        news = free.receive()
+        for state in free.rounds.states:
+            free.merge(state, free.came.pop(state.partition.index, {}))
+            free.pass_on(state)
+        counts = [float(sum(mail.sent.values())), float(received), float(not mail.inbox.empty)]
+        sent, taken_in, more = free.exchange.sum(counts)
+        if sent == taken_in and not more:
+            return False
+        mail.wait(news, LOOK)
+        return True
