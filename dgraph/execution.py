@@ -139,8 +139,7 @@ def run(
     if engine == plans.LOCAL and not solved:
         why = "the program has no solver" if program.solver is None else f"the graph has {graph.num_parts} partitions"
         raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(plans.ENGINES)}')
-    kept = Checkpoint.of(checkpoint)
-    kept = None if kept is None else kept.for_run(graph.client)
+    kept = Checkpoint.for_run(checkpoint, graph.client)
     solved = solved and (kept is None or engine == plans.LOCAL)
     blocks = {"block_size": block_size, "order": order, "mode": mode, "operator": operator}
     found = settings(daemons, pipeline_block, vertex_cache, lazy_upload, memory_budget)
@@ -164,9 +163,7 @@ def run(
     return _surviving(graph, work, columns or {}, progress, kept)
 
 
-def _surviving(
-    graph: Graph, work: Callable[..., RunResult], columns: Given, progress: Any, kept: Checkpoint | None = None
-) -> RunResult:
+def _surviving(graph: Graph, work: Callable[..., RunResult], columns: Given, progress: Any, kept: Any = None) -> Any:
     """The result of a run that goes on when a worker is lost, and of which the values can be found again."""
     with forgetting(graph, kept):
         found = surviving(graph.client, lambda: work(graph, columns=columns, progress=progress), graph.renew)

@@ -226,7 +226,7 @@ class Workers:
         known = _answers.setdefault(self.client, {}).setdefault(what, {})
         addresses = self.addresses
         if new := [address for address in addresses if address not in known]:
-            known |= self.client.run(ask, *arguments, workers=new)
+            known |= self.client.run(ask, *arguments, workers=new, on_error="ignore")  # one may leave
         return {address: known[address] for address in addresses if address in known}
 
 

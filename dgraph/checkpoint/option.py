@@ -48,11 +48,13 @@ class Checkpoint:
         """What `checkpoint=` says: None, a path, or a Checkpoint."""
         return given if given is None or isinstance(given, cls) else cls(given)
 
-    def for_run(self, client: Any) -> Checkpoint | None:
+    @classmethod
+    def for_run(cls, given: Any, client: Any) -> Checkpoint | None:
         """As one run takes it. In this process no worker can be lost: nothing is kept in memory."""
-        if self.path is not None:
-            return self
-        return None if client is None else replace(self, path=Memory(f"{client.id}-{uuid4().hex}"))
+        asked = cls.of(given)
+        if asked is None or asked.path is not None:
+            return asked
+        return None if client is None else replace(asked, path=Memory(f"{client.id}-{uuid4().hex}"))
 
 
 def for_part(options: dict[str, Any], part: int) -> dict[str, Any]:
