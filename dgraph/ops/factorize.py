@@ -17,7 +17,7 @@ from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.options import whole_number
 from dgraph.result import Found, RunResult, recovered_run
-from dgraph.solvers.factors import LEAST_BLOCK, Ratings, objective, rmse
+from dgraph.solvers.factors import DESCEND, LEAST_BLOCK, SEARCH, SOLVE, Ratings, objective, rmse
 
 UPDATES = ("gradient", "least_squares")
 BLOCKS = 64  # of "auto", at least
@@ -47,7 +47,8 @@ def factorize(
     rank:           the length of the vectors.
     regularization: how much the squares of factors weigh beside the squares of errors.
     learning_rate:  the length of a step; 1 would solve for a vertex if factors were spread evenly. Too large: an error.
-                    By default 1, halved whenever an epoch would end further from the ratings than it began.
+                    By default each vertex finds the best for itself, which takes a second look at its ratings; halved
+                    whenever an epoch would end further from the ratings than it began.
     epochs:         how many.
     test:           the share of ratings that is held out, drawn by `random_seed`; 0 for none.
     update:         "gradient", a step down; or "least_squares": solve for a vertex as the others are, in turn.
@@ -74,8 +75,8 @@ def factorize(
         raise OptionError(f"update={update!r} is not known; choose one of {', '.join(UPDATES)}")
     if graph.weight is None:
         raise ColumnError("factorize reads ratings, and the edges have no weights: name their column with weight=")
-    step, given = (rate, learning_rate is not None) if update == "gradient" else (0.0, True)
-    job = Job(graph.num_vertices, rank, regularization, step, given, epochs, test)
+    way = SOLVE if update == "least_squares" else SEARCH if learning_rate is None else DESCEND
+    job = Job(graph.num_vertices, rank, regularization, way, rate, epochs, test)
     how = block, threads or graph.workers.threads, random_seed
     chosen = {"update": update, "rank": rank, "block size": block or "auto", "random_seed": random_seed}
     chosen = {"engine": "block_descent", "device": "cpu", **chosen}
@@ -116,14 +117,14 @@ def _ratings_of(partition: Any, weight: str, directed: bool) -> Piece:
 
 @dataclass(frozen=True)
 class Job:
-    """The work: all ratings in one place. A step of 0 stands for least squares; one that was not given is halved as
-    often as need be."""
+    """The work: all ratings in one place. A step that is looked for is halved as often as need be: it is best for a
+    vertex alone."""
 
     vertices: int
     rank: int
     penalty: float
+    way: int
     step: float
-    given: bool
     epochs: int
     test: float
 
@@ -143,32 +144,33 @@ class Job:
         factors = draw.normal(0, 0.5 * np.sqrt(spread) if varied else 0.0, (self.vertices, self.rank))
         factors[np.diff(ratings.indptr) == 0] = 0
         block = block or max(LEAST_BLOCK, self.vertices // BLOCKS)
-        step, rows, begun = self.step / spread, [], time.perf_counter()
+        step, rows, begun = self.step / (spread if self.way == DESCEND else 1.0), [], time.perf_counter()
         far = objective(*known, factors, self.penalty)
+        looks = len(ratings.others) * (2 if self.way == SEARCH else 1)
         for epoch in range(1, self.epochs + 1):
             opened = time.perf_counter()
-            if self.given:
-                ratings.epoch(factors, step, self.penalty, block, threads)
+            if self.way != SEARCH:
+                ratings.epoch(factors, self.way, step, self.penalty, block, threads)
             else:
                 before = factors.copy()
                 for shorter in step * HALVES:  # until one leads nearer
                     factors[:], step = before, shorter
-                    ratings.epoch(factors, step, self.penalty, block, threads)
+                    ratings.epoch(factors, self.way, step, self.penalty, block, threads)
                     now = objective(*known, factors, self.penalty)
                     if now <= far * (1 + 1e-9):  # all but rounding; not if it is NaN
                         break
                 far = now
             busy = time.perf_counter() - opened
-            rows.append(self.row(epoch, busy, begun, rmse(*known, factors), rmse(*held, factors), len(ratings.others)))
+            rows.append(self.row(epoch, busy, begun, rmse(*known, factors), rmse(*held, factors), looks))
             if len(known[0]) and not isfinite(rows[-1]["rmse"]):
                 raise OptionError(self.problem(epoch))
         return Found({0: (np.arange(self.vertices), {"factors": factors})}, set(), rows, self.epochs, {"mean": mean})
 
     def problem(self, epoch: int) -> str:
         """Factors that are no numbers."""
-        if self.step == 0:
+        if self.way == SOLVE:
             return f"regularization={self.penalty:g} is too small: epoch {epoch} finds no finite factors"
-        if not self.given:
+        if self.way == SEARCH:
             return f"regularization={self.penalty:g} is too large: in epoch {epoch} no step is small enough"
         return (
             f"learning_rate={self.step:g} is too large: factors grew beyond all bounds in epoch {epoch}; "

@@ -12,6 +12,7 @@ from dgraph.solvers.team import atomic_add, barrier, kernel, share, team
 
 ONE = uint64(1)
 LEAST_BLOCK = 64  # vertices of a block of "auto"
+DESCEND, SEARCH, SOLVE = range(3)  # a step of a given length; one as long as is best; all the way
 
 
 @dataclass(frozen=True)
@@ -30,16 +31,16 @@ class Ratings:
         np.cumsum(np.bincount(ends, minlength=n), out=indptr[1:])
         return Ratings(indptr, others[order], np.concatenate([values, values])[order])
 
-    def epoch(self, factors: np.ndarray, step: float, penalty: float, block: int, threads: int) -> None:
-        """Every vertex once; a step of 0 solves for it at once. One thread always does the same."""
+    def epoch(self, factors: np.ndarray, way: int, step: float, penalty: float, block: int, threads: int) -> None:
+        """Every vertex once, by steps so long, or such a share of what is best. One thread always does the same."""
         n, width = factors.shape
         whole = block >= n  # all from the values of the epoch before: slices are for the threads alone
         size = max(1, -(-n // (4 * threads))) if whole else block
         cuts = np.append(np.arange(0, n, size), n)
-        scratch = np.zeros((threads, width, width + 1))
+        scratch = np.zeros((threads, max(2, width), width + 1))
         fresh = np.empty_like(factors)
         rows = self.indptr, self.others, self.values
-        team(_epoch, threads, np.zeros(1, np.int64), cuts, *rows, factors, fresh, scratch, step, penalty, whole)
+        team(_epoch, threads, np.zeros(1, np.int64), cuts, *rows, factors, fresh, scratch, way, step, penalty, whole)
 
 
 def objective(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray, penalty: float) -> float:
@@ -64,7 +65,9 @@ def _squares(u, v, values, factors):
 
 
 @kernel
-def _epoch(rank, size, signals, cursor, cuts, indptr, others, values, factors, fresh, scratch, step, penalty, whole):
+def _epoch(
+    rank, size, signals, cursor, cuts, indptr, others, values, factors, fresh, scratch, way, step, penalty, whole
+):
     """Threads take blocks. `fresh` and `factors` of a block are written by the thread that took it."""
     while True:
         b = atomic_add(cursor, 0, 1)
@@ -72,8 +75,10 @@ def _epoch(rank, size, signals, cursor, cuts, indptr, others, values, factors, f
             break
         lo, hi = cuts[b], cuts[b + 1]
         for v in range(uint64(lo), uint64(hi)):
-            if step > 0:
+            if way == DESCEND:
                 _descend(v, indptr, others, values, factors, fresh, step, penalty)
+            elif way == SEARCH:
+                _search(v, indptr, others, values, factors, fresh, scratch[rank], step, penalty)
             else:
                 _solve(v, indptr, others, values, factors, fresh, scratch[rank], penalty)
         if not whole:
@@ -100,6 +105,36 @@ def _descend(v, indptr, others, values, factors, fresh, step, penalty):
     scale = step / (last - first) if last > first else 0.0
     for c in range(width):
         fresh[v, c] = factors[v, c] + scale * fresh[v, c]
+
+
+@njit(nogil=True)
+def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
+    """A share of the step that is best along the gradient, each component of which is divided by its own curvature."""
+    first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
+    width = factors.shape[1]
+    gradient, curvature, direction = scratch[0], scratch[1], fresh[v]
+    for c in range(width):
+        gradient[c], curvature[c] = -penalty * factors[v, c], penalty
+    for e in range(first, last):
+        u, miss = uint64(others[e]), values[e]
+        for c in range(width):
+            miss -= factors[v, c] * factors[u, c]
+        for c in range(width):
+            gradient[c] += miss * factors[u, c]
+            curvature[c] += factors[u, c] * factors[u, c]
+    gain, bend = 0.0, 0.0
+    for c in range(width):
+        direction[c] = gradient[c] / curvature[c] if curvature[c] > 0 else 0.0
+        gain += direction[c] * gradient[c]
+        bend += penalty * direction[c] * direction[c]
+    for e in range(first, last):
+        u, along = uint64(others[e]), 0.0
+        for c in range(width):
+            along += direction[c] * factors[u, c]
+        bend += along * along
+    length = share * gain / bend if bend > 0 else 0.0
+    for c in range(width):
+        fresh[v, c] = factors[v, c] + length * direction[c]
 
 
 @njit(nogil=True)
