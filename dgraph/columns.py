@@ -17,6 +17,8 @@ from dgraph.result import ResultColumn
 
 Given = Mapping[str, Any]  # {column: {vertex: value}, or an array by number, or a column of an earlier result}
 
+SMALL = 1 << 14  # bytes of a few values, which travel with the tasks that read them
+
 
 @dataclass(frozen=True)
 class Few:
@@ -49,8 +51,8 @@ class All:
 def with_columns(
     graph: Graph, analysis: Analysis, partitions: Sequence[Any], given: Given, *, anew: bool = False
 ) -> Sequence[Any]:
-    """Each partition, and its share of the vertex columns if the program reads any. `anew` says that these are not the
-    graph's own partitions, but made for this run."""
+    """Each partition, and its share of the vertex columns if the program reads any: on a cluster a future, which need
+    not be there yet. `anew` says that these are not the graph's own partitions, but made for this run."""
     read = {column.name: column for column in analysis.vertex_columns}
     for name in given:
         if name not in read:
@@ -64,13 +66,14 @@ def with_columns(
     if not sent and not there:
         return partitions
     workers = graph.workers
-    shared = sent if workers.client is None else workers.client.scatter([sent], hash=False)[0]
+    small = all(isinstance(values, Few) and values.values.nbytes < SMALL for values in sent.values())
+    shared = sent if workers.client is None or small else workers.client.scatter([sent], hash=False)[0]
     tasks = []
     for part, partition in enumerate(partitions):
         names = list(there)
         found = [there[name].found(part) for name in names]
         tasks.append(workers.call(_share_of, partition, part, shared, names, [c.name for c in there.values()], found))
-    return workers.wait(workers.hold(tasks))
+    return workers.hold(tasks)
 
 
 def _by_number(graph: Graph, column: VertexColumn, values: Any) -> Few | All:

@@ -196,6 +196,7 @@ def _in_rounds(
             Steps(at.setup, at.step, at.finish, methodcaller("without_values"), secedes=plan.free),
             carried or given,
             client=graph.client,
+            homes=graph.workers.where(partitions),
             threads=threads.cores(),
             chunk=1 if shown.active and graph.client is None else CHUNK,
             after_chunk=shown.after_chunk,

@@ -154,7 +154,7 @@ class DaskChain:
             raise OptionError(f"client={client!r} is asynchronous; pass one that is not")
         self.steps, self.partitions, self.client, self.patience = steps, partitions, client, patience
         self.futures: list[Future] = []  # of the last chunk
-        homes = list(homes or _where(client, partitions))
+        homes = list(homes or where(client, partitions))
         workers = list(dict.fromkeys(homes))
         self.route, self.workers = new_route(workers, [workers.index(home) for home in homes]), range(len(workers))
 
@@ -234,7 +234,7 @@ class DaskChain:
             raise RunError(reason) from error
 
 
-def _where(client: Client, partitions: Sequence[Any]) -> list[str]:
+def where(client: Client, partitions: Sequence[Any]) -> list[str]:
     """The worker of each partition: where its future lies, else evenly over all workers."""
     if all(isinstance(partition, Future) for partition in partitions):
         settle(client, partitions)

@@ -77,6 +77,14 @@ class Workers:
         addresses = self.addresses
         return addresses[part * len(addresses) // parts]
 
+    def where(self, held: Sequence[Any]) -> list[str] | None:
+        """The worker of each result, which is where what goes with it is to be; None in this process."""
+        if self.client is None:
+            return None
+        from dgraph.step_graph import where
+
+        return where(self.client, held)
+
     def call(self, function: Any, *arguments: Any, on: str | None = None, **options: Any) -> Delayed:
         """A task, wanted on one worker but at home on any: a task pinned to a worker that dies would wait for ever."""
         if on is None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
+from dgraph.agents.edge_tables import kept
 from dgraph.solvers.ascending import order_of
 from dgraph.solvers.solver import Unsettled
 from dgraph.solvers.team import kernel, prefetch
@@ -56,13 +57,12 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     if not part.kept:
         now, following = (np.empty(size, np.uint32) for _ in range(2))
         part.kept["room"] = Room(now, following, np.zeros(-(-size // 64), np.uint64), np.zeros(4, np.int64))
-        senders = numbers[np.flatnonzero(np.diff(out.indptr))]
-        part.kept["by number"] = bool((senders[1:] > senders[:-1]).all())
     room, span = part.kept["room"], part.values["vertices"] + 1
-    levels = part.best[part.frontier] // span
-    by_level = np.argsort(levels, kind="stable")
-    frontier, levels = part.frontier[by_level], levels[by_level]
-    ascending = order.ascending and part.kept["by number"]
+    frontier, levels = part.frontier, _levels(part.best, part.frontier, span)
+    if (levels[1:] < levels[:-1]).any():
+        by_level = np.argsort(levels, kind="stable")
+        frontier, levels = frontier[by_level], levels[by_level]
+    ascending = order.ascending and kept(out, "by number", lambda: _by_number(out.indptr, numbers))
     rows = Rows(out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours, ascending, numbers)
     reached = Reached(part.best, part.improved, span, part.values["depth_limit"])
     pulled = _settle(rows, reached, room, frontier, levels, LARGE)
@@ -70,6 +70,20 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     looked, length, rest, _ = room.counts.tolist()
     waits = part.best[frontier[rest:]] // span == levels[rest:]  # it has gone, or is in the list, if it is lower now
     return looked, np.concatenate([room.now[:length], frontier[rest:][waits]])
+
+
+def _by_number(indptr: np.ndarray, numbers: np.ndarray) -> bool:
+    """Whether those who send have ascending numbers."""
+    senders = numbers[np.flatnonzero(np.diff(indptr))]
+    return bool((senders[1:] > senders[:-1]).all())
+
+
+@kernel
+def _levels(best, frontier, span):
+    levels = np.empty(frontier.size, np.int64)
+    for i in range(uint64(frontier.size)):
+        levels[i] = best[frontier[i]] // span
+    return levels
 
 
 @kernel
