@@ -174,14 +174,14 @@ def partition(
     placed = [
         (chunk, workers.call(find, chunk, shared, known, flip), flip) for chunk in moved for find, flip in listings
     ]
-    halves = []
+    halves, each = [], workers.threads_each(parts)
     for part in range(parts):
         if workers.client is None:  # every chunk is here: its piece is cut when its turn comes
             halves.append(workers.call(_cut_and_assemble, part, shared, known, placed, skip_loops, order))
         else:
             pieces = [workers.call(placement.select, chunk, on, part, flip, skip_loops) for chunk, on, flip in placed]
             host = workers.host(part, parts)
-            halves.append(workers.call(_assemble, part, shared, known, pieces, order, on=host))
+            halves.append(workers.call(_assemble, part, shared, known, pieces, order, each, on=host))
     halves = workers.hold(halves)
     requests = [workers.call(itemgetter(1), half) for half in halves]
     whole_ones = []
@@ -209,9 +209,9 @@ def whole(
 
 
 def _assemble(
-    part: int, where: Placement, ids: Numbering, pieces: Sequence[Piece], order: str
+    part: int, where: Placement, ids: Numbering, pieces: Sequence[Piece], order: str, each: int
 ) -> tuple[Partition, dict[int, Request]]:
-    return assemble(part, where.bounds, list(pieces), where.numbers, where.ids(ids, part), order)
+    return assemble(part, where.bounds, list(pieces), where.numbers, where.ids(ids, part), order, each)
 
 
 def _cut_and_assemble(

@@ -274,7 +274,7 @@ class Graph:
     def _transposed(self, now: Partitions, order: str) -> Partitions:
         options: dict[str, Any] = {
             "symmetric": not self.directed and self.num_parts == 1,
-            "workers": self.workers.threads,
+            "workers": self.workers.threads_each(self.num_parts),
         }
         with self._watch("transpose"):
             tasks = [self.workers.call(Partition.with_orders, one, [order], **options) for one in now.held]

@@ -77,5 +77,6 @@ def _build(
         pairs = zip(found, hosts, strict=True)
         found = workers.hold([workers.call(Partition.with_orders, one, orders, on=host) for one, host in pairs])
     if in_order:
-        found = workers.hold([workers.call(Partition.in_order, one, workers.threads) for one in found])
+        each = workers.threads_each(parts)
+        found = workers.hold([workers.call(Partition.in_order, one, each) for one in found])
     return workers.wait(found)

@@ -67,8 +67,16 @@ class Workers:
 
     @property
     def threads(self) -> int:
-        """Threads that one task may use by itself."""
-        return (self._threads or threads.cores()) if self.client is None else 1
+        """Threads that one task may use by itself, while every worker has one such task."""
+        return self.threads_each(1)
+
+    def threads_each(self, tasks: int) -> int:
+        """Threads for each of so many tasks, which the workers share out."""
+        if self.client is None:
+            return self._threads or threads.cores()
+        infos = self._infos
+        least = min((info["nthreads"] for info in infos), default=1)
+        return max(1, least // -(-tasks // max(1, len(infos))))
 
     def host(self, part: int, parts: int) -> str | None:
         """The worker on which a partition is built."""

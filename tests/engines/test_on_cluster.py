@@ -37,6 +37,11 @@ def test_kernels_take_the_threads_of_their_worker(client):
         assert other.submit(threads_of_worker, pure=False).result() == min(2, cores())
         for name in ("PageRank", "Components"):
             check(name, True, dg.run(graph_for(name, parts=2, client=other), PROGRAMS[name]))
+        workers = graph_for("PageRank", parts=1, client=other).workers  # whose partitions are built by all of them, too
+        assert [workers.threads_each(tasks) for tasks in (1, 2, 3)] == [2, 1, 1]
+        check(
+            "PageRank", True, dg.run(graph_for("PageRank", parts=1, client=other), PROGRAMS["PageRank"], engine="bsp")
+        )
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(client):
