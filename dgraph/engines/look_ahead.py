@@ -55,7 +55,7 @@ class LookAhead:
             self.fired, self.last = fired, round
 
     def end(self, rounds: Any) -> None:
-        """Rounds in which nobody had anything to do were none."""
-        if self.on and rounds.round > self.last:
+        """Rounds in which nobody had anything to do were none. An engine that never starts one looks ahead of none."""
+        if self.on and 0 < self.last < rounds.round:
             rounds.round = rounds.settled = self.last
             rounds.rows = [row for row in rounds.rows if row["superstep"] <= self.last]
