@@ -22,7 +22,7 @@ from distributed import Client
 from harness import Claim, Wrong
 
 import dgraph as dg
-from dgraph import progress
+from dgraph.runs import progress
 
 FLAT = 1.02  # of the size before
 OF_DASK = 1.05  # runs are many task graphs, and of each the scheduler keeps a record

@@ -19,10 +19,10 @@ import numpy as np
 from harness import Claim, Wrong, worker_processes
 
 import dgraph as dg
+from dgraph.estimates.forecast import Cluster, Coefficients, calibrate, seconds
 from dgraph.exchange.exchange import Exchange
-from dgraph.forecast import Cluster, Coefficients, calibrate, seconds
 from dgraph.partition.threads import cores
-from dgraph.steps import Steps, run_steps
+from dgraph.runs.steps import Steps, run_steps
 
 WITHIN = 0.25
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from harness import Claim, worker_processes
 
-from dgraph.steps import CHUNK, Steps, run_steps
+from dgraph.runs.steps import CHUNK, Steps, run_steps
 
 TARGETS = {"fused": 3.0, "own task": 7.0, "in process": 0.5}  # milliseconds, empty superstep, median
 

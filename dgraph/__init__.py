@@ -14,7 +14,7 @@ _HOME = {
     "Graph": "dgraph.graph",
     "Policy": "dgraph.partition.policies",
     "errors": "dgraph.errors",
-    "open_graph": "dgraph.saved",
+    "open_graph": "dgraph.building.saved",
     "bipartite": "dgraph.io.graphs",
     "from_igraph": "dgraph.io.graphs",
     "from_networkx": "dgraph.io.graphs",
@@ -28,11 +28,11 @@ _HOME = {
     "to_scipy": "dgraph.io.graphs",
     "uniform": "dgraph.io.graphs",
     "write_edges": "dgraph.io.graphs",
-    "capacities": "dgraph.calibration",
+    "capacities": "dgraph.estimates.calibration",
     "daemons_for": "dgraph.partition.balance",
     "Checkpoint": "dgraph.checkpoint.option",
     "explain": "dgraph.codegen.explain",
-    "run": "dgraph.execution",
+    "run": "dgraph.runs.execution",
     "dot": "dgraph.functions",
     "AND": "dgraph.monoid",
     "CHOOSE": "dgraph.monoid",
@@ -80,10 +80,10 @@ OPERATIONS = tuple(name for name, home in _HOME.items() if home.startswith("dgra
 
 if TYPE_CHECKING:
     from dgraph import errors
-    from dgraph.calibration import capacities
+    from dgraph.building.saved import open_graph
     from dgraph.checkpoint.option import Checkpoint
     from dgraph.codegen.explain import explain
-    from dgraph.execution import run
+    from dgraph.estimates.calibration import capacities
     from dgraph.functions import dot
     from dgraph.graph import Graph
     from dgraph.io.graphs import (
@@ -132,7 +132,7 @@ if TYPE_CHECKING:
         VertexProgram,
         vertex,
     )
-    from dgraph.saved import open_graph
+    from dgraph.runs.execution import run
 
 
 def __getattr__(name: str) -> Any:

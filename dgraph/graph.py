@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dgraph import assembly, frames
+from dgraph.building import assembly, frames
+from dgraph.building.listed import Listed, Rules
+from dgraph.building.partitions import Partitions
+from dgraph.building.report import Stopwatch
 from dgraph.errors import ColumnError, OptionError
-from dgraph.footprints import footprint_of
-from dgraph.listed import Listed, Rules
+from dgraph.estimates.footprints import footprint_of
+from dgraph.estimates.room import admit_build
 from dgraph.options import whole_number
 from dgraph.partition import chunk as chunks_of
 from dgraph.partition import policies, rules
@@ -18,18 +21,15 @@ from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
 from dgraph.partition.source import EdgeSource, VertexSource, is_lazy
-from dgraph.partitions import Partitions
 from dgraph.recovery import surviving
-from dgraph.report import Stopwatch
-from dgraph.room import admit_build
 from dgraph.workers import Workers
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-    from dgraph.estimate import Estimate
-    from dgraph.saved import Saved
-    from dgraph.validation import Validation
+    from dgraph.building.saved import Saved
+    from dgraph.building.validation import Validation
+    from dgraph.estimates.estimate import Estimate
 
 
 class Graph:
@@ -128,7 +128,7 @@ class Graph:
         """Write the graph to a folder, whole or not at all, which `dgraph.open_graph` opens in no time.
 
         columns: the edge columns to save, numbers all; by default every one."""
-        from dgraph.saving import save
+        from dgraph.building.saving import save
 
         save(self, path, columns=columns, overwrite=overwrite)
 
@@ -200,7 +200,7 @@ class Graph:
     def validate(self) -> Validation:
         """Count what can surprise: loops, repeats, isolated and dangling vertices, missing or negative weights. Say
         what each operation does with it, and check every block of a graph that was opened from disk."""
-        from dgraph.validation import validate
+        from dgraph.building.validation import validate
 
         return validate(self)
 
@@ -211,7 +211,7 @@ class Graph:
         workers: how many workers there will be; by default those there are.
         memory:  what each worker may use ("4 GiB"); policies that need more do not fit.
         """
-        from dgraph.estimate import estimate
+        from dgraph.estimates.estimate import estimate
 
         return estimate(self, op, workers or self._asked[1] or len(self.workers.addresses) or 1, memory)
 

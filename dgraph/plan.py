@@ -10,7 +10,6 @@ from dgraph.agents.settings import DIRECT, Settings
 from dgraph.analysis import Analysis
 from dgraph.codegen.descent import OPERATORS
 from dgraph.codegen.explain import engines_for
-from dgraph.descent import Blocks
 from dgraph.engines.block_descent import MODES, ORDERS, block_descent
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
@@ -22,7 +21,8 @@ from dgraph.graph import Graph
 from dgraph.options import whole_number
 from dgraph.program import VertexProgram
 from dgraph.solvers.solver import Settle
-from dgraph.state import Switches
+from dgraph.states.descent import Blocks
+from dgraph.states.state import Switches
 
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
 WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other

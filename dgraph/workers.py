@@ -89,7 +89,7 @@ class Workers:
         """The worker of each result, which is where what goes with it is to be; None in this process."""
         if self.client is None:
             return None
-        from dgraph.step_graph import where
+        from dgraph.runs.step_graph import where
 
         return where(self.client, held)
 
@@ -277,7 +277,7 @@ def _itself(value: Any) -> Any:
 
 
 def _measured(client: Any) -> dict[str, float]:
-    from dgraph.calibration import capacities
+    from dgraph.estimates.calibration import capacities
 
     return capacities(client=client)
 

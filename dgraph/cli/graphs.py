@@ -132,7 +132,7 @@ class Edges:
     def graph(self) -> Iterator[Any]:
         """The graph, as long as its cluster is there."""
         import dgraph as dg
-        from dgraph.saved import MANIFEST
+        from dgraph.building.saved import MANIFEST
 
         with self.place.client() as client, _spooled(self.path) as path:
             how = {name: value for name, value in self.options.items() if value is not None}

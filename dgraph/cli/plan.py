@@ -47,7 +47,7 @@ def command(edges: Edges, operation: str, split: list[float] | None, as_json: bo
       $ dgraph plan pagerank edges.parquet --on-workers 16 --cores 8 --bandwidth "3 GB" --split 4,1,1
     """
     import dgraph as dg
-    from dgraph.forecast import Cluster, forecast
+    from dgraph.estimates.forecast import Cluster, forecast
 
     name = operation.replace("-", "_")
     if name not in dg.OPERATIONS:

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dgraph.descent import Descent
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import FreeRounds
 from dgraph.engines.rounds import Rounds, Superstep
-from dgraph.state import State
+from dgraph.states.descent import Descent
+from dgraph.states.state import State
 
 ORDERS = ("priority", "cyclic")
 MODES = ("async", "barrier", "bsp")

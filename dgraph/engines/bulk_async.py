@@ -13,8 +13,8 @@ import numpy as np
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.engines.standstill import Standstill
 from dgraph.exchange.termination import Note, Termination
-from dgraph.settling import Settling
-from dgraph.state import NOBODY, State
+from dgraph.states.settling import Settling
+from dgraph.states.state import NOBODY, State
 
 LOOK = 0.05  # seconds that a worker at rest sleeps, if nothing wakes it, until it looks whether the run has failed
 TO_THE_END = 1 << 62  # steps: to the local fixed point

@@ -8,7 +8,7 @@ from typing import Any
 
 from dgraph.agents.quiet import quiet_rounds
 from dgraph.analysis import Analysis, PhaseAnalysis
-from dgraph.state import State
+from dgraph.states.state import State
 
 PATIENCE = 16  # rounds until it is worth while to know how far vertices are from other partitions
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dgraph.partition.balance import Load, better_split
-from dgraph.state import State
+from dgraph.states.state import State
 
 WARM = 2  # rounds whose time is not that of others: kernels are compiled, daemons start
 MEASURED = 3  # rounds before a measurement counts

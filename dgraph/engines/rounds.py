@@ -16,7 +16,7 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.engines.look_ahead import LookAhead
 from dgraph.engines.rebalance import Rebalance
 from dgraph.exact import ExactSum, exact_sums
-from dgraph.state import COUNTED, State
+from dgraph.states.state import COUNTED, State
 
 Told = dict[str, Any]
 Superstep = Generator[Told, list[Told], None]

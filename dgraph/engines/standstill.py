@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dgraph.settling import Settling
-from dgraph.state import NOBODY
+from dgraph.states.settling import Settling
+from dgraph.states.state import NOBODY
 
 if TYPE_CHECKING:
     from dgraph.engines.bulk_async import FreeRounds

@@ -109,7 +109,7 @@ def terminate(job_id: str, log_path: str) -> None:
 @click.option("--output-path", required=True)
 def unload(graph_name: str, output_path: str) -> None:
     """Remove a loaded graph; nothing that is not one."""
-    from dgraph.saved import MANIFEST
+    from dgraph.building.saved import MANIFEST
 
     if (Path(output_path) / MANIFEST).is_file():
         shutil.rmtree(output_path)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dgraph.building.frames import computed
 from dgraph.errors import OptionError
-from dgraph.frames import computed
 from dgraph.graph import Graph
 from dgraph.io import generate
 from dgraph.io.edge_list import EdgeList

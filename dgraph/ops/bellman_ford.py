@@ -9,13 +9,13 @@ from numpy import float64, inf, int64
 
 from dgraph.checkpoint.option import for_part
 from dgraph.errors import OptionError, WeightError
-from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MIN, NONE, UNREACHED
 from dgraph.ops.shortest_path_tree import Tree, in_rounds, tree_after
 from dgraph.plan import solves
 from dgraph.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.result import RunResult
 from dgraph.solvers.bellman_ford import cycle_of
 from dgraph.solvers.shortest_paths import bellman_ford_tree
 from dgraph.solvers.solver import Solver

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf, int64
 
-from dgraph.execution import run
 from dgraph.graph import Graph
-from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MIN, NONE, UNREACHED
 from dgraph.options import no_columns, vertices, whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.result import RunResult
 from dgraph.solvers.breadth_first import Goal, search
 from dgraph.solvers.levels import settle
 from dgraph.solvers.solver import Problem, Solved, Solver

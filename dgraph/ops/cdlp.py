@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy import int64
 
-from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MOST_FREQUENT, NONE
 from dgraph.options import whole_number
 from dgraph.program import Parameter, State, VertexProgram, vertex
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.result import RunResult
 from dgraph.solvers.labels import spread
 from dgraph.solvers.solver import Problem, Solved, Solver
 

@@ -8,14 +8,14 @@ from weakref import WeakKeyDictionary
 
 from numpy import int64
 
-from dgraph.execution import run
+from dgraph.building.listed import Rules
 from dgraph.graph import Graph
-from dgraph.handover import or_by_cugraph
-from dgraph.listed import Rules
 from dgraph.monoid import H_INDEX
 from dgraph.plan import solves
 from dgraph.program import State, VertexProgram
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.result import RunResult
 from dgraph.solvers.cores import core_numbers
 from dgraph.solvers.solver import Solver
 

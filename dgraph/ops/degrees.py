@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy import int64
 
-from dgraph.execution import run
 from dgraph.graph import Graph
-from dgraph.handover import or_by_cugraph
 from dgraph.monoid import SUM
 from dgraph.program import Phase, Result, State, VertexProgram
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.result import RunResult
 from dgraph.solvers.solver import Problem, Solved, Solver
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from dgraph.errors import ColumnError, OptionError, WeightError
-from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.options import whole_number
-from dgraph.result import Found, RunResult, recovered_run
+from dgraph.runs.execution import run
+from dgraph.runs.result import Found, RunResult, recovered_run
 from dgraph.solvers.factors import DESCEND, LEAST_BLOCK, SEARCH, SOLVE, Ratings, objective, rmse
 
 UPDATES = ("gradient", "least_squares")

@@ -8,14 +8,14 @@ from typing import Any
 from numpy import float64, int64
 
 from dgraph.errors import WeightError
-from dgraph.execution import run
 from dgraph.graph import Graph
-from dgraph.handover import or_by_cugraph
 from dgraph.monoid import SUM
 from dgraph.ops.pagerank import check_limits
 from dgraph.ops.weights import bounds, check_weights
 from dgraph.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.result import RunResult
 from dgraph.solvers.pagerank import hubs_and_authorities
 from dgraph.solvers.solver import Solver
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy import int64
 
-from dgraph.execution import run
 from dgraph.graph import Graph
-from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.core_number import CoreNumber, peelable
 from dgraph.options import whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexProgram
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.result import RunResult
 from dgraph.solvers.cores import core_of, main_core
 from dgraph.solvers.solver import Solver
 

@@ -8,16 +8,16 @@ from typing import Any
 from numpy import float64, int64
 
 from dgraph.errors import OptionError, WeightError
-from dgraph.execution import run
 from dgraph.graph import Graph
-from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.pagerank import check_limits
 from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import is_number
 from dgraph.plan import DESCENT, sends_changes
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.result import RunResult
 from dgraph.solvers.pagerank import katz as solve
 from dgraph.solvers.solver import Solver
 

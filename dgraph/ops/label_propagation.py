@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy import int64
 
-from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MOST_FREQUENT, SUM
 from dgraph.options import whole_number
 from dgraph.program import Global, Parameter, Result, State, VertexProgram, vertex
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.result import RunResult
 from dgraph.solvers.labels import PATIENT, WAITS, spread
 from dgraph.solvers.randomness import draw
 from dgraph.solvers.solver import Problem, Solved, Solver

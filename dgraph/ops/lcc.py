@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.blocks import across
 from dgraph.graph import Graph
-from dgraph.result import RunResult
+from dgraph.ops.triangle_blocks import across
+from dgraph.runs.result import RunResult
 
 
 def lcc(graph: Graph, **options: Any) -> RunResult:

@@ -15,7 +15,6 @@ import pandas as pd
 from numpy import int64
 
 from dgraph.errors import ColumnError, InputError
-from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import CHOOSE, NONE, SUM
 from dgraph.options import no_columns, vertices
@@ -23,7 +22,8 @@ from dgraph.partition import placement
 from dgraph.partition.chunk import Numbered
 from dgraph.program import Global, Phase, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.recovery import recovered
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.result import RunResult
 from dgraph.solvers.matching import match
 from dgraph.solvers.solver import Problem, Solved, Solver
 

@@ -11,16 +11,16 @@ from numpy import float64, inf
 
 from dgraph.checkpoint.option import for_part
 from dgraph.errors import OptionError, WeightError
-from dgraph.execution import run
 from dgraph.graph import Graph
-from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, ranks_by_block
 from dgraph.options import is_number, no_columns, whole_number
 from dgraph.plan import DESCENT, WITHOUT_ROUNDS, sends_changes
 from dgraph.program import Global, Message, Result, State, VertexProgram
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.result import RunResult
 from dgraph.solvers.pagerank import page_rank, strengths
 from dgraph.solvers.solver import Solver
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy import float64, int64
 
-from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.result import RunResult
 from dgraph.solvers.pagerank import page_rank
 from dgraph.solvers.solver import Solver
 

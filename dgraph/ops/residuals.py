@@ -9,11 +9,11 @@ import numpy as np
 from numpy import float64
 
 from dgraph.errors import OptionError
-from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.result import RunResult
 
 
 class Residuals(VertexProgram):

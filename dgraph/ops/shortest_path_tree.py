@@ -7,11 +7,11 @@ from typing import Any
 
 from numpy import float64, inf, int64
 
-from dgraph.execution import run
 from dgraph.graph import Graph
 from dgraph.monoid import MIN, NONE, SUM, UNREACHED
 from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.result import RunResult
 from dgraph.solvers.shortest_paths import shortest_path_tree
 from dgraph.solvers.solver import Solver
 

@@ -8,9 +8,7 @@ from typing import Any
 from numpy import float64, inf
 
 from dgraph.errors import OptionError
-from dgraph.execution import run
 from dgraph.graph import Graph
-from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MIN
 from dgraph.ops.bellman_ford import whatever_the_weights
 from dgraph.ops.bfs import bfs
@@ -19,7 +17,9 @@ from dgraph.ops.weights import bounds
 from dgraph.options import no_columns, vertices
 from dgraph.plan import solves
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.result import RunResult
 from dgraph.solvers.shortest_paths import from_each, settle, shortest_paths
 from dgraph.solvers.solver import Solver
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.blocks import across
 from dgraph.graph import Graph
-from dgraph.handover import or_by_cugraph
-from dgraph.result import RunResult
+from dgraph.ops.triangle_blocks import across
+from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.result import RunResult
 
 
 @or_by_cugraph

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dgraph.execution import run
 from dgraph.graph import Graph
-from dgraph.handover import or_by_cugraph
 from dgraph.monoid import MIN, UNREACHED
 from dgraph.program import State, VertexProgram, vertex
-from dgraph.result import RunResult
+from dgraph.runs.execution import run
+from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.result import RunResult
 from dgraph.solvers.components import components, settle
 from dgraph.solvers.solver import Solver
 

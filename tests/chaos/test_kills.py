@@ -45,7 +45,7 @@ class At:
 
 @pytest.mark.parametrize(("engine", "exchange"), [("gas", "workers"), ("bsp", "workers"), ("gas", "graph")])
 def test_in_the_middle_of_rounds(fragile, engine, exchange, monkeypatch, tmp_path):
-    monkeypatch.setattr("dgraph.progress.EVERY", 0.0)
+    monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
     expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=40, tol=None, engine="gas").compute()
     graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
     at = At(fragile, graph, 20)
@@ -90,7 +90,7 @@ def test_where_there_are_no_rounds_to_wait_for(fragile, name):
 
 def test_workers_that_retire_and_join(monkeypatch):
     """A retired worker hands its data on and leaves; an adaptive cluster keeps those that take part in a run."""
-    monkeypatch.setattr("dgraph.progress.EVERY", 0.0)
+    monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
     expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=60, tol=None, engine="gas").compute()
     with worker_processes() as client:
         cluster = client.cluster
@@ -130,7 +130,7 @@ def test_nobody_is_left(monkeypatch):
 @pytest.mark.parametrize("engine", ["gas"])
 def test_from_the_memory_of_another_worker(fragile, engine, monkeypatch):
     """The lost worker's piece has a copy; afterwards, and after a run that fails, nothing stays in memory."""
-    monkeypatch.setattr("dgraph.progress.EVERY", 0.0)
+    monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
     fragile.wait_for_workers(2, timeout=30)
     expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=40, tol=None, engine=engine).compute()
     graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)

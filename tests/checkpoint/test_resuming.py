@@ -22,7 +22,7 @@ class Stopped(Exception):
 
 @pytest.fixture(autouse=True)
 def every_superstep(monkeypatch):
-    monkeypatch.setattr("dgraph.progress.EVERY", 0.0)
+    monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
 
 
 def stop_at(superstep: int, path: Path):

@@ -13,7 +13,6 @@ from cases import PROGRAMS, expected, graph_for
 from test_agreement import POLICIES, by_ends, by_hash
 
 import dgraph as dg
-from dgraph import steps as steps_module
 from dgraph.analysis import analyse
 from dgraph.codegen.explain import engines_for
 from dgraph.engines.bulk_async import Clock
@@ -21,6 +20,7 @@ from dgraph.errors import OptionError
 from dgraph.exchange import free as free_module
 from dgraph.exchange.free import FREE
 from dgraph.exchange.local import LocalExchange
+from dgraph.runs import steps as steps_module
 
 FREELY = [name for name, program in PROGRAMS.items() if "bulk_async" in engines_for(analyse(program))]
 IN_ROUNDS = [name for name in PROGRAMS if name not in FREELY]
@@ -138,7 +138,7 @@ def test_a_slow_receiver_slows_its_senders(monkeypatch):
 
 
 def test_an_error_stops_all_workers(monkeypatch):
-    state = pytest.importorskip("dgraph.state").State
+    state = pytest.importorskip("dgraph.states.state").State
     fire, calls = state.fire, []
 
     def failing(self, phase):

@@ -28,7 +28,7 @@ def restless(monkeypatch):
     """Edges move as soon as they can, whatever that costs."""
     for name, value in {"WARM": 0, "MEASURED": 3, "WORTH": -9.0}.items():
         monkeypatch.setattr(rebalance, name, value)
-    monkeypatch.setattr("dgraph.rebalancing.cost_of", lambda graph: -1e9)
+    monkeypatch.setattr("dgraph.runs.rebalancing.cost_of", lambda graph: -1e9)
 
 
 @pytest.mark.parametrize("engine", ["gas", "bsp"])
@@ -68,7 +68,7 @@ def test_where_it_does_not_pay_nothing_moves():
 
 
 def test_on_a_cluster_with_checkpoints(client, tmp_path, monkeypatch):
-    monkeypatch.setattr("dgraph.rebalancing.cost_of", lambda graph: 0.0)
+    monkeypatch.setattr("dgraph.runs.rebalancing.cost_of", lambda graph: 0.0)
     graph = dg.rmat(scale=9, edge_factor=8, seed=3, parts=4, client=client)
     expected = dg.pagerank(graph, max_iter=16, tol=0).compute()
     slow = {"daemons": {0: [StandIn(compute=2e-5)], 1: [StandIn(compute=2e-6)]}}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dgraph.exchange.exchange import Exchange
-from dgraph.steps import Steps
+from dgraph.runs.steps import Steps
 
 
 @dataclass

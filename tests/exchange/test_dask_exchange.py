@@ -17,8 +17,8 @@ from mixing import check, mixing, start
 from dgraph.errors import RunError
 from dgraph.exchange import dask as exchange
 from dgraph.exchange.registry import NAME
-from dgraph.step_graph import settle
-from dgraph.steps import Steps, run_steps
+from dgraph.runs.step_graph import settle
+from dgraph.runs.steps import Steps, run_steps
 
 PARTS = 4
 
@@ -162,7 +162,7 @@ def test_a_client_that_leaves_ends_its_run(cluster, client):
 
 def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
     """What is submitted while the client closes never ends: nobody may wait for it."""
-    monkeypatch.setattr("dgraph.step_graph.LOOK_UP", 0.05)
+    monkeypatch.setattr("dgraph.runs.step_graph.LOOK_UP", 0.05)
     gone = Client(cluster, set_as_default=False)
     never = Future("never", gone)
     threading.Timer(0.2, gone.close).start()

@@ -8,7 +8,7 @@ from mixing import check, mixing, start
 
 from dgraph.errors import RunError
 from dgraph.exchange.dask import DaskExchange
-from dgraph.steps import run_steps
+from dgraph.runs.steps import run_steps
 
 PARTS, LAST = 4, 3
 PATIENCE = {"lose": 0.1, "reorder": 0.1}  # seconds; elsewhere nothing is missing

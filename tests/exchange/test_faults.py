@@ -5,9 +5,9 @@ import threading
 import pytest
 from mixing import check, mixing, start
 
-from dgraph import steps as steps_module
 from dgraph.errors import RunError
 from dgraph.exchange.local import LocalExchange
+from dgraph.runs import steps as steps_module
 
 PARTS, WORKERS, LAST = 4, 2, 3
 

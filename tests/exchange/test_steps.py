@@ -8,8 +8,8 @@ from mixing import answer, check, mixing, start
 
 from dgraph.errors import OptionError
 from dgraph.exchange.mail import Token
-from dgraph.step_graph import Chunk
-from dgraph.steps import Steps, run_steps
+from dgraph.runs.step_graph import Chunk
+from dgraph.runs.steps import Steps, run_steps
 
 PARTS = 5
 
@@ -114,5 +114,5 @@ def test_tasks_that_the_scheduler_gets(cluster, client, parts):
 
 @pytest.mark.parametrize("fuse", [True, False])
 def test_the_fall_back_graph_means_the_same(client, monkeypatch, fuse):
-    monkeypatch.setattr("dgraph.step_graph.Expr", None)
+    monkeypatch.setattr("dgraph.runs.step_graph.Expr", None)
     check(results(run_steps(mixing(3), start(PARTS), client=client, fuse=fuse)), PARTS)

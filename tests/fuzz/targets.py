@@ -16,6 +16,7 @@ import numpy as np
 import seeds
 import xxhash
 
+from dgraph.building.saved import KIND, MANIFEST, VERSION, Saved
 from dgraph.checkpoint.piece import from_bytes, rows_for
 from dgraph.errors import DgraphError
 from dgraph.exchange.encoding import decode
@@ -26,7 +27,6 @@ from dgraph.io import read_edge_list
 from dgraph.io.lazy import lazy_edge_list
 from dgraph.partition import policies, store
 from dgraph.partition.manifest import manifest_text
-from dgraph.saved import KIND, MANIFEST, VERSION, Saved
 
 ROOM = tempfile.TemporaryDirectory(prefix="dgraph-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 FOLDER = Path(ROOM.name)  # goes with the process

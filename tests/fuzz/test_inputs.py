@@ -8,9 +8,9 @@ import pytest
 import seeds
 from targets import TARGETS, try_one
 
+from dgraph.building.saved import MANIFEST, Saved
 from dgraph.errors import RunError, StorageError
 from dgraph.exchange.encoding import HEADER, Encoding, decode
-from dgraph.saved import MANIFEST, Saved
 
 FEW = 25
 
@@ -60,8 +60,8 @@ def test_what_was_found(name, data):
 )
 def test_a_manifest_that_lies_is_refused(tmp_path, name, value):
     """Its checksum is right: anybody can compute one."""
+    from dgraph.building.saved import KIND, VERSION
     from dgraph.partition.manifest import manifest_text
-    from dgraph.saved import KIND, VERSION
 
     for file, data in seeds.saved_graph().items():
         (tmp_path / file).write_bytes(data)

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
+from dgraph.building.remarks import REMARKS
 from dgraph.errors import OptionError, RoomError
-from dgraph.estimate import POLICIES
-from dgraph.footprints import FOOTPRINTS
-from dgraph.remarks import REMARKS
+from dgraph.estimates.estimate import POLICIES
+from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.workers import Workers
 
 GRAPHS = {

@@ -7,7 +7,7 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import OptionError
-from dgraph.forecast import Cluster, Coefficients, forecast, seconds
+from dgraph.estimates.forecast import Cluster, Coefficients, forecast, seconds
 
 KNOWN = Coefficients(build=1e-8, edge=4e-8, alone=1e-8, call=0.5, rounds=10, traffic=5.0)
 ESTIMATED = pd.DataFrame(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgraph import assembly
+from dgraph.building import assembly
 from dgraph.errors import IdError
 from dgraph.partition import numbering
 from dgraph.partition.chunk import Chunk, take, take_vertices

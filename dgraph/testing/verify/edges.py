@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import coo_array, csr_array
 
+from dgraph.building.frames import computed
 from dgraph.errors import AnswerError
-from dgraph.frames import computed
 from dgraph.graph import Graph
 
 

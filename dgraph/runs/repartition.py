@@ -14,12 +14,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dgraph import assembly
+from dgraph.building import assembly
 from dgraph.graph import Graph
 from dgraph.partition import policies
 from dgraph.partition.partition import Partition
 from dgraph.partition.policies import Policy
-from dgraph.state import BLOCK
+from dgraph.states.state import BLOCK
 from dgraph.workers import lost
 
 _made: WeakKeyDictionary[Graph, dict[tuple, list[Any]]] = WeakKeyDictionary()

@@ -7,12 +7,12 @@ from typing import Any
 
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.analysis import analyse
-from dgraph.columns import Given, with_columns
 from dgraph.graph import Graph
 from dgraph.plan import Plan
 from dgraph.program import VertexProgram
-from dgraph.reads import edge_columns_of, parameters_of, vertex_columns_of
-from dgraph.result import Found, RunResult, has_none
+from dgraph.runs.columns import Given, with_columns
+from dgraph.runs.reads import edge_columns_of, parameters_of, vertex_columns_of
+from dgraph.runs.result import Found, RunResult, has_none
 from dgraph.solvers.solver import Problem, Solver
 from dgraph.workers import threads_of_worker
 

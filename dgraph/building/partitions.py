@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
 
+from dgraph.building.report import PartitionReport
 from dgraph.partition.partition import stats
-from dgraph.report import PartitionReport
 from dgraph.workers import Workers, lost
 
 

@@ -14,7 +14,7 @@ from dgraph.errors import ColumnError
 from dgraph.graph import Graph
 from dgraph.plan import Plan
 from dgraph.program import Delta, Parameter, VertexProgram
-from dgraph.repartition import needs_neighbourhoods, neighbourhoods
+from dgraph.runs.repartition import needs_neighbourhoods, neighbourhoods
 
 
 def edge_columns_of(graph: Graph, analysis: Analysis) -> dict[str, tuple[str, str]]:

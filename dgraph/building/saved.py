@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dgraph.building.listed import Rules
 from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
-from dgraph.listed import Rules
 from dgraph.partition import policies, store
 from dgraph.partition.ids import IdType
 from dgraph.partition.manifest import (

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from dgraph.errors import OptionError
-from dgraph.footprints import FOOTPRINTS
+from dgraph.estimates.footprints import FOOTPRINTS
+from dgraph.estimates.room import admit_build
 from dgraph.graph import Graph
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.partition.threads import cores
-from dgraph.result import Found, RunResult, recovered_run
-from dgraph.room import admit_build
+from dgraph.runs.result import Found, RunResult, recovered_run
 from dgraph.solvers.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
 from dgraph.solvers.triangles import are_short, count, ends, of_short_rows
 

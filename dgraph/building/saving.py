@@ -10,13 +10,13 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
+from dgraph.building.saved import KIND, MANIFEST, VERSION, local_folder
 from dgraph.errors import ColumnError, OptionError, StorageError
 from dgraph.graph import Graph
 from dgraph.partition import store
 from dgraph.partition.manifest import manifest_text
 from dgraph.partition.partition import Partition
 from dgraph.recovery import recovered
-from dgraph.saved import KIND, MANIFEST, VERSION, local_folder
 
 
 @recovered

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dgraph import assembly
+from dgraph.building import assembly
+from dgraph.building.report import Stopwatch
 from dgraph.partition import chunk as chunks_of
 from dgraph.partition import rules
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.source import EdgeSource, VertexSource
 from dgraph.recovery import surviving
-from dgraph.report import Stopwatch
 from dgraph.workers import Workers, lost
 
 if TYPE_CHECKING:
-    from dgraph.saved import Saved
+    from dgraph.building.saved import Saved
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dgraph.options import vertices
 from dgraph.partition.chunk import Numbered
 from dgraph.plan import CUGRAPH
 from dgraph.recovery import surviving
-from dgraph.result import Found, RunResult, has_none
+from dgraph.runs.result import Found, RunResult, has_none
 
 OF_VERTICES = ("component", "predecessor")  # columns
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dgraph import assembly
+from dgraph.building import assembly
+from dgraph.building.remarks import REMARKS
 from dgraph.partition import placement
 from dgraph.partition.chunk import local, named
 from dgraph.partition.source import to_pandas
 from dgraph.recovery import recovered
-from dgraph.remarks import REMARKS
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph

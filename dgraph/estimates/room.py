@@ -15,8 +15,8 @@ from dask.utils import format_bytes
 
 from dgraph.agents.vertex_tables import bytes_of_vertex
 from dgraph.errors import RoomError
-from dgraph.estimate import POLICIES, of_policy, sample
-from dgraph.footprints import Footprint
+from dgraph.estimates.estimate import POLICIES, of_policy, sample
+from dgraph.estimates.footprints import Footprint
 from dgraph.partition import policies
 from dgraph.partition.partition import stats
 

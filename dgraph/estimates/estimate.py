@@ -16,7 +16,7 @@ import pandas as pd
 from dask.utils import format_bytes, parse_bytes
 
 from dgraph.errors import OptionError
-from dgraph.footprints import FOOTPRINTS, Footprint
+from dgraph.estimates.footprints import FOOTPRINTS, Footprint
 from dgraph.partition import kernels, placement, policies
 from dgraph.partition.chunk import Numbered
 from dgraph.partition.numbering import IDENTITY

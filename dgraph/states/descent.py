@@ -16,9 +16,9 @@ from dgraph.codegen.bounds import falls
 from dgraph.codegen.text import inbox, sent
 from dgraph.devices.cpu import Cpu
 from dgraph.exchange.post import BROADCAST, REDUCE
-from dgraph.relaxation import Relaxation
 from dgraph.solvers import block_queue as queue
-from dgraph.state import State
+from dgraph.states.relaxation import Relaxation
+from dgraph.states.state import State
 
 RELAXATION = "relaxation"  # a parameter of this name that is 1 is raised as epochs show what suits
 SMALLEST = 64  # vertices of a block of "auto"

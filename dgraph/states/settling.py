@@ -16,7 +16,7 @@ from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.text import inbox, name_in
 from dgraph.exchange.post import BROADCAST, REDUCE
 from dgraph.solvers.solver import Settle, Unsettled
-from dgraph.state import State
+from dgraph.states.state import State
 
 
 class Settling(State):

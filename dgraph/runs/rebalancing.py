@@ -14,8 +14,8 @@ from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.partition import policies
 from dgraph.plan import Plan
-from dgraph.result import Found
-from dgraph.steps import Outcome
+from dgraph.runs.result import Found
+from dgraph.runs.steps import Outcome
 
 BUILDING = ("place", "partition", "transpose")  # what a move has to do again
 SECONDS_AN_EDGE = 1e-7  # where it is not known how long that took

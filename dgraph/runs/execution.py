@@ -9,7 +9,6 @@ from operator import methodcaller
 from typing import Any
 
 from dgraph import plan as plans
-from dgraph import rebalancing
 from dgraph.agents.agent import agent_of
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.agents.settings import settings
@@ -17,30 +16,31 @@ from dgraph.analysis import analyse
 from dgraph.checkpoint.keeper import Keeper, Kept
 from dgraph.checkpoint.option import Checkpoint
 from dgraph.codegen.recipe import Recipe, recipe_of
-from dgraph.columns import Given, with_columns
 from dgraph.devices.probe import INSTALL, KERNELS, device_here
 from dgraph.engines.rebalance import Rebalance
 from dgraph.engines.rounds import Rounds, Told
 from dgraph.errors import OptionError
+from dgraph.estimates.room import admit_run
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.post import Post
 from dgraph.graph import Graph
 from dgraph.partition import threads
 from dgraph.plan import Plan
 from dgraph.program import VertexProgram
-from dgraph.progress import Progress, check_progress
-from dgraph.reads import parameters_of, partitions_for, vertex_columns_of
-from dgraph.rebalancing import Carried
 from dgraph.recovery import surviving
-from dgraph.repartition import by_shares
-from dgraph.result import Found, RunResult, has_none
-from dgraph.resuming import forget, forgetting, kept_for
-from dgraph.room import admit_run
-from dgraph.settling import Settling
+from dgraph.runs import rebalancing
+from dgraph.runs.columns import Given, with_columns
+from dgraph.runs.progress import Progress, check_progress
+from dgraph.runs.reads import parameters_of, partitions_for, vertex_columns_of
+from dgraph.runs.rebalancing import Carried
+from dgraph.runs.repartition import by_shares
+from dgraph.runs.result import Found, RunResult, has_none
+from dgraph.runs.resuming import forget, forgetting, kept_for
+from dgraph.runs.solving import solve
+from dgraph.runs.steps import CHUNK, Outcome, Steps, run_steps
 from dgraph.solvers.solver import Settle
-from dgraph.solving import solve
-from dgraph.state import State
-from dgraph.steps import CHUNK, Outcome, Steps, run_steps
+from dgraph.states.settling import Settling
+from dgraph.states.state import State
 from dgraph.workers import threads_of_worker
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dgraph.validation import Counts
+    from dgraph.building.validation import Counts
 
 
 def _bfs(counts: Counts) -> list[str]:

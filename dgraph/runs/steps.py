@@ -125,7 +125,7 @@ def _chain(
     if client is None:
         workers = min(len(partitions), threads or os.cpu_count() or 1)
         return LocalChain(steps, partitions, workers, patience)
-    from dgraph.mail_graph import choose_chain
+    from dgraph.runs.mail_graph import choose_chain
 
     return choose_chain(client, exchange)(steps, partitions, client, homes, patience)
 

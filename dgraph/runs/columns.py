@@ -13,7 +13,7 @@ from dgraph.analysis import Analysis
 from dgraph.errors import ColumnError
 from dgraph.graph import Graph
 from dgraph.program import VertexColumn
-from dgraph.result import ResultColumn
+from dgraph.runs.result import ResultColumn
 
 Given = Mapping[str, Any]  # {column: {vertex: value}, or an array by number, or a column of an earlier result}
 

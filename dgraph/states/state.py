@@ -26,8 +26,8 @@ from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import bounded
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import inbox, name_in, sent
-from dgraph.copies import Copies
 from dgraph.exchange.post import BROADCAST, REDUCE, TARGET, Mail, Post
+from dgraph.states.copies import Copies
 
 BLOCK = 1024  # vertices whose part of a global value is folded in one piece, where that must not change
 COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and partition

@@ -19,7 +19,7 @@ from dgraph.errors import LostError, OptionError, RunError
 from dgraph.exchange import dask as exchange
 from dgraph.exchange.mail import Token
 from dgraph.exchange.registry import key_of
-from dgraph.steps import START, Steps, finish_steps, is_done, new_route, open_steps, take_step, take_steps
+from dgraph.runs.steps import START, Steps, finish_steps, is_done, new_route, open_steps, take_step, take_steps
 
 try:
     from dask._expr import Expr

@@ -17,8 +17,8 @@ import pandas as pd
 from dask.utils import format_bytes, parse_bytes, parse_timedelta
 
 from dgraph.errors import OptionError
-from dgraph.estimate import estimate, sample
-from dgraph.footprints import FOOTPRINTS
+from dgraph.estimates.estimate import estimate, sample
+from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.partition.threads import cores as cores_here
 
 if TYPE_CHECKING:

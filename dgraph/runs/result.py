@@ -13,12 +13,12 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 
+from dgraph.building.frames import strings_as_dask_has_them
 from dgraph.errors import ColumnError, LostError
-from dgraph.frames import strings_as_dask_has_them
 from dgraph.graph import Graph
 from dgraph.partition.numbering import Numbering
 from dgraph.recovery import recovered, surviving
-from dgraph.run_report import COLUMNS, RunReport
+from dgraph.runs.run_report import COLUMNS, RunReport
 from dgraph.workers import lost
 
 if TYPE_CHECKING:
