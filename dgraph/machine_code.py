@@ -12,6 +12,8 @@ from numba import njit
 UNREADABLE = (OSError, EOFError, pickle.UnpicklingError)  # torn by a full disk, or not to be read
 REMEDY = "each process compiles anew, which takes seconds; set DGRAPH_CACHE and NUMBA_CACHE_DIR to folders with space"
 
+problems: list[str] = []  # told of once a process
+
 
 def kept(**options: Any) -> Callable[[Callable], Any]:
     """`numba.njit`, without the GIL and with a cache that fails nothing: neither a full disk, nor a read-only one."""
@@ -42,7 +44,7 @@ def _harmless(action: Callable) -> Callable:
     return attempt
 
 
-def told(error: BaseException, _known: list[str] = []) -> None:  # noqa: B006  (once a process)
-    if not _known:
-        _known.append(str(error))
+def told(error: BaseException) -> None:
+    if not problems:
+        problems.append(str(error))
         warnings.warn(f"machine code cannot be kept ({error}): {REMEDY}", stacklevel=2)

@@ -27,6 +27,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating)
 
 
+def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
+    """`value`, which must be one of some words."""
+    choices = list(choices)
+    if not (isinstance(value, str) and value in choices):
+        raise OptionError(f"{name}={value!r} is not known; choose one of {', '.join(choices)}")
+    return value
+
+
 def vertices(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
     """One vertex or several, of any collection, as a list."""
     if hasattr(value, "columns"):

@@ -18,7 +18,7 @@ from dgraph.engines.gas import gas
 from dgraph.errors import OptionError
 from dgraph.exact import exact_sums
 from dgraph.graph import Graph
-from dgraph.options import whole_number
+from dgraph.options import one_of, whole_number
 from dgraph.program import VertexProgram
 from dgraph.solvers.solver import Settle
 from dgraph.states.descent import Blocks
@@ -30,7 +30,7 @@ DESCENT = "block_descent"
 CUGRAPH = "cugraph"  # not an engine of programs: operations are handed over before there is one
 LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
 AUTO, CPU, CUDA = "auto", "cpu", "cuda"
-DEVICES = (CPU, CUDA)
+DEVICES = (AUTO, CPU, CUDA)
 
 # Options of `run` that only rounds can obey, and what they are where nothing was asked.
 OF_ROUNDS: dict[str, Any] = {
@@ -146,14 +146,11 @@ def choose(
     solver is quicker than both, where there is one (`solved`)."""
     if engine == CUGRAPH:
         raise OptionError(f'engine={engine!r} is for {", ".join(OPERATIONS)} alone; choose engine="auto"')
-    if engine not in ("auto", LOCAL, *ENGINES):
-        raise OptionError(f"engine={engine!r} is not known; choose one of auto, {LOCAL}, {', '.join(ENGINES)}")
-    if device not in ("auto", *DEVICES):
-        raise OptionError(f"device={device!r} is not known; choose one of auto, {', '.join(DEVICES)}")
+    one_of("engine", engine, ("auto", LOCAL, *ENGINES))
+    one_of("device", device, DEVICES)
     max_rounds = whole_number("max_rounds", max_rounds, or_none=True)
     local_rounds = whole_number("local_rounds", local_rounds, or_none=True)
-    if direction not in ("auto", "push", "pull"):
-        raise OptionError(f"direction={direction!r} is not known; choose one of auto, push, pull")
+    one_of("direction", direction, ("auto", "push", "pull"))
     random_seed = whole_number("random_seed", random_seed, -(2**63), 2**63 - 1)
     if deterministic and direction == "push":
         raise OptionError(
@@ -224,8 +221,7 @@ def _blocks(engine: str, asked: Mapping[str, Any]) -> Blocks | None:
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
         raise OptionError(f'block_size={size!r} must be a whole number of vertices above zero, or "auto"')
     for name, known in (("order", ORDERS), ("mode", MODES), ("operator", OPERATORS)):
-        if given.get(name, known[0]) not in known:
-            raise OptionError(f"{name}={given[name]!r} is not known; choose one of {', '.join(known)}")
+        one_of(name, given.get(name, known[0]), known)
     return Blocks(**{"operator": "", "size": size, **given})
 
 

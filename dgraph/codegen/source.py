@@ -16,9 +16,9 @@ from dgraph.codegen.kernels import Kernels
 from dgraph.codegen.layout import Layout, layout_of
 from dgraph.codegen.neighbourhood import TEXTS
 from dgraph.codegen.text import FIXED, Argument, inbox, name_in, sent
-from dgraph.errors import OptionError
 from dgraph.functions import Function, read_function
 from dgraph.monoid import Monoid
+from dgraph.options import one_of
 from dgraph.program import Delta, VertexProgram
 from dgraph.randomness import KERNEL_TEXT
 
@@ -82,8 +82,7 @@ class Source:
 def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", operator: str | None = None) -> Source:
     """The kernels of a program; the same for all values of its parameters, but the length of vectors is built in.
     `operator` asks for those of block descent, too."""
-    if target not in TARGETS:
-        raise OptionError(f"target={target!r} is not known; choose one of {', '.join(TARGETS)}")
+    one_of("target", target, TARGETS)
     program = example_of(program)
     analysis = analyse(program)
     found = TARGETS[target].kernels(analysis, arrays_of(analysis, target))

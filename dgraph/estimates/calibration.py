@@ -15,11 +15,13 @@ from dgraph.agents.vertex_tables import vertex_table
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.probe import device_here
 from dgraph.monoid import SUM
+from dgraph.options import one_of, whole_number
 from dgraph.partition import threads
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.balance import rate
 from dgraph.partition.partition import Partition
 from dgraph.partition.proxies import Proxies
+from dgraph.plan import DEVICES
 from dgraph.program import Message, State, VertexProgram
 from dgraph.workers import Workers, threads_of_worker
 
@@ -50,6 +52,8 @@ def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto
 
         >>> graph = dg.Graph.from_edges(frame, parts=2, capacities=dg.capacities(workers=2, daemons=daemons))
     """
+    whole_number("workers", workers)
+    one_of("device", device, DEVICES)
     how, on = settings(daemons, "auto", "auto", True), Workers.find(client)
     if on.client is None:
         each = max(1, threads.cores() // workers)

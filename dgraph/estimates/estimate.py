@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from dask.utils import format_bytes, parse_bytes
 
-from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
+from dgraph.options import one_of, whole_number
 from dgraph.partition import kernels, placement, policies
 from dgraph.partition.chunk import Numbered
 from dgraph.partition.numbering import IDENTITY
@@ -83,10 +83,8 @@ class Sample:
 
 
 def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> Estimate:
-    if op not in FOOTPRINTS:
-        raise OptionError(f"op={op!r} is not known; choose one of {', '.join(sorted(FOOTPRINTS))}")
-    if workers < 1:
-        raise OptionError(f"workers={workers!r} must be at least 1")
+    one_of("op", op, sorted(FOOTPRINTS))
+    workers = whole_number("workers", workers)
     limit = parse_bytes(memory) if memory is not None else None
     found, need = sample(graph), FOOTPRINTS[op]
     rows = {name: of_policy(graph, found, need, policies.choose(name, workers), workers) for name in POLICIES}

@@ -14,7 +14,7 @@ import numpy as np
 
 from dgraph.errors import ColumnError, OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.options import whole_number
+from dgraph.options import one_of, whole_number
 from dgraph.runs.execution import run
 from dgraph.runs.result import Found, RunResult, recovered_run
 from dgraph.solvers.factors import DESCEND, LEAST_BLOCK, SEARCH, SOLVE, Ratings, objective, rmse
@@ -71,8 +71,7 @@ def factorize(
             raise OptionError(f"{name}={value!r} must be a finite number{' above zero' if low else ', zero or more'}")
     if not (isinstance(test, int | float | np.number) and 0 <= test < 1):
         raise OptionError(f"test={test!r} is the share of ratings that is held out: from 0 to less than 1")
-    if update not in UPDATES:
-        raise OptionError(f"update={update!r} is not known; choose one of {', '.join(UPDATES)}")
+    one_of("update", update, UPDATES)
     if graph.weight is None:
         raise ColumnError("factorize reads ratings, and the edges have no weights: name their column with weight=")
     way = SOLVE if update == "least_squares" else SEARCH if learning_rate is None else DESCEND

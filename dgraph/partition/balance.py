@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from dgraph.errors import OptionError
+from dgraph.options import is_number
 
 ENOUGH = 0.05  # seconds that a calibration measures
 
@@ -81,5 +82,5 @@ def _above_zero(name: str, values: Iterable[float]) -> list[float]:
     return found
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _is_number(value: Any) -> bool:
+    return is_number(value) and not isinstance(value, bool) and math.isfinite(value)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dgraph.errors import OptionError
+from dgraph.options import one_of
 from dgraph.partition import kernels, threads
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.chunk import Numbered
@@ -20,10 +20,8 @@ _REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
 def check(loops: str, repeats: str) -> None:
-    if loops not in LOOPS:
-        raise OptionError(f"loops={loops!r} is not known; choose one of {', '.join(LOOPS)}")
-    if repeats not in REPEATS:
-        raise OptionError(f"repeats={repeats!r} is not known; choose one of {', '.join(REPEATS)}")
+    one_of("loops", loops, LOOPS)
+    one_of("repeats", repeats, REPEATS)
 
 
 def reverses(chunk: Numbered) -> Numbered:

@@ -20,6 +20,7 @@ from dgraph.errors import OptionError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.local import LocalExchange
 from dgraph.exchange.mail import Route, Token
+from dgraph.options import one_of
 
 CHUNK = 10  # supersteps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
 LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker
@@ -95,8 +96,7 @@ def run_steps(
         raise OptionError("there are no partitions to run on")
     if chunk < 1:
         raise OptionError(f"chunk={chunk}: a submission has at least one superstep")
-    if exchange not in EXCHANGES:
-        raise OptionError(f"exchange={exchange!r} is not known; choose one of {', '.join(EXCHANGES)}")
+    one_of("exchange", exchange, EXCHANGES)
     if client is None and exchange != "auto":
         raise OptionError(f"exchange={exchange!r} is for a cluster; pass a client, or leave it out")
     with _chain(steps, partitions, client, homes, threads, patience, exchange) as chain:

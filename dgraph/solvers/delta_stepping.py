@@ -49,7 +49,7 @@ from dgraph.solvers.team import (
 
 SAMPLE = 4096  # edges by which the width of slots is chosen
 ALL = 1 << 62  # edges
-LEAST = 1e-300  # width of a slot, so that its inverse is finite
+LEAST, LARGEST = 1e-300, 1e300  # width of a slot: it and its inverse are finite
 AHEAD = 8  # vertices whose rows are asked for before their turn
 LOCKED = np.int64(-(2**63))  # the sign bit of a parent
 
@@ -128,7 +128,8 @@ def width(rows: Rows) -> float:
     if not len(weights):
         return 1.0
     leads_on = (rows.indptr[ends + 1] - rows.indptr[ends]).mean()
-    return max(2 * np.median(weights) / max(leads_on, 1.0), weights.min())
+    middle = float(np.partition(weights, len(weights) // 2)[len(weights) // 2])
+    return max(min(2 * middle, LARGEST) / max(leads_on, 1.0), float(weights.min()))
 
 
 @kernel

@@ -25,7 +25,7 @@ def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1) -> Iterator[C
     GPU workers have `resources={"GPU": 1}` and take this machine's GPUs in turn; where there is none, Numba simulates
     one in them, which is right but thousands of times slower.
 
-        >>> with dg.testing.clusters.mixed_cluster() as client:
+        >>> with mixed_cluster() as client:
         ...     graph = dg.rmat(scale=4, client=client, capacities=[1, 1])
         ...     dg.pagerank(graph).report["device"].unique()
     """

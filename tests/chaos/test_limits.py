@@ -112,7 +112,7 @@ class Twice(dg.VertexProgram):
 def test_machine_code_that_cannot_be_kept(tmp_path, monkeypatch, disk):
     """A run needs no room on a disk; that it compiles each time is told once."""
     monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path / "kernels") if disk == "full" else "/proc/none/kernels")
-    monkeypatch.setattr(machine_code.told, "__defaults__", ([],))
+    monkeypatch.setattr(machine_code, "problems", [])
     cache.forget()
     compile._loaded.clear()
     graph = dg.Graph.from_edges(FRAME)
@@ -126,7 +126,7 @@ def test_machine_code_that_cannot_be_kept(tmp_path, monkeypatch, disk):
 def test_a_function_of_ours_on_a_full_disk(tmp_path, monkeypatch):
     (tmp_path / "ours.py").write_text("def f(x):\n    return x + 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(machine_code.told, "__defaults__", ([],))
+    monkeypatch.setattr(machine_code, "problems", [])
     import ours
 
     with full_disk(), pytest.warns(UserWarning, match="NUMBA_CACHE_DIR"):
@@ -136,7 +136,7 @@ def test_a_function_of_ours_on_a_full_disk(tmp_path, monkeypatch):
     for file in tmp_path.rglob("*.nb?"):
         file.write_bytes(b"")
     with pytest.warns(UserWarning, match="cannot be kept"):
-        machine_code.told.__defaults__[0].clear()
+        machine_code.problems.clear()
         assert machine_code.kept()(ours.f)(1) == 2
 
 

@@ -171,6 +171,14 @@ def test_weights_of_very_different_size():
     pd.testing.assert_frame_equal(found, rounds)
 
 
+def test_paths_longer_than_the_largest_number():
+    """They are none, and nothing warns."""
+    frame = pd.DataFrame({"src": [0, 1, 2], "dst": [1, 2, 3], "weight": 1e308})
+    for parts in (1, 2):
+        found = dg.sssp(dg.Graph.from_edges(frame, weight="weight", parts=parts), 0).compute()
+        assert found["distance"].tolist() == [0, 1e308, np.inf, np.inf]
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -33,7 +33,7 @@ def test_daemons_for_a_split_keep_up_with_the_largest(split, largest):
 
 
 def test_what_cannot_be_split():
-    assert dg.daemons_for([0, 3]) == [0.0, 1.0]
+    assert dg.daemons_for([0, 3]) == dg.daemons_for(np.array([0, 3])) == [0.0, 1.0]
     for split in ([], [0, 0], [-1, 2], [float("nan")], ["a"]):
         with pytest.raises(OptionError, match="split="):
             dg.daemons_for(split)
@@ -52,5 +52,8 @@ def test_capacities_are_those_of_the_daemons():
     slow, fast = dg.capacities(workers=2, daemons={0: [StandIn(compute=3e-6)], 1: [StandIn(compute=1e-6)]})
     assert slow < 1 / 3e-6 and fast < 1 / 1e-6  # a stand-in takes as long as it says, or longer
     assert fast > slow
+    for asked in ({"workers": 0}, {"workers": 1.5}, {"device": "tpu"}):
+        with pytest.raises(OptionError, match=next(iter(asked))):
+            dg.capacities(**asked)
     (one,) = dg.capacities()
     assert one > fast
