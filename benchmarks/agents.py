@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from harness import Claim, Wrong
@@ -26,7 +27,8 @@ from dgraph.agents.process_daemon import ProcessDaemon
 from dgraph.agents.settings import DIRECT
 from dgraph.agents.vertex_tables import vertex_table
 from dgraph.codegen.recipe import recipe_of
-from dgraph.ops.pagerank import PageRank
+from dgraph.devices.cpu import Cpu
+from dgraph.ops.power_iteration import PageRank
 from dgraph.partition.balance import split_for
 from dgraph.testing.stand_in import StandIn
 
@@ -86,6 +88,33 @@ def in_process(bench: Bench) -> None:
             if trial:
                 seconds.append(elapsed)
     bench.claim("a pull through the in-process daemon", "the kernel alone", 1.03).record(*times)
+
+
+def middleware(bench: Bench) -> None:
+    """What a run takes beside its kernels: one partition, so nothing is exchanged."""
+    run, took = bench.operations()["PageRank"], 0.0
+    bench.checked(run)
+
+    def timed(kernels: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **more: Any) -> Any:
+            nonlocal took
+            begun = time.perf_counter()
+            try:
+                return kernels(*arguments, **more)
+            finally:
+                took += time.perf_counter() - begun
+
+        return call
+
+    beside, whole = [], []
+    with patch.object(Cpu, "rows", timed(Cpu.rows)), patch.object(Cpu, "once", timed(Cpu.once)):
+        for _ in range(bench.trials):
+            took, begun = 0.0, time.perf_counter()
+            run(engine="gas")
+            whole.append(time.perf_counter() - begun)
+            beside.append(whole[-1] - took)
+    what = f"PageRank of {ROUNDS} supersteps, all but its kernels"
+    bench.claim(what, "the whole run", 0.1).record(beside, whole)
 
 
 def pipeline(bench: Bench) -> None:
@@ -200,7 +229,9 @@ def balance(bench: Bench) -> None:
     bench.claim(what, "the model's optimum", 1.05).record(times["balanced"], [optimum] * bench.trials)
 
 
-PARTS = {f.__name__.replace("_", "-"): f for f in (in_process, pipeline, stand_in, cache, start_up, balance)}
+PARTS = {
+    f.__name__.replace("_", "-"): f for f in (in_process, middleware, pipeline, stand_in, cache, start_up, balance)
+}
 
 
 def main() -> None:

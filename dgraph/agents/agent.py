@@ -176,8 +176,8 @@ class Requests:
     ) -> list[tuple[int, Any]]:
         if not is_pull(name):
             return self.cpu.rows(name, count, values, first, block)
-        synchronous, ends = self.recipe.analysis.synchronous, values["indptr"][first : count + 1]
-        self._stream(name, ends, first, int(ends[-1] - ends[0]), lambda lane: Pull(lane, name, values, synchronous))
+        how, ends = (self.recipe.analysis.synchronous, self.settings.lazy_upload), values["indptr"][first : count + 1]
+        self._stream(name, ends, first, int(ends[-1] - ends[0]), lambda lane: Pull(lane, name, values, *how))
         return []
 
     def counted(self) -> dict[str, Any]:

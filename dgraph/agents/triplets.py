@@ -101,11 +101,12 @@ class Request:
 
 
 class Pull(Request):
-    """Rows gather from their in-edges: the rows come and go as they are, what they gather from comes by the cache."""
+    """Rows gather from their in-edges: the rows come as they are, what they gather from comes by the cache. With `lazy`
+    only those rows go back that have a message."""
 
-    def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], synchronous: bool):
+    def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], synchronous: bool, lazy: bool):
         super().__init__(lane, kernel, values)
-        self.synchronous = synchronous
+        self.synchronous, self.lazy = synchronous, lazy and not synchronous
         lane.cache.begin_request()
 
     def download(self, block: Block, buffer: int) -> Work | None:
@@ -145,9 +146,15 @@ class Pull(Request):
     def upload(self, work: Work) -> None:
         lane, (first, last, _) = self.lane, work.block
         lane.daemon.upload(lane.table, work.call)
-        for name in self.roles.written:
-            self.values[name][first:last] = lane.arrays[name][work.call.lo : work.call.hi]
-            lane.count(self.values[name][first:last].nbytes)
+        found = {name: lane.arrays[name][work.call.lo : work.call.hi] for name in self.roles.written}
+        some: Any = slice(None)
+        if self.lazy:
+            some = np.flatnonzero(found["arrived"])
+            lane.count(min(4 * len(some), (last - first + 7) // 8))  # which they are: by number, or a bit each
+        for name, values in found.items():
+            news = values[some]
+            self.values[name][first:last][some] = news
+            lane.count(news.nbytes)
 
     def finish(self) -> None:
         """All is uploaded."""

@@ -76,7 +76,7 @@ def test_cached_vertices_need_not_be_brought_again(graph, source):
         )
         assert np.array_equal(result.compute()["distance"], expected)
         moved[cache > 0, lazy] = int(result.report["moved"].sum())
-    assert moved[False, False] == moved[False, True]  # messages can only stay in a cache
+    assert moved[False, False] > moved[False, True]  # messages can only stay in a cache, but rows without any anywhere
     assert max(moved[True, True], moved[True, False]) < moved[False, False] / 2
 
 
