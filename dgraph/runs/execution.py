@@ -109,8 +109,7 @@ def run(
     pipeline_block: how many edges a block has on its way to a daemon and back; "auto": as the measured costs say; None:
                   one block, one stage after the other. This and what follows is not for daemons="in process".
     vertex_cache: bytes of vertices that a daemon keeps between blocks and rounds, 0 for none.
-    lazy_upload:  messages stay with the daemon until all blocks of a round are done, where that does no harm; and only
-                  vertices that have one come back.
+    lazy_upload:  messages stay with the daemon until a round's blocks are done, if that does no harm; none, no upload.
     memory_budget: bytes of a GPU that a worker may use, by default all. Edges that find no room pass through it in
                   blocks of `pipeline_block` edges, each round; partitions that do fit stay.
     block_size, order, mode, operator: "block_descent" only. How many vertices are brought up to date at a time (a power
