@@ -8,11 +8,27 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import njit
+from numba.np import linalg
 
 UNREADABLE = (OSError, EOFError, pickle.UnpicklingError)  # torn by a full disk, or not to be read
 REMEDY = "each process compiles anew, which takes seconds; set DGRAPH_CACHE and NUMBA_CACHE_DIR to folders with space"
 
 problems: list[str] = []  # told of once a process
+
+
+def _without_linear_algebra() -> None:
+    """Numba would import all of SciPy's linear algebra, a tenth of a second in each process, only to see that it is
+    there. It is, and who multiplies matrices in a kernel has Numba look again."""
+    check, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        from numba.np import arraymath
+
+        arraymath.ensure_blas = check
+    finally:
+        linalg.ensure_blas = check
+
+
+_without_linear_algebra()
 
 
 def kept(**options: Any) -> Callable[[Callable], Any]:

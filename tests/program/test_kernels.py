@@ -1,5 +1,8 @@
 """Generated kernels give what the reference gives, for every program, pushing and pulling."""
 
+import subprocess
+import sys
+
 import numpy as np
 import programs
 import pytest
@@ -38,3 +41,19 @@ def test_kernels_agree_with_the_reference(program, direction, graph):
             assert np.allclose(answer[name], values, rtol=1e-5 if isinstance(program, programs.Factorize) else 1e-9)
         else:
             assert np.array_equal(answer[name], values)
+
+
+def test_linear_algebra_is_imported_only_by_whoever_multiplies_matrices():
+    """In a process of its own: a run of ours comes first, and then a kernel of the user's."""
+    code = """
+import sys
+import numpy as np
+import dgraph as dg
+from numba import njit
+dg.wcc(dg.rmat(scale=5, seed=1)).compute()
+assert "scipy.linalg" not in sys.modules
+square, a = njit(lambda a: np.dot(a, a)), np.arange(9.0).reshape(3, 3)
+assert (square(a) == a @ a).all() and "scipy.linalg" in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
