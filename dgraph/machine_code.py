@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import njit
-from numba.np import linalg
 
 UNREADABLE = (OSError, EOFError, pickle.UnpicklingError)  # torn by a full disk, or not to be read
 REMEDY = "each process compiles anew, which takes seconds; set DGRAPH_CACHE and NUMBA_CACHE_DIR to folders with space"
@@ -19,7 +18,12 @@ problems: list[str] = []  # told of once a process
 def _without_linear_algebra() -> None:
     """Numba would import all of SciPy's linear algebra, a tenth of a second in each process, only to see that it is
     there. It is, and who multiplies matrices in a kernel has Numba look again."""
-    check, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        from numba.np import linalg
+
+        check, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    except (ImportError, AttributeError):  # a Numba that looks elsewhere: it may
+        return
     try:
         from numba.np import arraymath
 

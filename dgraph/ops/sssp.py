@@ -67,7 +67,7 @@ class UpTo(ShortestPaths):
 class Hops(ShortestPaths):
     """Every edge is of length 1."""
 
-    solver = Solver(shortest_paths, orders=("out", "incoming"))
+    solver = Solver(shortest_paths, orders=("out", "incoming"), settle=settle)
 
     def send(dist):
         return dist + 1

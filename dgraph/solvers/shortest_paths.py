@@ -81,8 +81,11 @@ def _threads(problem: Problem | Unsettled) -> int:
 
 
 def _weighted(problem: Problem | Unsettled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows with weights of the user's type, which are not copied if kernels admit it."""
+    """Rows with weights of the user's type, which are not copied if kernels admit it; where nobody reads any, all are
+    one 1."""
     (out,) = problem.edges.senders("out")
+    if "weight" not in problem.edges.columns:
+        return out.indptr, out.neighbours, np.broadcast_to(np.float64(1), out.num_edges)
     weights = out.columns[problem.edges.columns["weight"][0]]
     if weights.dtype.name not in AS_THEY_ARE:
         weights = problem.edges.arguments(out)["weight"]

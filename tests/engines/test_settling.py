@@ -9,7 +9,7 @@ from test_agreement import POLICIES, by_ends, by_hash
 
 import dgraph as dg
 from dgraph.errors import OptionError
-from dgraph.solvers import levels
+from dgraph.solvers import levels, shortest_paths
 
 OPERATIONS = {
     "wcc": dg.wcc,
@@ -18,6 +18,7 @@ OPERATIONS = {
     "sssp": lambda graph, **options: dg.sssp(graph, 3, **options),
     "sssp of several": lambda graph, **options: dg.sssp(graph, [3, 17], predecessors=False, **options),
 }
+CASES_OF_PAUSES = (("random", True, "outgoing"), ("path", False, "cartesian"), ("random", False, "incoming"))
 SETTLED = "to the local fixed point"
 
 
@@ -57,6 +58,15 @@ def test_levels_that_are_left_for_the_next_round(large, monkeypatch):
         pd.testing.assert_frame_equal(found, dg.bfs(graph_of("random"), 3).compute())
 
 
+@pytest.mark.parametrize("limit", [1, 20])
+def test_paths_that_pause_for_others(limit, monkeypatch):
+    monkeypatch.setattr(shortest_paths, "LIMIT", limit)
+    for (kind, directed, policy), engine in product(CASES_OF_PAUSES, ("gas", "bulk_async")):
+        graph = graph_of(kind, directed=directed, parts=3, policy=policy)
+        found = dg.sssp(graph, [3, 17], engine=engine).compute()
+        pd.testing.assert_frame_equal(found, dg.sssp(graph_of(kind, directed=directed), [3, 17]).compute())
+
+
 @pytest.mark.parametrize("name", ["wcc", "bfs", "sssp"])
 def test_on_a_cluster(name, client):
     graph = graph_of("random", parts=4, policy="cartesian", client=client)
@@ -70,6 +80,8 @@ def test_long_paths_take_few_rounds():
     graph = dg.Graph.from_edges(frame, parts=3)
     assert dg.bfs(graph, 0, local_rounds=1).rounds > 300
     assert dg.bfs(graph, 0).rounds < 8
+    hops = dg.sssp(graph, 0, predecessors=False)
+    assert hops.rounds < 8 and hops.compute()["distance"].tolist() == list(range(301))
 
 
 def test_what_counts_rounds_takes_single_steps():
