@@ -20,8 +20,9 @@ RNG = np.random.default_rng(9)
 FRAME = pd.DataFrame(RNG.integers(0, 900, (4000, 2)), columns=["src", "dst"])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def fragile():
+    """A cluster for each test: a nanny does not always start another worker."""
     with worker_processes() as client:
         yield client
 
@@ -71,7 +72,6 @@ def test_of_values_that_were_not_yet_fetched(fragile):
 def test_where_there_are_no_rounds_to_wait_for(fragile, name):
     """At a moment that nobody chose; and values that went with a worker are found again, also for a lazy frame."""
     expected = getattr(dg, name)(dg.Graph.from_edges(FRAME)).compute()
-    fragile.wait_for_workers(2, timeout=30)
     graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
     timer = threading.Timer(0.02, lambda: kill(fragile, min(fragile.scheduler_info()["workers"])))
     timer.start()
@@ -131,7 +131,6 @@ def test_nobody_is_left(monkeypatch):
 def test_from_the_memory_of_another_worker(fragile, engine, monkeypatch):
     """The lost worker's piece has a copy; afterwards, and after a run that fails, nothing stays in memory."""
     monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
-    fragile.wait_for_workers(2, timeout=30)
     expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=40, tol=None, engine=engine).compute()
     graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
     at, option = At(fragile, graph, 20), dg.Checkpoint(every=5)
