@@ -26,9 +26,9 @@ Run = Callable[[Arrays, int, int], None]  # kernels over the edges of some rows:
 
 
 class Buffer(NamedTuple):
-    """Room for one array of a block: in pinned memory here, and there."""
+    """Room for one array of a block: there, and in pinned memory here, unless the table itself is pinned."""
 
-    here: np.ndarray
+    here: np.ndarray | None
     there: DeviceArray
 
 
@@ -102,24 +102,24 @@ class EdgeBlocks:
             return blocks
 
     def _make_room(self, edges: Mapping[str, np.ndarray], count: int) -> None:
-        dtypes = {name: array.dtype for name, array in edges.items()}
-        if (
-            self.buffers
-            and count <= self.capacity
-            and all(
-                name in self.buffers[0] and self.buffers[0][name].here.dtype == dtype for name, dtype in dtypes.items()
-            )
-        ):
+        if self.buffers and count <= self.capacity and all(self._fits(name, array) for name, array in edges.items()):
             return
         self.buffers, self.capacity = [], 0  # first, for there may be no room for both
-        size = BUFFERS * count * sum(dtype.itemsize for dtype in dtypes.values())
+        size = BUFFERS * count * sum(array.itemsize for array in edges.values())
         if not self.memory.fits(size, SPARE):
             raise DeviceError(f"{size:,} bytes for blocks of {count:,} edges leave too little")
-        self.buffers = [{name: self._buffer(count, dtype) for name, dtype in dtypes.items()} for _ in range(BUFFERS)]
+        self.buffers = [{name: self._buffer(count, array) for name, array in edges.items()} for _ in range(BUFFERS)]
         self.capacity = count
 
-    def _buffer(self, count: int, dtype: np.dtype) -> Buffer:
-        return Buffer(self.memory.pinned(count * dtype.itemsize).view(dtype), self.memory.empty(count, dtype))
+    def _fits(self, name: str, array: np.ndarray) -> bool:
+        buffer = self.buffers[0].get(name)
+        if buffer is None or buffer.there.dtype != array.dtype:
+            return False
+        return buffer.here is not None or self.memory.pin(array)
+
+    def _buffer(self, count: int, array: np.ndarray) -> Buffer:
+        here = None if self.memory.pin(array) else self.memory.pinned(count * array.itemsize).view(array.dtype)
+        return Buffer(here, self.memory.empty(count, array.dtype))
 
 
 class Stream:
@@ -136,10 +136,12 @@ class Stream:
         with self.owner.memory.stage(DOWN):
             for name, array in self.edges.items():
                 room, count = self.owner.buffers[buffer][name], end - base
-                here, there = room.here[:count], room.there[:count]
-                here[:] = array[base:end]
-                self.owner.memory.put(there, here)
-                self.owner.streamed += here.nbytes
+                block_of, there = array[base:end], room.there[:count]
+                if room.here is not None:
+                    room.here[:count] = block_of
+                    block_of = room.here[:count]
+                self.owner.memory.put(there, block_of)
+                self.owner.streamed += there.nbytes
                 arrays[name] = there
         return block, arrays
 

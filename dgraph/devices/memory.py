@@ -142,6 +142,10 @@ class Memory:
         """Bytes of the host that the device copies by itself."""
         return np.empty(size, np.uint8)
 
+    def pin(self, array: np.ndarray) -> bool:
+        """Whether the device copies an array of the host by itself, from where it is, from now on."""
+        return False
+
     def stage(self, number: int) -> AbstractContextManager[Any]:
         """What is asked for inside goes by a stream of its own, of three; it is done when this ends."""
         return nullcontext()
@@ -174,6 +178,7 @@ class GpuMemory(Memory):
         self.cupy = cupy
 
         self.budget = self.whole
+        self._pins: dict[int, bool] = {}  # by the id of an array of the host
         self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
 
     def _empty(self, shape: Any, dtype: Any) -> Any:
@@ -196,6 +201,22 @@ class GpuMemory(Memory):
     @property
     def whole(self) -> int:
         return int(WHOLE * self.cupy.cuda.runtime.memGetInfo()[1])
+
+    def pin(self, array: np.ndarray) -> bool:
+        key, address = id(array), array.ctypes.data
+        if key not in self._pins:
+            try:
+                self.cupy.cuda.runtime.hostRegister(address, array.nbytes, 0)
+            except self.cupy.cuda.runtime.CUDARuntimeError:  # mapped from a file, say: it takes the longer way
+                self._pins[key] = False
+            else:
+                self._pins[key] = True
+            weakref.finalize(array, self._unpin, key, address)
+        return self._pins[key]
+
+    def _unpin(self, key: int, address: int) -> None:
+        if self._pins.pop(key):
+            self.cupy.cuda.runtime.hostUnregister(address)
 
     @contextmanager
     def stage(self, number: int) -> Iterator[None]:

@@ -46,7 +46,9 @@ def test_what_fits_stays():
     assert edges <= OneThread.memory.used < 4 * edges  # with where rows begin; arrays over vertices are gone
 
 
-def test_out_of_memory_is_answered_by_smaller_blocks_and_then_by_an_error():
+@pytest.mark.parametrize("pins", [False, True])
+def test_out_of_memory_is_answered_by_smaller_blocks_and_then_by_an_error(pins, monkeypatch):
+    monkeypatch.setattr(Memory, "pin", lambda memory, array: pins)
     ends, seen = np.arange(0, 80_001, 8), []
     edges = {"neighbours": np.arange(80_000, dtype=np.uint32)}
 
