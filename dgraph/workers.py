@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,8 @@ from dask.delayed import Delayed, delayed
 from dgraph.devices import probe
 from dgraph.errors import LostError, OptionError
 from dgraph.partition import threads
-from dgraph.partition.source import cut, is_lazy
+from dgraph.partition.chunk import local
+from dgraph.partition.source import Pieces, cut, is_cudf, is_lazy
 
 FAN = 8  # results that one task of a reduction takes
 BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
@@ -126,6 +128,9 @@ class Workers:
     def pieces(self, frame: Any) -> list[Any]:
         """A frame in pieces that tasks can read: a lazy frame's own, one of a frame in this process, or its slices sent
         to the workers."""
+        if is_lazy(frame) and is_cudf(frame) and not isinstance(frame, Pieces):  # to main memory, where they can travel
+            fitting = cycle(self.that_have("a frame of dask-cudf", probe.CUDF, probe.INSTALL))
+            return [self.call(local, one, on=on) for one, on in zip(frame.to_delayed(), fitting, strict=False)]
         if is_lazy(frame):
             return frame.to_delayed()
         if self.client is None:
@@ -225,6 +230,13 @@ class Workers:
         if self.client is None:
             return {"this process": probe.lacking(packages)}
         return self._known(tuple(packages), probe.lacking, dict(packages))
+
+    def that_have(self, what: str, packages: Mapping[str, str], remedy: str) -> list[str | None]:
+        """Who has a GPU and some packages: workers, or None for this process; if nobody, an error with all they lack."""
+        found = self.lacking(packages)
+        if all(found.values()):
+            probe.need(what, found, remedy)
+        return [None if self.client is None else where for where, missing in found.items() if not missing]
 
     def need(self, what: str, packages: Mapping[str, str], remedy: str) -> None:
         """Raise one error with all that any worker lacks."""

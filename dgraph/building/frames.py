@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from dgraph.devices.probe import CUDF, INSTALL
 from dgraph.errors import InputError
 from dgraph.partition import placement
 from dgraph.partition.chunk import local, take_vertices
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import dask.dataframe as dd
 
     from dgraph.graph import Graph
+    from dgraph.workers import Workers
 
 
 def edges(graph: Graph) -> dd.DataFrame:
@@ -138,7 +141,7 @@ def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def _meta(frame: Any) -> pd.DataFrame:
     if is_lazy(frame):
-        return frame._meta
+        return to_pandas(local(frame._meta))
     return to_pandas(frame.slice(0, 0) if hasattr(frame, "slice") else frame).iloc[:0]
 
 
@@ -150,6 +153,27 @@ def _frame(tasks: Sequence[Any], meta: pd.DataFrame) -> dd.DataFrame:
     objects = [name for name, dtype in meta.dtypes.items() if dtype.kind == "O" and isinstance(dtype, np.dtype)]
     frame = dd.from_delayed(list(tasks), meta=meta.astype(dict.fromkeys(objects, "float64")), verify_meta=False)
     return frame.map_partitions(_as_it_is, meta=meta) if objects else frame
+
+
+def of_result(workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, *, as_cudf: bool) -> Any:
+    """Tables that are tasks, as a lazy frame: Dask's, or dask-cudf's on the workers that have cuDF and a GPU."""
+    import dask.dataframe as dd
+
+    if not as_cudf:
+        tasks = [workers.call(strings_as_dask_has_them, one) for one in tables]
+        return dd.from_delayed(tasks, meta=strings_as_dask_has_them(meta), verify_meta=False)
+    fitting = workers.that_have("a result as a frame of cuDF", CUDF, INSTALL)
+    import cudf
+    import dask_cudf
+
+    tasks = [workers.call(_to_cudf, one, on=on) for one, on in zip(tables, cycle(fitting))]
+    return dask_cudf.from_delayed(tasks, meta=cudf.DataFrame.from_pandas(meta), verify_meta=False)
+
+
+def _to_cudf(table: pd.DataFrame) -> Any:
+    import cudf
+
+    return cudf.DataFrame.from_pandas(table)
 
 
 def strings_as_dask_has_them(table: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from dgraph.errors import DeviceError
 
 SIMULATOR = "NUMBA_ENABLE_CUDASIM"  # set to 1, Numba runs kernels on threads of Python
 KERNELS = {"numba_cuda": "numba-cuda", "cupy": "cupy"}  # packages that kernels take: module -> its name for users
+CUDF = {"cudf": "cudf", "dask_cudf": "dask-cudf"}  # those that frames on GPUs take
 NO_GPU = "a GPU that the CUDA driver (libcuda.so.1) shows to it"
 INSTALL = (
     "Install dgraph[cuda12] or dgraph[cuda13], as your driver is, on every worker that has a GPU; or choose "

@@ -47,6 +47,7 @@ def read_edges(
     capacities: Any = None,
     client: Any = None,
     lazy: bool | None = None,
+    device: str = "cpu",
     **options: Any,
 ) -> Graph:
     """A graph from a file, a folder, a glob or a URL; the suffix (or `format=`) tells the format, and the compression.
@@ -58,6 +59,7 @@ def read_edges(
     vertices:   by default what the file lists or its header counts.
     lazy:       whether the workers read Parquet and text block by block; by default on a cluster, and in this process
                 for files that are large beside the free memory.
+    device:     "cuda" has Parquet and text read by cuDF, block by block, on the workers that have it and a GPU.
     The rest is as in `Graph.from_edges`; further options are those of the format (delimiter, header, id_type).
     """
     from dgraph.io.registry import format_of, read_edge_list  # readers are loaded when a file is read
@@ -71,6 +73,13 @@ def read_edges(
         "weight": weight,
         "columns": columns,
     }
+    if device not in ("cpu", "cuda") or (device == "cuda" and (name not in BY_BLOCKS or lazy is False)):
+        remedy = '"cuda" reads Parquet and text block by block; choose "cpu"'
+        raise OptionError(f"device={device!r} cannot be had for {path} as {name}: {remedy}")
+    if device == "cuda":
+        from dgraph.io.cudf import OnGpus
+
+        lazy, options["by"] = True, OnGpus(workers)
     if lazy is None:
         lazy = name in BY_BLOCKS and (workers.client is not None or _is_large(path))
     if lazy:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -41,18 +42,21 @@ def lazy_edge_list(
     id_type: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    by: Any = None,
 ) -> EdgeList:
-    """Like `read_edge_list`, but nothing beyond the heads is read yet. A quoted value must not hold a line's end."""
+    """Like `read_edge_list`, but nothing beyond the heads is read yet. A quoted value must not hold a line's end.
+    `by` is who reads blocks, CPUs by default."""
+    by = by or OnCpus()
     if not isinstance(block_size, int) or block_size < 1:
         raise OptionError(f"block_size={block_size!r} is not a positive number of bytes")
     name = format_of(path, format)
     path = _from_anywhere(path)
     choice: dict[str, Any] = {"source": source, "destination": destination, "weight": weight, "columns": columns}
     if name == "parquet":
-        return _lazy_parquet(path, choice)
+        return _lazy_parquet(path, choice, by)
     if name != "text":
         raise OptionError(f"{path}: {name} cannot be read block by block (convert it to .parquet or .csv first)")
-    return _lazy_text(path, choice, block_size, id_type, delimiter, header)
+    return _lazy_text(path, choice, block_size, id_type, delimiter, header, by)
 
 
 def _from_anywhere(path: str | os.PathLike) -> str:
@@ -61,7 +65,18 @@ def _from_anywhere(path: str | os.PathLike) -> str:
     return name if "://" in name or "::" in name else str(Path(name).absolute())
 
 
-def _lazy_parquet(path: Any, choice: dict[str, Any]) -> EdgeList:
+class OnCpus:
+    """How blocks become a lazy frame: a Dask frame of pandas."""
+
+    def parquet(self, pieces: list[tuple[str, int]], schema: pa.Schema) -> dd.DataFrame:
+        return dd.from_map(_parquet_block, pieces, schema=schema, meta=_frame(schema.empty_table()))
+
+    def text(self, blocks: list[tuple], wanted: text.Wanted, id_type: str, schema: pa.Schema) -> dd.DataFrame:
+        empty = _frame(schema.empty_table())
+        return dd.from_map(text_block, blocks, wanted=wanted, id_type=id_type, schema=schema, meta=empty)
+
+
+def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
     names, wanted, note = parquet.describe(path, **choice)
     pieces = []
     for name in names:
@@ -79,7 +94,7 @@ def _lazy_parquet(path: Any, choice: dict[str, Any]) -> EdgeList:
     if not pieces:
         frame = dd.from_pandas(_frame(meta), npartitions=1)
     else:
-        frame = dd.from_map(_parquet_block, pieces, schema=meta.schema, meta=_frame(meta))
+        frame = by.parquet(pieces, meta.schema)
     vertices = range(*note["vertices"]) if "vertices" in note else None
     start, end = wanted["read"][:2]
     return EdgeList(frame, start, end, wanted["weight"], note.get("directed"), vertices)
@@ -104,7 +119,7 @@ def _parquet_block(piece: tuple[str, int], schema: pa.Schema) -> pd.DataFrame:
     return _frame(table)
 
 
-def _lazy_text(path, choice, block_size, id_type, delimiter, header) -> EdgeList:
+def _lazy_text(path, choice, block_size, id_type, delimiter, header, by) -> EdgeList:
     names = text.expand_text(path)
     kind, blocks, first = id_type, [], None
     for name in names:
@@ -127,8 +142,7 @@ def _lazy_text(path, choice, block_size, id_type, delimiter, header) -> EdgeList
     ids = pa.string() if kind == "string" else pa.int64()
     types = {"id": ids, "weight": pa.float64(), "other": pa.string()}
     schema = pa.schema([(label, types[what]) for label, what in zip(first.labels, first.kinds.values(), strict=True)])
-    empty = _frame(schema.empty_table())
-    frame = dd.from_map(_text_block, blocks, wanted=first, id_type=kind, schema=schema, meta=empty)
+    frame = by.text(blocks, first, kind, schema)
     return EdgeList(frame, first.labels[0], first.labels[1], weight=first.weight)
 
 
@@ -149,7 +163,7 @@ def _spans(name: str, block_size: int, start: int) -> list[tuple[int, int]]:
     return [(at, min(at + block_size, size)) for at in range(start, size, block_size)]
 
 
-def _text_block(block: tuple, wanted: text.Wanted, id_type: str, schema: pa.Schema) -> pd.DataFrame:
+def text_block(block: tuple, wanted: text.Wanted, id_type: str, schema: pa.Schema) -> pd.DataFrame:
     name, dialect, span = block
     table = _read_block(name, dialect, wanted, id_type, span)
     return _frame(table.cast(schema))
@@ -159,16 +173,16 @@ def _read_block(
     name: str, dialect: Dialect, wanted: text.Wanted, id_type: str | None, span: tuple[int, int]
 ) -> pa.Table:
     """The rows whose lines start inside the span."""
+    how = partial(open_span, name, dialect, span)
+    return read_table(name, dialect, wanted.kinds, id_type=id_type, open_stream=how).rename_columns(wanted.labels)
+
+
+def open_span(name: str, dialect: Dialect, span: tuple[int, int]) -> BinaryIO:
     end = b"\r" if dialect.bare_cr else b"\n"
-
-    def open_stream() -> BinaryIO:
-        return cast(BinaryIO, _Span(files.open_bytes(name), *span, end, compressed=bool(files.split_suffix(name)[2])))
-
-    table = read_table(name, dialect, wanted.kinds, id_type=id_type, open_stream=open_stream)
-    return table.rename_columns(wanted.labels)
+    return cast(BinaryIO, Span(files.open_bytes(name), *span, end, compressed=bool(files.split_suffix(name)[2])))
 
 
-class _Span:
+class Span:
     """The lines of a stream that start in a range of bytes; the last one is read to its end."""
 
     def __init__(self, stream: BinaryIO, start: int, stop: int, end: bytes, *, compressed: bool):

@@ -23,6 +23,7 @@ class EdgeSource:
     source: str
     destination: str
     weight: str | None = None
+    of_cudf: bool = False  # whether the user's frame is, so that results will be, too
 
     @property
     def columns(self) -> list[str]:
@@ -50,6 +51,7 @@ class Pieces:
 
     empty: Callable[[], pd.DataFrame]
     tasks: Callable[[], list[Any]]
+    cudf: bool = False  # whether cuDF makes them
 
     @property
     def columns(self) -> list[str]:
@@ -66,6 +68,13 @@ class Pieces:
 def is_lazy(frame: Any) -> bool:
     """Whether a frame is Dask's; the others sit in the memory of this process."""
     return hasattr(frame, "to_delayed")
+
+
+def is_cudf(frame: Any) -> bool:
+    """Whether a frame is cuDF's or dask-cudf's, or made by cuDF."""
+    if isinstance(frame, Pieces):
+        return frame.cudf
+    return type(frame._meta if is_lazy(frame) else frame).__module__.split(".")[0] == "cudf"
 
 
 def rows(frame: Any) -> int:
@@ -96,7 +105,7 @@ def to_pandas(frame: Any) -> pd.DataFrame:
 
 def edge_source(frame: Any, source: str, destination: str, weight: str | None) -> EdgeSource:
     """A frame of edges whose columns exist."""
-    frame = _known(frame, "edges")
+    of_cudf, frame = is_cudf(frame), _known(frame, "edges")
     found = names(frame)
     for name in (source, destination, *([weight] if weight is not None else [])):
         if name not in found:
@@ -110,7 +119,7 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | None) -
         raise ColumnError(f"source and destination are both column {source!r}")
     if isinstance(frame, dict) and len({len(values) for values in frame.values()}) > 1:
         raise ColumnError(f"the columns differ in length: { {name: len(values) for name, values in frame.items()} }")
-    return EdgeSource(frame, source, destination, weight)
+    return EdgeSource(frame, source, destination, weight, of_cudf)
 
 
 def vertex_source(vertices: Any) -> VertexSource:

@@ -58,14 +58,11 @@ def _obeyed(name: str, signature: inspect.Signature, arguments: dict[str, Any]) 
 
 def _by_cugraph(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult:
     workers, reads_weights = graph.workers, arguments.get("weighted") or name == "sssp"
-    fitting = [where for where, missing in workers.lacking(PACKAGES).items() if not missing]
-    if not fitting:
-        workers.need(f"engine={CUGRAPH!r}", PACKAGES, REMEDY)
+    on = workers.that_have(f"engine={CUGRAPH!r}", PACKAGES, REMEDY)[0]
     columns = (graph.weight,) if reads_weights and graph.weight is not None else ()
     numbers = {one: _numbers(graph, one, value) for one, value in arguments.items()}
     job = Job(name, numbers, columns, graph.num_vertices, graph.directed, graph.listed.rules.skip_loops)
-    chunks, here = graph.listed.by_number(columns), workers.client is None
-    found = workers.wait(workers.hold([workers.call(job, list(chunks), on=None if here else fitting[0])]))
+    found = workers.wait(workers.hold([workers.call(job, graph.listed.by_number(columns), on=on)]))
     return RunResult(graph, found, OF_VERTICES, {"engine": CUGRAPH, "device": "cuda", "repartitioned": "to one GPU"})
 
 

@@ -13,7 +13,7 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 
-from dgraph.building.frames import strings_as_dask_has_them
+from dgraph.building.frames import of_result
 from dgraph.errors import ColumnError, LostError
 from dgraph.graph import Graph
 from dgraph.partition.numbering import Numbering
@@ -76,7 +76,7 @@ class RunResult:
         told: Sequence[Found] = (),  # what each worker has found, without the values
         whole: bool = True,  # whether every vertex is listed
     ):
-        self._whole = whole
+        self._whole, self._of_cudf = whole, graph.listed.edges.of_cudf
         self._workers, self._numbering, self._graph = graph.workers, graph.numbering, ref(graph)
         self._found, self._vertex_columns = list(found), list(vertex_columns)
         if not told:
@@ -132,15 +132,17 @@ class RunResult:
 
     @property
     def frame(self) -> dd.DataFrame:
-        """Partition p of the frame is that of the run. It is of where the values are now: ask for another when a worker
-        has left."""
-        import dask.dataframe as dd
+        """Partition p of the frame is that of the run; of dask-cudf, if the graph was made by cuDF."""
+        return self._frame(as_cudf=self._of_cudf)
 
-        if lost(self._found):
-            self._renew()
-        meta = strings_as_dask_has_them(_table(self._empty, self._numbering, self._vertex_columns, self._missing))
-        tasks = [self._workers.call(_lazy_frame, one) for one in self._tasks()]
-        return dd.from_delayed(tasks, meta=meta, verify_meta=False)
+    def to_cudf(self) -> Any:
+        """The same as a frame of dask-cudf, whatever the graph was made from."""
+        return self._frame(as_cudf=True)
+
+    def _frame(self, *, as_cudf: bool) -> Any:
+        meta = _table(self._empty, self._numbering, self._vertex_columns, self._missing)
+        tables = [self._workers.call(_frame, one) for one in self._tasks()]
+        return of_result(self._workers, tables, meta, as_cudf=as_cudf)
 
     def compute(self) -> pd.DataFrame:
         """Everything here, sorted by vertex."""
@@ -268,10 +270,6 @@ def _numbered_table(found: Found, part: int, *how: Any) -> tuple[np.ndarray, pd.
 
 def _frame(numbered: tuple[np.ndarray, pd.DataFrame]) -> pd.DataFrame:
     return numbered[1]
-
-
-def _lazy_frame(numbered: tuple[np.ndarray, pd.DataFrame]) -> pd.DataFrame:
-    return strings_as_dask_has_them(numbered[1])
 
 
 def _table(found: Any, numbering: Numbering, vertex_columns: Sequence[str], missing: set[str]) -> pd.DataFrame:

@@ -1,0 +1,106 @@
+"""Parquet and text read by cuDF, a block a task, on the workers that have it and a GPU. What it finds goes back to main
+memory on the same worker: partitions are built there, and no device array meets a worker that has no device."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from contextlib import closing
+from io import BytesIO
+from itertools import cycle
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from dgraph.devices.probe import CUDF, INSTALL, lacking
+from dgraph.errors import FileError, IdError, LostError
+from dgraph.io import lazy
+from dgraph.io.dialect import BLANKS
+from dgraph.partition.source import Pieces
+from dgraph.workers import Workers
+
+
+class OnGpus:
+    """How blocks become a lazy frame, in place of `lazy.OnCpus`."""
+
+    def __init__(self, workers: Workers):
+        self.workers = workers
+        self.fitting = workers.that_have('read_edges(device="cuda")', CUDF, INSTALL)
+
+    def parquet(self, pieces: list[tuple[str, int]], schema: pa.Schema) -> Pieces:
+        return self._pieces(parquet_block, pieces, schema)
+
+    def text(self, blocks: list[tuple], wanted: Any, id_type: str, schema: pa.Schema) -> Pieces:
+        return self._pieces(text_block, blocks, wanted, id_type, schema)
+
+    def _pieces(self, read: Callable, blocks: list, *how: Any) -> Pieces:
+        def tasks() -> list[Any]:
+            places = zip(blocks, cycle(self.fitting))
+            return [self.workers.call(_on_gpu, read, block, *how, on=on) for block, on in places]
+
+        return Pieces(lambda: how[-1].empty_table().to_pandas(), tasks, cudf=True)
+
+
+def _on_gpu(read: Callable, block: Any, *how: Any) -> pd.DataFrame:
+    if lacks := lacking(CUDF):
+        raise LostError(f"a task for a GPU was placed on a worker that lacks {' and '.join(lacks)}; run again")
+    return read(block, *how)
+
+
+def parquet_block(piece: tuple[str, int], schema: pa.Schema) -> pd.DataFrame:
+    """A row group."""
+    import cudf
+
+    name, group = piece
+    try:
+        frame = cudf.read_parquet(name, columns=schema.names, row_groups=[group], use_pandas_metadata=False)
+        table = frame.to_arrow().select(schema.names).replace_schema_metadata(None).cast(schema)
+    except (pa.ArrowException, OSError, KeyError, ValueError, RuntimeError) as error:
+        problem = f"row group {group} does not read as the first file does: {error}"
+        raise FileError(problem, path=name, remedy="write the files alike") from error
+    for column in schema.names[:2]:
+        if table[column].null_count:
+            raise IdError(f"{name}: an id in row group {group}, column {column!r}, is missing (drop the row)")
+    return table.to_pandas()
+
+
+def text_block(block: tuple, wanted: Any, id_type: str, schema: pa.Schema) -> pd.DataFrame:
+    """Some lines. What is not as plain as it should be is left to the reader of CPUs, who says which line it is."""
+    import cudf
+
+    name, dialect, span = block
+    blanks = dialect.delimiter == BLANKS
+    how: dict[str, Any] = {"delim_whitespace": True} if blanks else {"sep": dialect.delimiter}
+    how["quoting"] = csv.QUOTE_MINIMAL if dialect.quoting else csv.QUOTE_NONE
+    names, kinds = list(dialect.names), wanted.kinds
+    with closing(lazy.open_span(name, dialect, span)) as stream:
+        lines = b"".join(iter(lambda: stream.read(1 << 20), b""))
+    try:
+        if dialect.bare_cr or len(set(names)) < len(names):
+            raise ValueError("columns that cuDF cannot tell apart")
+        found = cudf.read_csv(
+            BytesIO(lines), header=None, names=names, usecols=list(kinds), dtype=dict.fromkeys(kinds, "str"), **how
+        )
+        columns = {
+            label: _numbers(found[one], kinds[one], id_type) for one, label in zip(kinds, wanted.labels, strict=True)
+        }
+        return pa.table(columns).cast(schema).to_pandas()
+    except (pa.ArrowException, ValueError, TypeError, KeyError, RuntimeError):
+        return lazy.text_block(block, wanted, id_type, schema)
+
+
+def _numbers(texts: Any, kind: str, id_type: str) -> pa.Array:
+    """A column of text as what it should be: exactly that, or a ValueError."""
+    if kind == "other":
+        return texts.to_arrow()
+    if texts.null_count:
+        raise ValueError("a value is missing")
+    if kind == "weight":
+        return texts.astype("float64").to_arrow()
+    if id_type == "string":
+        return texts.to_arrow()
+    numbers = texts.astype("int64")
+    if not (numbers.astype("str") == texts).all():
+        raise ValueError("an id that is a number in another way")
+    return numbers.to_arrow()

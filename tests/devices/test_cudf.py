@@ -1,0 +1,112 @@
+"""Frames of cuDF: read by it, taken from it, and given back to it; by a stand-in that is as strict as the real one."""
+
+import subprocess
+import sys
+
+import cudf_on_cpu
+import pandas as pd
+import pytest
+from dask.delayed import delayed
+from distributed import Client, LocalCluster
+
+import dgraph as dg
+from dgraph.devices import probe
+from dgraph.errors import DeviceError, IdError, OptionError, WeightError
+
+FRAME = pd.DataFrame({"src": [1, 7, 7, 9, 4], "dst": [7, 9, 1, 4, 4], "weight": [0.5, 2.0, 1.0, 3.0, 1.5]})
+
+
+@pytest.fixture
+def cudf(monkeypatch):
+    """As if cuDF and a GPU were there; kernels run on the CPU."""
+    for name, module in cudf_on_cpu.modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(probe, "gpus", lambda: (probe.Gpu("stand-in", (9, 0), 1 << 30),))
+    monkeypatch.setattr(probe, "_installed", lambda module: module in sys.modules)
+
+
+def written(folder, kind):
+    path = folder / f"edges.{kind}"
+    if kind == "parquet":
+        FRAME.to_parquet(path, row_group_size=2)
+    else:
+        FRAME.to_csv(path, sep={"csv": ",", "tsv": "\t", "el": " "}[kind], header=kind != "el", index=False)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "tsv", "el"])
+def test_files_are_read_by_cudf_and_results_go_back_to_it(kind, tmp_path, cudf):
+    path = written(tmp_path, kind)
+    blocks = {} if kind == "parquet" else {"block_size": 16}
+    graph = dg.read_edges(path, weight=2, device="cuda", parts=2, **blocks)
+    expected = dg.read_edges(path, weight=2)
+    found, ours = dg.sssp(graph, 1), dg.sssp(expected, 1)
+    pd.testing.assert_frame_equal(found.compute(), ours.compute())
+    there = found.frame.compute()
+    assert type(there) is cudf_on_cpu.DataFrame
+    here = there.to_pandas().sort_values("vertex", ignore_index=True)
+    pd.testing.assert_frame_equal(here, ours.compute())
+    edges = graph.edges.compute().sort_values(list(graph.edges.columns), ignore_index=True)
+    assert edges.to_numpy().tolist() == FRAME.sort_values(["src", "dst"]).to_numpy().tolist()
+    assert type(ours.to_cudf().compute()) is cudf_on_cpu.DataFrame and type(ours.frame.compute()) is pd.DataFrame
+
+
+def test_frames_of_cudf_and_dask_cudf(cudf):
+    there = cudf_on_cpu.DataFrame.from_pandas(FRAME)
+    pieces = [delayed(cudf_on_cpu.DataFrame.from_pandas)(FRAME.iloc[a:z]) for a, z in ((0, 2), (2, 5))]
+    expected = dg.wcc(dg.Graph.from_edges(FRAME), device="cpu").compute()
+    for frame in (there, cudf_on_cpu.from_delayed(pieces, meta=there)):
+        graph = dg.Graph.from_edges(frame, weight="weight", parts=2)
+        result = dg.wcc(graph, device="cpu")
+        assert type(result.frame.compute()) is cudf_on_cpu.DataFrame
+        pd.testing.assert_frame_equal(result.compute(), expected)
+        assert len(graph.edges.compute()) == len(FRAME)
+
+
+def test_on_a_cluster_workers_with_a_gpu_read(tmp_path, cudf):
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        graph = dg.read_edges(written(tmp_path, "parquet"), device="cuda", client=client)
+        found = dg.degrees(graph, device="cpu")
+        assert found.compute()["out_degree"].sum() == len(FRAME)
+        assert len(found.frame.compute(client)) == graph.num_vertices
+
+
+@pytest.mark.parametrize(
+    ("lines", "error", "says"),
+    [
+        ("1,2,3\n4,x,6\n", IdError, "line 2"),
+        ("1,2,3\n4,,6\n", IdError, "line 2"),
+        ("1,2,3\n4,5,heavy\n", WeightError, "line 2"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_as_ever(lines, error, says, tmp_path, cudf):
+    (tmp_path / "bad.csv").write_text(lines)
+    with pytest.raises(error, match=says):
+        dg.read_edges(tmp_path / "bad.csv", weight=2, id_type="int64", device="cuda").num_edges  # noqa: B018
+
+
+@pytest.mark.parametrize("lines", ["1,2\n# a remark\n3,4\n", "1,2\n3,04\n"])
+def test_comments_and_numbers_written_in_another_way_are_read_as_ever(lines, tmp_path, cudf):
+    (tmp_path / "odd.csv").write_text(lines)
+    found, expected = (dg.read_edges(tmp_path / "odd.csv", device=device) for device in ("cuda", "cpu"))
+    assert dg.degrees(found, device="cpu").compute().equals(dg.degrees(expected, device="cpu").compute())
+
+
+def test_what_cannot_be_had(tmp_path):
+    path = written(tmp_path, "parquet")
+    with pytest.raises(DeviceError, match=r"this process lacks a GPU .*cudf and the package dask-cudf.*dgraph\[cuda12"):
+        dg.read_edges(path, device="cuda")
+    with pytest.raises(DeviceError, match="a result as a frame of cuDF cannot be had"):
+        dg.wcc(dg.read_edges(path)).to_cudf()
+    for options in ({"device": "tpu"}, {"device": "cuda", "lazy": False}, {"device": "cuda", "format": "metis"}):
+        with pytest.raises(OptionError, match="device="):
+            dg.read_edges(path, **options)
+
+
+def test_neither_an_import_nor_a_run_on_cpus_imports_any_of_it():
+    text = "import sys, dgraph as dg; dg.wcc(dg.grid(rows=3, cols=3, parts=2), device='auto').compute()"
+    text += "; there = {'numba.cuda', 'cupy', 'cudf', 'dask_cudf', 'pylibcugraph', 'rmm'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", f"{text}; assert not there, there"], check=True, timeout=100)
