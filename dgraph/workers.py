@@ -232,7 +232,7 @@ class Workers:
         return self._known(tuple(packages), probe.lacking, dict(packages))
 
     def that_have(self, what: str, packages: Mapping[str, str], remedy: str) -> list[str | None]:
-        """Who has a GPU and some packages: workers, or None for this process; if nobody, an error with all they lack."""
+        """Who has a GPU and some packages: workers, or None for this process; if nobody, an error with all that lacks."""
         found = self.lacking(packages)
         if all(found.values()):
             probe.need(what, found, remedy)

@@ -228,6 +228,7 @@ class Device:
         if simulated():  # each of its threads is one of Python's, and none is of a warp
             here = vars(self.module)
             here |= {"BLOCK": 4, "next_place": lambda counter: here["atomic_add"](counter, 0, 1)}
+            here["__warningregistry__"] = {}  # else the first warning adds it while other threads look at these names
         self.block: int = vars(self.module)["BLOCK"]
         self.blocks = 3 if simulated() else BLOCKS
         self.groups = (1, min(32, self.block // 2), self.block)
