@@ -177,8 +177,8 @@ class Workers:
     def shares(self, capacities: Any, parts: int, check_only: bool = False) -> list[float]:
         """The share of the work that each partition gets, from the capacities of the workers that will hold them."""
         if capacities is None:
-            if check_only or not self.are_unlike:
-                return [1.0] * parts
+            if check_only or not 0 < len(self.with_cuda) < len(self.addresses):
+                return [1.0] * parts  # workers are alike: all have a GPU, or none
             capacities = self.measured()
         if isinstance(capacities, str):
             if capacities != "measure":
@@ -220,11 +220,6 @@ class Workers:
         """The workers (or this process) that can run kernels on a GPU."""
         return [where for where, missing in self.lacking(probe.KERNELS).items() if not missing]
 
-    @property
-    def are_unlike(self) -> bool:
-        """Whether some workers have a GPU, and others have not."""
-        return 0 < len(self.with_cuda) < len(self.addresses)
-
     def lacking(self, packages: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         """What each worker, or this process, lacks of a GPU and some packages; they find it out themselves."""
         if self.client is None:
@@ -232,15 +227,11 @@ class Workers:
         return self._known(tuple(packages), probe.lacking, dict(packages))
 
     def that_have(self, what: str, packages: Mapping[str, str], remedy: str) -> list[str | None]:
-        """Who has a GPU and some packages: workers, or None for this process; if nobody, an error with all that lacks."""
+        """Who has a GPU and some packages: workers, or None for this process. Nobody is an error that says why."""
         found = self.lacking(packages)
         if all(found.values()):
             probe.need(what, found, remedy)
         return [None if self.client is None else where for where, missing in found.items() if not missing]
-
-    def need(self, what: str, packages: Mapping[str, str], remedy: str) -> None:
-        """Raise one error with all that any worker lacks."""
-        probe.need(what, self.lacking(packages), remedy)
 
     def measured(self) -> dict[str, float]:
         """Edges a second of each worker; they are measured anew only if there is one that has not been."""

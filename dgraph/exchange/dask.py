@@ -86,6 +86,7 @@ class DaskExchange(Exchange):
         return None
 
     def close(self) -> None:
+        super().close()
         for task in self._carrying:
             task.cancel()
 

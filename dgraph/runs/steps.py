@@ -238,3 +238,5 @@ class LocalChain:
             self.ends[0].fail(RunError("the run was stopped") if isinstance(error, KeyboardInterrupt) else error)
         if self.pool is not None:
             self.pool.shutdown(wait=error is None, cancel_futures=True)
+        for end in self.ends:
+            end.close()
