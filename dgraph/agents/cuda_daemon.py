@@ -56,6 +56,7 @@ class CudaDesk:
         self.images = {name: self.memory.empty(shape, dtype) for name, (shape, dtype) in spaces.items()}
         self.constants = {name: self.memory.moved(np.asarray(value)) for name, value in room.constants.items()}
         self.values = [self._buffer(buffer) for buffer in range(BUFFERS)]
+        self.memory.wait()  # what follows goes by streams of its own
 
     def compute(self, call: Call) -> Any:
         """All three stages, where the agent leaves them to us: in a process of our own."""
@@ -84,7 +85,9 @@ class CudaDesk:
         written = {argument.name for argument in self.room.source.kernels[call.kernel] if argument.written}
         with self.memory.stage(UP):
             for name, here, there in self._parts(call):
-                if name in written:
+                if name in written and here.dtype == there.dtype:
+                    self.memory.get(there, here)
+                elif name in written:
                     here[...] = self.memory.get(there)
 
     def _parts(self, call: Call) -> Iterator[tuple[str, np.ndarray, DeviceArray]]:

@@ -239,12 +239,12 @@ def in_group(kernel: Kernel, values: Sequence[tuple[str, str, str]]) -> None:
     kernel.add("in_block = thread - block_start")
     kernel.add(*(f"{tile}[in_block] = {value}" for tile, value, _ in values), "reach = group_size // uint64(2)")
     with kernel.block("while reach > 0:"):
-        kernel.add("barrier()")
+        kernel.add("barrier(group_size)")
         with kernel.block("if in_block % group_size < reach:"):
             for tile, _, merged in values:
                 kernel.add(f"{tile}[in_block] = {merged}({tile}[in_block], {tile}[in_block + reach])")
         kernel.add("reach = reach // uint64(2)")
-    kernel.add(*(f"{value} = {tile}[in_block]" for tile, value, _ in values), "barrier()")
+    kernel.add(*(f"{value} = {tile}[in_block]" for tile, value, _ in values), "barrier(group_size)")
 
 
 def arrays_of(analysis: Analysis, arrays: Mapping[str, Argument]) -> dict[str, Argument]:

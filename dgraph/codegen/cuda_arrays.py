@@ -22,7 +22,7 @@ def sum_of_block(value, in_block):
     tile[in_block] = value
     reach = BLOCK // 2
     while reach > 0:
-        barrier()
+        barrier(BLOCK)
         if in_block < reach:
             tile[in_block] += tile[in_block + reach]
         reach = reach // 2

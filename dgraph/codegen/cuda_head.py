@@ -10,6 +10,7 @@ njit = cuda.jit(device=True, inline="always")
 kernel = cuda.jit
 one = uint64(1)  # uint64 + int64 would be a float
 BLOCK = 256  # threads of a block
+WARP = 32  # of which go in step
 
 
 @njit
@@ -19,8 +20,12 @@ def threads():
 
 
 @njit
-def barrier():
-    cuda.syncthreads()
+def barrier(group_size):
+    """The threads of a group wait for each other; those of a warp need not wait for the whole block."""
+    if group_size > WARP:
+        cuda.syncthreads()
+    else:
+        cuda.syncwarp()
 
 
 @njit

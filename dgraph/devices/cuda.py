@@ -13,8 +13,10 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from dgraph.codegen.cache import module_of
+from dgraph.codegen.compile import explained
 from dgraph.codegen.cuda import FINISHED, LISTED, ROWS, Folded, partial, total
 from dgraph.codegen.cuda_arrays import array_kernels
 from dgraph.codegen.neighbourhood import SCRATCH, SLOTS
@@ -24,9 +26,11 @@ from dgraph.devices.edge_blocks import EdgeBlocks
 from dgraph.devices.memory import DeviceArray, Memory, Tally, memory_of_device
 from dgraph.devices.probe import simulated
 from dgraph.devices.vertex_arrays import Count, DeviceVertexArrays, Ids
+from dgraph.errors import DeviceError
 
 SHORT, LONG = 8, 2048  # edges: rows of fewer are gathered by one thread, of more by a block, the others by a warp
 BLOCKS = 2048  # of a grid, at most
+FEWEST = 128  # of a grid: fewer leave a GPU idle anyway, and Numba warns of each such grid
 
 _one_at_a_time = threading.Lock()  # threads of this process share a device
 
@@ -125,7 +129,8 @@ class Cuda:
         """Pull for those rows of some lists that are from low to high."""
         own = self._room(name, len(values["neighbours"]))
         for one in lists:
-            lo, hi = np.searchsorted(one.here, [low, high]).tolist()
+            ends = np.array([low, high], one.here.dtype)  # of another type, all rows would be cast
+            lo, hi = np.searchsorted(one.here, ends).tolist()
             self._launch(name, lo, hi, {LISTED: slots.QUEUED, **values, **own, ROWS: one.there}, one.threads)
 
     def counted(self) -> dict[str, Any]:
@@ -224,19 +229,27 @@ class Device:
     """The CUDA device of this process, or Numba's simulator of one."""
 
     def __init__(self, source: Source):
-        self.source, self.module, self.memory = source, module_of(source), own_memory()
+        self.source, self.module = source, module_of(source)
+        with _one_at_a_time:
+            self.memory = own_memory()
         if simulated():  # each of its threads is one of Python's, and none is of a warp
             here = vars(self.module)
-            here |= {"BLOCK": 4, "next_place": lambda counter: here["atomic_add"](counter, 0, 1)}
+            here |= {"BLOCK": 4, "WARP": 0, "next_place": lambda counter: here["atomic_add"](counter, 0, 1)}
             here["__warningregistry__"] = {}  # else the first warning adds it while other threads look at these names
         self.block: int = vars(self.module)["BLOCK"]
-        self.blocks = 3 if simulated() else BLOCKS
+        self.fewest, self.blocks = (1, 3) if simulated() else (FEWEST, BLOCKS)
         self.groups = (1, min(32, self.block // 2), self.block)
 
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
         there = [one.argument if isinstance(one, DeviceArray) else one for one in arguments]
         with _one_at_a_time:
-            getattr(self.module, name)[blocks, self.block, self.memory.stream()](*there)
+            kernel = getattr(self.module, name)[max(blocks, self.fewest), self.block, self.memory.stream()]
+            try:
+                kernel(*there)
+            except NumbaError as error:
+                raise explained(self.source, name, error) from error
+            except Exception as error:  # of the driver, or of the compiler's libraries: each has classes of its own
+                raise DeviceError(f"kernel {name} could not be run: {type(error).__name__}: {error}") from error
 
 
 @cache

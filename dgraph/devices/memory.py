@@ -4,6 +4,8 @@ host and device does so here, by name, and is counted."""
 from __future__ import annotations
 
 import math
+import sys
+import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -55,6 +57,7 @@ class Memory:
         self.budget = budget
         self.used = self.copied = self.copies = 0  # bytes and, between host and device, bytes and how often
         self._stay: dict[int, tuple[Any, DeviceArray]] = {}  # by the id of an array here: a reference to it
+        self._counting = threading.RLock()  # arrays are let go of by any thread, at any time
 
     def empty(self, shape: Any, dtype: Any) -> DeviceArray:
         size = math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
@@ -64,12 +67,13 @@ class Memory:
             found = DeviceArray(self, self._empty(shape, dtype))
         except MemoryError as error:
             raise DeviceError(f"the device has no {size:,} bytes left: set memory_budget= below what it has") from error
-        self.used += size
-        weakref.finalize(found, self._let_go, size)
+        self._use(size)
+        weakref.finalize(found, self._use, -size).atexit = False
         return found
 
-    def _let_go(self, size: int) -> None:
-        self.used -= size
+    def _use(self, size: int) -> None:
+        with self._counting:
+            self.used += size
 
     def fits(self, size: int, spare: float = 0.0) -> bool:
         """Whether so much can be had, and a share of the budget is left."""
@@ -175,20 +179,28 @@ class GpuMemory(Memory):
         super().__init__(budget)
         import cupy
 
-        self.cupy = cupy
+        if "rmm" in sys.modules:  # it may have most of the GPU already, for dask-cuda and cuDF to share
+            from rmm.allocators.cupy import rmm_cupy_allocator
 
-        self.budget = self.whole
+            cupy.cuda.set_allocator(rmm_cupy_allocator)
+        self.cupy, self.budget = cupy, self.whole
         self._pins: dict[int, bool] = {}  # by the id of an array of the host
+        self._names: dict[int, Any] = {}  # of streams, the compiler's, by address
         self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
 
     def _empty(self, shape: Any, dtype: Any) -> Any:
         return self.cupy.empty(shape, dtype)
 
     def _put(self, raw: Any, array: np.ndarray) -> None:
-        raw.set(array)
+        raw.set(array, stream=self.cupy.cuda.get_current_stream())  # without one, the host would wait for it
 
     def _get(self, raw: Any, out: np.ndarray) -> None:
-        raw.get(out=out)
+        try:
+            raw.get(out=out, stream=self.cupy.cuda.get_current_stream())
+            self.wait()
+        except self.cupy.cuda.runtime.CUDARuntimeError as error:  # of a kernel before it
+            remedy = "this process cannot use it any more: start it anew"
+            raise DeviceError(f"the GPU failed, and {remedy} ({error})") from error
 
     def argument(self, raw: Any) -> Any:
         from numba import cuda
@@ -211,7 +223,7 @@ class GpuMemory(Memory):
                 self._pins[key] = False
             else:
                 self._pins[key] = True
-            weakref.finalize(array, self._unpin, key, address)
+            weakref.finalize(array, self._unpin, key, address).atexit = False
         return self._pins[key]
 
     def _unpin(self, key: int, address: int) -> None:
@@ -221,14 +233,18 @@ class GpuMemory(Memory):
     @contextmanager
     def stage(self, number: int) -> Iterator[None]:
         with self.streams[number]:
-            yield
-            self.streams[number].synchronize()
+            try:
+                yield
+            finally:  # nothing is let go of that kernels still use
+                self.streams[number].synchronize()
 
     def stream(self) -> Any:
         from numba import cuda
 
         pointer = self.cupy.cuda.get_current_stream().ptr
-        return cuda.external_stream(pointer) if pointer else 0
+        if pointer not in self._names:
+            self._names[pointer] = cuda.external_stream(pointer) if pointer else 0
+        return self._names[pointer]
 
     def wait(self) -> None:
         self.cupy.cuda.get_current_stream().synchronize()

@@ -25,7 +25,7 @@ def threads():
 
 
 @njit
-def barrier():
+def barrier(group_size):
     pass
 
 
