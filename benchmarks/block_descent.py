@@ -9,12 +9,17 @@ import argparse
 import json
 import sys
 import time
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from harness import RESULTS, Claim, Wrong
 
 import dgraph as dg
+from dgraph import plan
+from dgraph.solvers.team import barrier, kernel, team
+from dgraph.states.descent import Blocks
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "ops"))
 
@@ -150,25 +155,69 @@ def times(cases, trials):
     Claim("block_descent", what, "bsp", 0.5, "").record([mean(ratios)], [1.0])
 
 
+@contextmanager
+def workers_of(*pace):
+    """Workers of a team that wait so many nanoseconds for each edge; they leave their cores free meanwhile."""
+    plan.Blocks = partial(Blocks, pace=pace)
+    try:
+        yield
+    finally:
+        plan.Blocks = Blocks
+
+
+@kernel
+def _meet(rank, size, signals, times):
+    for _ in range(times):
+        barrier(rank, size, signals)
+
+
+def modes(trials):
+    """Two workers that never wait for each other, against those that meet after a block each."""
+    times = 20_000
+    team(_meet, 2, times)
+    begun = time.perf_counter()
+    team(_meet, 2, times)
+    meeting = (time.perf_counter() - begun) / times
+    print(f"one barrier of two threads: {meeting * 1e6:.2f} microseconds", flush=True)
+    graph = dg.rmat(scale=13, seed=1, parts=1)
+    case = Case("pagerank", graph, 0)
+    for speeds, pace, target in (("1 : 3", (100.0, 300.0), 1 / 1.5), ("1 : 1", (200.0, 200.0), 1.0)):
+        seconds, epochs = {"async": [], "barrier": []}, {"async": [], "barrier": []}
+        with workers_of(*pace):
+            for trial in range(trials + 1):
+                for mode, took in seconds.items():
+                    begun = time.perf_counter()
+                    result = case.by_block(mode=mode)
+                    took += [time.perf_counter() - begun] if trial else []
+                    epochs[mode] += [case.epochs(result, f"{mode}, speeds {speeds}")]
+        what = f"PageRank by two workers of speed {speeds} that wait for no block, R-MAT scale 13"
+        facts = {"seconds of a barrier": meeting}
+        Claim("block_descent", what, "a barrier after a block each", target, facts=facts).record(*seconds.values())
+        what = f"epochs of PageRank by two workers of speed {speeds}, asynchronous, R-MAT scale 13"
+        Claim("block_descent", what, "a barrier after a block each", 1.1, "").record(*epochs.values())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", default="wiki-Vote,wave,usroads-48,rmat")
     parser.add_argument("--scale", type=int, default=20, help="of R-MAT: 2**scale vertices, 16 edges each")
     parser.add_argument("--trials", type=int, default=3)
-    parser.add_argument("--only", choices=("epochs", "time"), help="one of the two tables")
+    parser.add_argument("--only", choices=("epochs", "time", "modes"), help="one of the tables")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="of blocks; 8 and 512 among them")
     given = parser.parse_args()
+    if given.only in (None, "modes"):
+        modes(given.trials)
     cases = []
-    for name in given.graphs.split(","):
+    for name in given.graphs.split(",") if given.only != "modes" else ():
         found = graph_of(name, given.scale)
         if found is None:
             print(f"{name}: not run, there is no folder of real graphs here (set DGRAPH_DATA)", flush=True)
             continue
         name = f"rmat{given.scale}" if name == "rmat" else name
         cases += [(name, Case(operation, *found)) for operation in ("pagerank", "sssp")]
-    if given.only != "time":
+    if given.only in (None, "epochs"):
         table_of_epochs(cases, [int(size) for size in given.sizes.split(",")])
-    if given.only != "epochs":
+    if given.only in (None, "time"):
         times(cases, given.trials)
 
 
