@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from harness import RESULTS, Claim, Wrong
 import dgraph as dg
 from dgraph import plan
 from dgraph.solvers.team import barrier, kernel, team
-from dgraph.states.descent import Blocks
+from dgraph.states.blocks import Blocks
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "ops"))
 
@@ -156,9 +156,14 @@ def times(cases, trials):
 
 
 @contextmanager
-def workers_of(*pace):
+def workers_of(*speeds):
     """Workers of a team that wait so many nanoseconds for each edge; they leave their cores free meanwhile."""
-    plan.Blocks = partial(Blocks, pace=pace)
+
+    @dataclass(frozen=True)
+    class Paced(Blocks):
+        pace: tuple[float, ...] = speeds
+
+    plan.Blocks = Paced
     try:
         yield
     finally:

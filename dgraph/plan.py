@@ -8,9 +8,8 @@ from typing import Any
 
 from dgraph.agents.settings import DIRECT, Settings
 from dgraph.analysis import Analysis
-from dgraph.codegen.descent import OPERATORS
-from dgraph.codegen.explain import engines_for
-from dgraph.engines.block_descent import MODES, ORDERS, block_descent
+from dgraph.codegen.explain import engines_for, obstacle
+from dgraph.engines.block_descent import block_descent
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.cugraph import OPERATIONS
@@ -21,7 +20,7 @@ from dgraph.graph import Graph
 from dgraph.options import one_of, whole_number
 from dgraph.program import VertexProgram
 from dgraph.solvers.solver import Settle
-from dgraph.states.descent import Blocks
+from dgraph.states.blocks import Blocks
 from dgraph.states.state import Switches
 
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
@@ -99,9 +98,10 @@ class Plan:
 
 def sends_changes(graph: Graph, options: Mapping[str, Any]) -> bool:
     """Whether an engine is asked for that only passes on changes: block descent does where it pushes, and unless it is
-    told otherwise, across partitions."""
-    by_block = options.get("engine") == DESCENT and options.get("mode") != "bsp"
-    operator = options.get("operator") or ("push" if graph.num_parts > 1 else "pull")
+    told otherwise, where partitions need not wait for each other."""
+    by_block, operator = options.get("engine") == DESCENT, options.get("operator")
+    if operator in (None, "auto"):
+        operator = "push" if graph.num_parts > 1 and options.get("mode") != "bsp" else "pull"
     return options.get("engine") in WITHOUT_ROUNDS or (by_block and operator == "push")
 
 
@@ -211,54 +211,25 @@ def settling(plan: Plan, program: VertexProgram, analysis: Analysis) -> Settle |
 
 
 def _blocks(engine: str, asked: Mapping[str, Any]) -> Blocks | None:
-    """What was asked for of block descent; None stands for what was not."""
-    given = {name: value for name, value in asked.items() if value is not None and value != "auto"}
-    if engine != DESCENT:
-        for name, value in given.items():
+    """What was asked of block descent; of any other engine, nothing may be."""
+    if engine == DESCENT:
+        return Blocks.asked(asked)
+    for name, value in asked.items():
+        if value is not None and value != "auto":
             raise OptionError(f"{name}={value!r} is for engine={DESCENT!r}, not for engine={engine!r}")
-        return None
-    size = given.pop("block_size", None)
-    if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
-        raise OptionError(f'block_size={size!r} must be a whole number of vertices above zero, or "auto"')
-    for name, known in (("order", ORDERS), ("mode", MODES), ("operator", OPERATORS)):
-        one_of(name, given.get(name, known[0]), known)
-    return Blocks(**{"operator": "", "size": size, **given})
-
-
-def _operator(plan: Plan, analysis: Analysis, parts: int) -> Plan:
-    """The operator that suits the program, or that was asked for and can be had. Partitions need not wait for each
-    other where changes travel, which merge; states must come in their order."""
-    blocks, idempotent = plan.blocks, analysis.phases[0].idempotent
-    if blocks is None:
-        return plan
-    operator = blocks.operator or ("pull" if analysis.synchronous else "push")
-    order = blocks.order or ("priority" if operator == "push" else "cyclic")  # whichever was measured to be quicker
-    free = blocks.mode == "async" and not analysis.synchronous and (operator == "push" or parts == 1)
-    plan = replace(plan, blocks=replace(blocks, operator=operator, order=order, free=free))
-    if not blocks.operator:
-        return plan
-    if blocks.operator == "push" and analysis.synchronous:
-        raise OptionError(
-            f'operator="push" sends changes, and {analysis.name} is synchronous; choose pull or pull_push'
-        )
-    if blocks.operator != "push" and not analysis.synchronous and not idempotent:
-        raise OptionError(
-            f"operator={blocks.operator!r} gathers again what neighbours are, and {analysis.name} adds up what they "
-            'send; choose operator="push"'
-        )
-    return plan
+    return None
 
 
 def admit(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     """Refuse an engine that cannot run a program, and what cannot be made deterministic; the plan as suits it."""
     fitting = [name for name in engines_for(analysis) if name in ENGINES]
     if plan.engine not in fitting:
-        why = "is synchronous" if analysis.synchronous else "reads what only common rounds can tell"
+        why = obstacle(plan.engine, analysis)
         raise OptionError(
             f"engine={plan.engine!r} cannot run {analysis.title}, which {why}; choose one of {', '.join(fitting)}"
         )
-
-    plan = _operator(plan, analysis, parts)
+    if plan.blocks:
+        plan = replace(plan, blocks=plan.blocks.suited(analysis, parts))
     if plan.switches.deterministic:
         for name, (field, _) in analysis.globals.items():
             if field.dtype.kind == "f" and not field.merge.idempotent and name not in exact_sums(analysis):

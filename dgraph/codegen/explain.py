@@ -29,17 +29,30 @@ def explain(program: VertexProgram | type[VertexProgram], target: str = "cpu") -
 
 def engines_for(analysis: Analysis) -> tuple[str, ...]:
     """The engines that may run a program."""
+    return ("bsp", "gas", *(name for name in ("bulk_async", "block_descent") if not obstacle(name, analysis)))
+
+
+def obstacle(engine: str, analysis: Analysis) -> str:
+    """Why a program cannot do without common rounds, and so not with one of the other engines; "" if it can."""
     functions = [reads for phase in analysis.phases for reads in (phase.send, phase.apply)]
-    by_round = any("round" in reads or "random" in reads for reads in functions)
-    phase = analysis.phases[0]
-    by_block = not by_round and not analysis.width and len(phase.messages) == 1
+    reads_rounds = any("round" in reads or "random" in reads for reads in functions)
     if not analysis.synchronous:
-        if analysis.stop or analysis.globals_each_round or by_round:  # these ask for rounds
-            return ("bsp", "gas")
-        return ("bsp", "gas", "bulk_async", *(["block_descent"] if by_block else []))
-    fixed_point = analysis.stop is None or bool(analysis.stop.of("global"))  # else it wants a number of rounds
-    by_block = by_block and len(analysis.phases) == 1 and phase.combines and not analysis.send_reads_global
-    return ("bsp", "gas", *(["block_descent"] if by_block and fixed_point else []))
+        reads_rounds |= bool(analysis.stop or analysis.globals_each_round)
+    elif engine == "bulk_async":
+        return "is synchronous"
+    if reads_rounds or analysis.send_reads_global:
+        return "reads what only common rounds can tell"
+    if engine == "bulk_async":
+        return ""
+    phase = analysis.phases[0]
+    if analysis.width:
+        return "holds vectors"
+    if len(analysis.phases) > 1 or len(phase.messages) > 1:
+        return "has several phases" if len(analysis.phases) > 1 else "sends several values at once"
+    if not phase.combines:
+        return "needs whole neighbourhoods at once"
+    rounds_only = analysis.synchronous and analysis.stop is not None and not analysis.stop.of("global")
+    return "asks for a number of rounds" if rounds_only else ""
 
 
 def _described(field: Field) -> str:

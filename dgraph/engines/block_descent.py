@@ -12,9 +12,6 @@ from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.states.descent import Descent
 from dgraph.states.state import State
 
-ORDERS = ("priority", "cyclic")
-MODES = ("async", "barrier", "bsp")
-
 
 def block_descent(rounds: Rounds) -> Superstep:
     """Changes may travel at any time, and merge: then nobody waits, and the end is found as in `bulk_async`."""

@@ -101,9 +101,10 @@ def pagerank(
     values = {"alpha": alpha, "tol": tol or 0.0, "kept": 0.0 if dangling == "none" else 1.0}
     shared = {"strength": _strength(graph, options)} if weighted else {}
     freely, by_block = sends_changes(graph, options), options.get("engine") == DESCENT
-    if by_block and (alpha == 1 or not tol):
-        what = f"tol={tol!r} asks for a number of rounds" if not tol else "alpha=1 leaves ranks nothing to grow from"
-        raise OptionError(f"engine={DESCENT!r} cannot be had: {what}; choose one of bsp, gas")
+    if (freely or by_block) and (alpha == 1 or not tol):
+        what = f"tol={tol!r} asks for a number of rounds" if not tol else "with alpha=1 no change ever fades"
+        ends = "are within tol of the fixed point" if freely else "change by less than tol"
+        raise OptionError(f"engine={options['engine']!r} ends when ranks {ends}, and {what}; choose one of bsp, gas")
     results = []
     for part, columns in enumerate(jumps):
         programs: Any = residuals.PROGRAMS if freely else BY_BLOCK if by_block else PROGRAMS

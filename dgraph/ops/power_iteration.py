@@ -14,6 +14,7 @@ from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
 from dgraph.solvers.pagerank import page_rank
 from dgraph.solvers.solver import Solver
+from dgraph.states.relaxation import RelaxationFactor
 
 
 class PageRank(VertexProgram):
@@ -98,7 +99,7 @@ class Scaled(PageRank):
     """For block descent, where the newest values do not sum to 1: what vertices without out-edges hold is lost, which
     one factor makes good in the end, because it would be spread as jumps are."""
 
-    relaxation = Parameter(float64, 1.0)
+    relaxation = RelaxationFactor(float64, 1.0)
 
     def apply(rank, message, alpha, vertices, relaxation):
         return rank + relaxation * ((1 - alpha) / vertices + alpha * message - rank)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy import float64
 
-from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
@@ -107,10 +106,7 @@ def ranks(
     tol: float,
     **options: Any,
 ) -> RunResult:
-    """Ranks whose distance from the fixed point is at most `tol`, summed over all vertices."""
-    if alpha == 1 or not tol:
-        what = "alpha=1 leaves nothing to end it" if alpha == 1 else f"tol={tol!r} asks for a number of rounds"
-        raise OptionError(f"engine={options['engine']!r} cannot be had: {what}; choose one of bsp, gas")
+    """Ranks whose distance from the fixed point is at most `tol`, summed over all vertices; `alpha` is below 1."""
     columns = dict(columns)
     restart, spread = columns.get("restart"), columns.pop("spread", None)
     if restart is not None:

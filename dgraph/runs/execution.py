@@ -76,9 +76,9 @@ def run(
 ) -> RunResult:
     """Run a vertex program on a graph, on the cluster that holds the graph or in this process.
 
-    engine:       "bsp" (send, merge, apply), "gas" (merge, apply, send), "bulk_async" (each partition at its own pace);
-                  of one partition "block_descent" (a block of vertices at a time) and "local" (the program's own
-                  solver); or "auto": whichever is quickest.
+    engine:       "bsp" (send, merge, apply), "gas" (merge, apply, send), "bulk_async" (each partition at its own pace),
+                  "block_descent" (a block of vertices at a time); of one partition "local" (the program's own solver);
+                  or "auto": whichever is quickest.
     device:       "cpu", "cuda" (an NVIDIA GPU of each worker), or "auto": each worker takes a GPU if it has one, else
                   its CPU; what only CPUs can do is done there.
     max_rounds:   stop after so many rounds; by default the program says when.
@@ -114,10 +114,10 @@ def run(
                   blocks of `pipeline_block` edges, each round; partitions that do fit stay.
     block_size, order, mode, operator: "block_descent" only. How many vertices are brought up to date at a time (a power
                   of two is taken, or "auto"); "priority", the block with most to gain before others, or "cyclic": by
-                  default the first where blocks push; how workers wait for each other: "async", never, "barrier", after
-                  a block each (partitions: after an epoch), "bsp", after all blocks; a block's vertices "pull" from all
-                  their in-edges, "push" what has changed along their out-edges, or "pull_push": write to a slot for
-                  each edge, read in order.
+                  default the first where blocks push; how workers wait for each other: "async", never (partitions that
+                  pull: after an epoch), "barrier", after a block each (partitions: after an epoch), "bsp", after all
+                  blocks (then the rest is no matter); a block's vertices "pull" from all their in-edges, "push" what
+                  has changed along their out-edges, or "pull_push": write to a slot for each edge, read in order.
     """
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,35 +16,12 @@ from dgraph.codegen.text import inbox, sent
 from dgraph.devices.cpu import Cpu
 from dgraph.exchange.post import BROADCAST, REDUCE
 from dgraph.solvers import block_queue as queue
-from dgraph.states.relaxation import Relaxation
+from dgraph.states.blocks import Blocks
+from dgraph.states.relaxation import Relaxation, RelaxationFactor
 from dgraph.states.state import State
 
-RELAXATION = "relaxation"  # a parameter of this name that is 1 is raised as epochs show what suits
 SMALLEST = 64  # vertices of a block of "auto"
 MOST = {"push": 4096, "pull": 64, "pull_push": 4096}  # blocks of "auto": who pulls tells blocks, fewer of them for less
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """What was asked for. `pace` makes workers of a team wait, each so many nanoseconds an edge: for tests of what a
-    slow one costs the others."""
-
-    operator: str  # of codegen/descent.py
-    order: str = ""
-    mode: str = "async"
-    size: int | None = None  # vertices of a block; a power of two is taken that is not smaller
-    pace: tuple[float, ...] = ()
-    free: bool = False  # whether partitions do not wait for each other
-
-    @property
-    def gathers(self) -> bool:
-        """Whether a vertex is brought up to date from all its in-edges."""
-        return self.operator != "push" and self.mode != "bsp"
-
-    def options(self) -> dict[str, Any]:
-        """What the report says."""
-        size = self.size or "by the number of vertices"
-        return {"operator": self.operator, "order": self.order, "mode": self.mode, "block size": size}
 
 
 class Descent:
@@ -73,7 +49,8 @@ class Descent:
         self.more |= {"_news": np.zeros(state.size, bool), "_fresh": self.fresh, "_copied": self.copied}
         self.more |= self._tables()
         self.edges = max(1, len(self.more["neighbours" if "neighbours" in self.more else "_in_neighbours"]))
-        self.relaxation = Relaxation() if state.partition.parts == 1 and state.values.get(RELAXATION) == 1 else None
+        factors = [field.name for field in state.analysis.parameters if isinstance(field, RelaxationFactor)]
+        self.relaxations = {name: Relaxation() for name in factors if state.partition.parts == 1}
         self.begun, self.globals = time.perf_counter(), dict[str, Any]()
         limits = {queue.SHIFT: self.shift, queue.BLOCKS: count, queue.OWNED: self.n}
         limits |= {queue.CYCLIC: blocks.order == "cyclic", queue.BOUND: max(count, 4 * self.threads)}
@@ -102,9 +79,9 @@ class Descent:
         self.limits[queue.SWEEP] = sweep
         self.limits[queue.BUDGET] = queue.NEVER if sweep else self.edges
         self.cpu.team("descend", self.threads, {**state.values, **self.more})
-        if self.relaxation is not None:
-            self.relaxation.learn(self.residual)
-            state.values[RELAXATION] = self.relaxation.factor
+        for name, relaxation in self.relaxations.items():
+            relaxation.learn(self.residual)
+            state.values[name] = relaxation.factor
         state.total["fired"] += int(board[queue.FIRED])
         state.total["edges"] += int(board[queue.EDGES])
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 
 from math import sqrt
 
+from dgraph.program import Parameter
+
 STEADY = 0.03  # by how much of it a rate may differ from the one before
 TRIAL = 4  # epochs until a factor is judged
 LEAST, MOST = 0.02, 1.9  # by how much the factor is raised; the largest
+
+
+class RelaxationFactor(Parameter):
+    """A parameter that block descent sets anew after each epoch, wherever no other partition goes by it; elsewhere it
+    keeps its value, which is 1: `apply` goes so many times as far as to the value that the neighbours ask for."""
 
 
 class Relaxation:

@@ -13,7 +13,6 @@ from test_bulk_async import Unreliable, check_values
 import dgraph as dg
 from dgraph.analysis import analyse
 from dgraph.codegen.explain import engines_for
-from dgraph.errors import OptionError
 from dgraph.monoid import SUM
 from dgraph.program import Delta, Parameter, State, VertexProgram
 from dgraph.runs import steps as steps_module
@@ -45,30 +44,6 @@ def test_the_answer_is_the_reference_s(what, order, mode, block_size, directed):
     name, operator = what
     options = {"operator": operator, "order": order, "mode": mode, "block_size": block_size}
     check_values(name, directed, dg.run(graph_for(name, directed), PROGRAMS[name], engine="block_descent", **options))
-
-
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in BY_BLOCK])
-def test_a_program_that_cannot_is_refused(name):
-    with pytest.raises(OptionError, match=r"engine='block_descent' cannot run .*; choose one of bsp, gas"):
-        dg.run(graph_for(name), PROGRAMS[name], engine="block_descent")
-
-
-@pytest.mark.parametrize(
-    ("name", "asked", "message"),
-    [
-        ("Components", {"block_size": 0}, "block_size=0 must be a whole number"),
-        ("Components", {"order": "random"}, "order='random' is not known; choose one of priority, cyclic"),
-        ("Components", {"mode": "lazy"}, "mode='lazy' is not known; choose one of async, barrier, bsp"),
-        ("Components", {"operator": "throw"}, "operator='throw' is not known; choose one of push, pull, pull_push"),
-        ("Components", {"max_rounds": 3}, "max_rounds=3 cannot be had"),
-        ("Components", {"engine": "gas", "block_size": 8}, "block_size=8 is for engine='block_descent'"),
-        ("PageRank", {"operator": "push"}, "PageRank is synchronous; choose pull or pull_push"),
-        ("Katz", {"operator": "pull"}, 'choose operator="push"'),
-    ],
-)
-def test_what_makes_no_sense_is_refused(name, asked, message):
-    with pytest.raises(OptionError, match=message):
-        dg.run(graph_for(name), PROGRAMS[name], **{"engine": "block_descent", **asked})
 
 
 def spread():
@@ -273,9 +248,3 @@ def test_operations_agree_with_other_engines(name, parts):
     }[name]
     found = operation(graph, engine="block_descent", **options, **more).by_number(column)
     np.testing.assert_allclose(found, operation(graph, engine="bsp", **options).by_number(column), rtol=1e-6, atol=1e-9)
-
-
-def test_a_number_of_rounds_is_refused():
-    for operation in (dg.pagerank, dg.katz):
-        with pytest.raises(OptionError, match="asks for a number of rounds"):
-            operation(dg.rmat(scale=5, seed=1, parts=1), tol=None, engine="block_descent")

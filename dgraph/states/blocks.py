@@ -1,0 +1,72 @@
+"""What is asked of block descent, and what suits a program: the part of a plan that its engine and its kernels read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dgraph.analysis import Analysis
+from dgraph.codegen.descent import OPERATORS
+from dgraph.errors import OptionError
+from dgraph.options import one_of, whole_number
+
+ORDERS = ("priority", "cyclic")
+MODES = ("async", "barrier", "bsp")
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """`pace` makes workers of a team wait, each so many nanoseconds an edge: for tests of what a slow one costs the
+    others. What is "" is as suits the program."""
+
+    operator: str = ""  # of codegen/descent.py
+    order: str = ""
+    mode: str = "async"
+    size: int | None = None  # vertices of a block; a power of two is taken that is not smaller
+    pace: tuple[float, ...] = ()
+    free: bool = False  # whether partitions go on until nobody has news; else an epoch is common to all
+    waits: bool = False  # whether partitions wait for each other although that was not asked for
+
+    @classmethod
+    def asked(cls, options: Mapping[str, Any]) -> Blocks:
+        """What a user said. None and "auto" stand for what was not."""
+        given = {name: value for name, value in options.items() if value is not None and value != "auto"}
+        for name, known in (("order", ORDERS), ("mode", MODES), ("operator", OPERATORS)):
+            if name in given:
+                one_of(name, given[name], known)
+        if "block_size" in given:
+            given["size"] = whole_number("block_size", given.pop("block_size"), or_none=True)
+        return cls(**given)
+
+    def suited(self, analysis: Analysis, parts: int) -> Blocks:
+        """What was left open as suits the program; refuse what it cannot do. Partitions need not wait for each other
+        where changes travel, which merge; states must come in their order."""
+        operator = self.operator or ("pull" if analysis.synchronous else "push")
+        if operator == "push" and analysis.synchronous:
+            raise OptionError(
+                f'operator="push" passes on changes, and {analysis.title} is synchronous: it gathers again each time; '
+                "choose pull or pull_push"
+            )
+        if operator != "push" and not analysis.synchronous and not analysis.phases[0].idempotent:
+            raise OptionError(
+                f"operator={operator!r} gathers again what neighbours are, and {analysis.title} adds up what they "
+                'send; choose operator="push"'
+            )
+        order = self.order or ("priority" if operator == "push" else "cyclic")  # whichever was measured to be quicker
+        free = self.mode == "async" and not analysis.synchronous and (operator == "push" or parts == 1)
+        waits = self.mode == "async" and parts > 1 and not free
+        return replace(self, operator=operator, order=order, free=free, waits=waits)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether a vertex is brought up to date from all its in-edges."""
+        return self.operator != "push" and self.mode != "bsp"
+
+    def options(self) -> dict[str, Any]:
+        """What the report says. Rounds of all vertices have neither an order of blocks nor an operator."""
+        if self.mode == "bsp":
+            return {"mode": "bsp", "block size": "all vertices"}
+        mode = f"{self.mode}, but partitions wait after each epoch" if self.waits else self.mode
+        size = self.size or "by the number of vertices"
+        return {"operator": self.operator, "order": self.order, "mode": mode, "block size": size}

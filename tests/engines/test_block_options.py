@@ -1,0 +1,175 @@
+"""What may be asked of block descent: refused with a clear error, or done and reported; graphs with little to do."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import PROGRAMS, graph_for
+from test_block_descent import BY_BLOCK
+
+import dgraph as dg
+from dgraph.errors import OptionError
+from dgraph.monoid import MIN, SUM
+from dgraph.program import Global, Message, Parameter, State, VertexProgram
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in BY_BLOCK])
+def test_a_program_that_cannot_is_refused(name):
+    with pytest.raises(OptionError, match=r"engine='block_descent' cannot run .*; choose one of bsp, gas"):
+        dg.run(graph_for(name), PROGRAMS[name], engine="block_descent")
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "message"),
+    [
+        ("Components", {"block_size": 0}, "block_size=0 must be a whole number"),
+        ("Components", {"order": "random"}, "order='random' is not known; choose one of priority, cyclic"),
+        ("Components", {"mode": "lazy"}, "mode='lazy' is not known; choose one of async, barrier, bsp"),
+        ("Components", {"operator": "throw"}, "operator='throw' is not known; choose one of push, pull, pull_push"),
+        ("Components", {"max_rounds": 3}, "max_rounds=3 cannot be had"),
+        ("Components", {"engine": "gas", "block_size": 8}, "block_size=8 is for engine='block_descent'"),
+        ("PageRank", {"operator": "push"}, "PageRank is synchronous.*; choose pull or pull_push"),
+        ("Katz", {"operator": "pull"}, 'choose operator="push"'),
+    ],
+)
+def test_what_makes_no_sense_is_refused(name, asked, message):
+    with pytest.raises(OptionError, match=message):
+        dg.run(graph_for(name), PROGRAMS[name], **{"engine": "block_descent", **asked})
+
+
+def test_a_number_of_rounds_is_refused():
+    for operation in (dg.pagerank, dg.katz):
+        with pytest.raises(OptionError, match="asks for a number of rounds"):
+            operation(dg.rmat(scale=5, seed=1, parts=1), tol=None, engine="block_descent")
+
+
+class Doubled(VertexProgram):
+    """A fixed point in which a parameter that is called `relaxation`, and is 1, is what the user means by it."""
+
+    operation = "doubled"
+    kind = "synchronous"
+    value = State(float, start=1.0)
+    merge = SUM
+    relaxation = Parameter(float, 1.0)
+
+    def send(value, degree):
+        return value / degree
+
+    def apply(message, relaxation):
+        return relaxation + 0.9 * message
+
+    @Global(float, SUM)
+    def change(value, value_before):
+        return abs(value - value_before)
+
+    def stop(change):
+        return change < 1e-9
+
+
+def test_a_parameter_of_any_name_keeps_its_value():
+    graph = dg.grid(rows=40, cols=40, seed=1, parts=1)
+    found = dg.run(graph, Doubled(), engine="block_descent").by_number("value")
+    np.testing.assert_allclose(found, dg.run(graph, Doubled(), engine="bsp").by_number("value"), rtol=1e-6)
+
+
+class Vectors(VertexProgram):
+    value = State(float, start=1.0, shape=2)
+    merge = MIN
+
+    def seed(id):
+        return 1.0 * id
+
+    def send(value):
+        return value
+
+    def apply(value, message):
+        return min(value, message)
+
+
+class TwoMessages(VertexProgram):
+    kind = "synchronous"
+    value = State(float)
+    least, most = Message(float, MIN), Message(float, SUM)
+
+    def send(value):
+        return value, value
+
+    def apply(least, most):
+        return min(least, most)
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        (Vectors(), "holds vectors"),
+        (TwoMessages(), "sends several values at once"),
+    ],
+)
+def test_the_refusal_says_what_is_in_the_way(program, why):
+    with pytest.raises(OptionError, match=why):
+        dg.run(dg.rmat(scale=5, seed=1, parts=1), program, engine="block_descent")
+
+
+def test_names_of_operations_are_those_that_were_called():
+    graph = dg.rmat(scale=5, seed=1, weights=(1, 5), parts=1)
+    with pytest.raises(OptionError, match="cannot run core_number, which needs whole neighbourhoods at once"):
+        dg.core_number(graph, engine="block_descent")
+    with pytest.raises(OptionError, match="and doubled is synchronous"):
+        dg.run(graph, Doubled(), engine="block_descent", mode="bsp", operator="push")
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_report_tells_what_was_done(parts):
+    graph, engine = dg.rmat(scale=6, seed=1, parts=parts), {"engine": "block_descent"}
+    rounds = dg.wcc(graph, **engine, mode="bsp", order="cyclic", block_size=4, operator="pull").report.options
+    assert rounds["mode"] == "bsp"
+    assert rounds["block size"] == "all vertices"
+    assert not {"order", "operator"} & set(rounds)
+    mode = dg.pagerank(graph, **engine, operator="pull").report.options["mode"]
+    assert mode == ("async" if parts == 1 else "async, but partitions wait after each epoch")
+    assert dg.wcc(graph, **engine).report.options["mode"] == "async"
+
+
+@pytest.mark.parametrize("mode", ["async", "barrier", "bsp"])
+def test_ranks_that_push_do_so_in_every_mode(mode):
+    graph = dg.rmat(scale=7, seed=1, weights=(1, 9), parts=2)
+    options = {"tol": 1e-12, "weighted": True}
+    found = dg.pagerank(graph, engine="block_descent", mode=mode, operator="push", **options).by_number("pagerank")
+    np.testing.assert_allclose(found, dg.pagerank(graph, engine="bsp", **options).by_number("pagerank"), atol=1e-11)
+
+
+@pytest.mark.parametrize("operator", ["push", "pull"])
+@pytest.mark.parametrize("asked", [{"alpha": 1}, {"tol": 0}])
+def test_ranks_without_an_end_are_refused(operator, asked):
+    with pytest.raises(OptionError, match=r"ends when ranks .* tol.*; choose one of bsp, gas"):
+        dg.pagerank(dg.rmat(scale=5, seed=1, parts=1), engine="block_descent", operator=operator, **asked)
+
+
+GRAPHS = {  # edges, vertices
+    "empty": ([], []),
+    "a vertex": ([], [5]),
+    "isolated vertices": ([], [5, 6, 7]),
+    "a loop": ([(3, 3)], [1]),
+    "repeats": ([(1, 2), (1, 2), (2, 3), (3, 3)], [9]),
+}
+
+
+@pytest.mark.parametrize(("name", "parts"), list(product(GRAPHS, (1, 3))))
+def test_graphs_with_little_to_do(name, parts):
+    edges, more = GRAPHS[name]
+    frame = pd.DataFrame(edges, columns=["src", "dst"], dtype=np.int64)
+    vertices = pd.DataFrame({"id": np.array(more, np.int64)})
+    graph = dg.Graph.from_edges(frame, vertices=vertices, parts=parts)
+    operations = {"pagerank": [{}, {"operator": "pull"}], "wcc": [{}], "katz": [{}]}
+    if more:
+        operations |= {"bfs": [{"source": more[-1]}], "sssp": [{"source": more[-1]}]}
+        operations["pagerank"] += [{"personalization": {more[-1]: 1.0}}]
+    for operation, several in operations.items():
+        for options in several:
+            result = getattr(dg, operation)(graph, engine="block_descent", **options)
+            assert "rounds" in repr(result)
+            assert len(result.report) or not graph.num_vertices
+            options.pop("operator", None)
+            expected = getattr(dg, operation)(graph, engine="bsp", **options).compute()
+            pd.testing.assert_frame_equal(result.compute(), expected, rtol=1e-4)
