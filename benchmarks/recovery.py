@@ -15,7 +15,7 @@ from distributed import Client, LocalCluster
 from harness import Claim, Wrong
 
 import dgraph as dg
-from dgraph import progress
+from dgraph.runs import progress
 
 ALLOWED = 5.0  # seconds beyond one interval between checkpoints
 
