@@ -17,6 +17,7 @@ from dgraph.errors import LostError, OptionError
 from dgraph.partition import threads
 from dgraph.partition.chunk import local
 from dgraph.partition.source import Pieces, cut, is_cudf, is_lazy
+from dgraph.waiting import settle
 
 FAN = 8  # results that one task of a reduction takes
 BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
@@ -120,8 +121,9 @@ class Workers:
         """The same, once every one is there; a failure is raised."""
         if self.client is not None:
             with _telling_losses():
-                for future in held:  # `distributed.wait` needs a current client: a setting of the whole process
-                    if future.exception() is not None or future.status != "finished":
+                for future in held:
+                    settle(self.client, [future])
+                    if future.status != "finished":
                         future.result()
         return held
 
@@ -171,8 +173,9 @@ class Workers:
         """The results of tasks, here."""
         if self.client is None:
             return list(dask.compute(*tasks, scheduler=threaded.get))
+        held = self.wait(self.hold(tasks))
         with _telling_losses():
-            return list(self.client.gather(self.client.compute(list(tasks))))
+            return list(self.client.gather(held))
 
     def shares(self, capacities: Any, parts: int, check_only: bool = False) -> list[float]:
         """The share of the work that each partition gets, from the capacities of the workers that will hold them."""

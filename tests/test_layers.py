@@ -44,6 +44,7 @@ LAYERS = {
     "dgraph.plan": 6,
     "dgraph.recovery": 6,
     "dgraph.runs": 6,
+    "dgraph.waiting": 6,
     "dgraph.workers": 6,
     # 7  what users call
     "dgraph.io": 7,

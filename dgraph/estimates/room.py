@@ -1,7 +1,8 @@
 """Whether the memory of a cluster's workers holds what is asked for: looked at before the work begins.
 
 A bound that costs nothing comes first, and where that is near the limit, an estimate. A worker that is over its limit
-takes no tasks any more, or is killed by its nanny: a run would stand still, or lose one worker after the other.
+takes no tasks any more, or is killed by its nanny: a run would stand still until `waiting.py` ends it, or lose one
+worker after the other.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import dask
 from dask.utils import format_bytes
@@ -17,6 +19,7 @@ from dgraph.agents.vertex_tables import bytes_of_vertex
 from dgraph.errors import RoomError
 from dgraph.estimates.estimate import POLICIES, of_policy, sample
 from dgraph.estimates.footprints import Footprint
+from dgraph.exchange.dask import known_of_workers
 from dgraph.partition import policies
 from dgraph.partition.partition import stats
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from dgraph.graph import Graph
 
 SETTING = "dgraph.memory-check"  # of Dask's configuration; False: go on anyway
+PROCESS = 240 << 20  # bytes of a worker that has run something, without any graph: Python, libraries, kernels
 FAR = 16  # a bound of less than one part in so many of the limit is followed by no estimate
 
 
@@ -52,19 +56,30 @@ def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe) -> None:
 
 
 def _limit(graph: Graph) -> float | None:
-    """Bytes that each worker may use before it takes no more tasks; None where nothing says so."""
-    if not dask.config.get(SETTING, True):
+    """Bytes that a graph may take of each worker before that takes no more tasks; None where nothing says so."""
+    if graph.client is None or not dask.config.get(SETTING, True):
         return None
-    memory = graph.workers.memory
-    return None if memory is None else memory * (dask.config.get("distributed.worker.memory.pause", None) or 1)
+    share, known = dask.config.get("distributed.worker.memory.pause", None) or 1, known_of_workers(graph.client)
+    least = _least.setdefault(graph.client, {})
+    for address, worker in known.items():
+        now = worker["metrics"].get("memory", 0) - worker["metrics"].get("managed_bytes", 0)
+        least[address] = min(now, least.get(address, now))
+    limits = {address: worker["memory_limit"] * share for address, worker in known.items() if worker["memory_limit"]}
+    return min((limit - max(PROCESS, least[address]) for address, limit in limits.items()), default=None)
+
+
+# The least that each worker's process was seen with beside what Dask keeps there: the latest number may be of a run
+# that has just ended.
+_least: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
 
 
 def _refuse(what: str, need: float, limit: float, workers: int) -> None:
     if need <= limit:
         return
+    more = f"about {math.ceil(workers * need / limit)} of them, or " if limit > 0 else ""
     raise RoomError(
-        f"{what} takes about {format_bytes(int(need))} on each of {workers} workers, of which each may use "
-        f"{format_bytes(int(limit))} before it takes no more tasks: start about {math.ceil(workers * need / limit)} of "
-        f"them, or larger ones; G.estimate() tells what each policy needs. To go on anyway: "
+        f"{what} takes about {format_bytes(int(need))} on each of {workers} workers, of which each has "
+        f"{format_bytes(max(0, int(limit)))} for it: the memory with which it takes tasks, less what it uses without a "
+        f"graph. Start {more}larger ones; G.estimate() tells what each policy needs. To go on anyway: "
         f'dask.config.set({{"{SETTING}": False}}), or DASK_DGRAPH__MEMORY_CHECK=False'
     )

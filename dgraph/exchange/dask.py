@@ -257,11 +257,16 @@ def end(client: Client, route: Route, stop: str | None = None) -> tuple[str | No
         return reason, None
 
 
-def workers_of(client: Client) -> list[str]:
-    """The addresses of all workers, from the scheduler itself: `client.scheduler_info` answers from a cache that the
+def known_of_workers(client: Client) -> dict[str, dict[str, Any]]:
+    """What the scheduler knows of each worker, from itself: `client.scheduler_info` answers from a cache that the
     client's own thread replaces every two seconds by one without workers.
     """
-    return sorted(_call(client, "identity", n_workers=-1)["workers"])
+    return dict(_call(client, "identity", n_workers=-1)["workers"])
+
+
+def workers_of(client: Client) -> list[str]:
+    """The addresses of all workers."""
+    return sorted(known_of_workers(client))
 
 
 def places_of(client: Client, futures: Sequence[Future]) -> list[list[str]]:

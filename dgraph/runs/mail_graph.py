@@ -20,8 +20,9 @@ from dgraph.exchange import dask as exchange
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import Message, Route, Token
 from dgraph.exchange.registry import key_of
-from dgraph.runs.step_graph import Chunk, DaskChain, release, settle
+from dgraph.runs.step_graph import Chunk, DaskChain, release
 from dgraph.runs.steps import START, begin_steps, finish_steps, take_step
+from dgraph.waiting import settle
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ an idle worker, which lacks the partitions.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dask.core import quote
@@ -20,6 +20,7 @@ from dgraph.exchange import dask as exchange
 from dgraph.exchange.mail import Token
 from dgraph.exchange.registry import key_of
 from dgraph.runs.steps import START, Steps, finish_steps, is_done, new_route, open_steps, take_step, take_steps
+from dgraph.waiting import settle
 
 try:
     from dask._expr import Expr
@@ -27,7 +28,6 @@ except ImportError:  # it is not public; without it a HighLevelGraph says the sa
     Expr = None  # type: ignore[assignment, misc]
 
 STOPPED = "the run was stopped"
-LOOK_UP = 1.0  # seconds between looks at whether the client is still open
 
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
@@ -245,24 +245,6 @@ def where(client: Client, partitions: Sequence[Any]) -> list[str]:
     if not workers:
         raise OptionError(f"{client!r} has no workers; start some, or pass client=None to run in this process")
     return [workers[partition * len(workers) // len(partitions)] for partition in range(len(partitions))]
-
-
-def settle(client: Client, futures: Sequence[Future], look: Callable[[], None] = lambda: None) -> None:
-    """Wait until all have ended, well or not. `distributed.wait` would need a current client, and making one current
-    changes Dask's setting of the scheduler for the whole process; and what is submitted while another thread closes the
-    client never ends, so look up now and then, and have the caller `look` too.
-    """
-    for future in futures:
-        while True:
-            try:
-                future.exception(timeout=LOOK_UP)
-                break
-            except Exception as error:
-                if client.status in ("closing", "closed"):
-                    raise RunError(f"{client!r} was closed during the run; run again with another") from None
-                if not isinstance(error, TimeoutError):
-                    raise
-                look()
 
 
 def release(futures: Sequence[Future]) -> None:

@@ -1,11 +1,13 @@
 """On a cluster of TLS all is encrypted: no plain client comes in, and one of TLS takes no plain cluster for it."""
 
 import asyncio
+import ssl
 
 import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from distributed.comm import CommClosedError
 from distributed.core import connect
 from distributed.security import Security
 
@@ -37,13 +39,23 @@ def test_a_run_over_tls(secure, engine):
 
 
 def test_a_plain_client_does_not_come_in(secure):
-    address = secure[0].scheduler.address.replace("tls://", "tcp://")
-    with pytest.raises(OSError, match=r"Timed out|closed|handshake"), Client(address, timeout=1, set_as_default=False):
+    client = secure[0]
+    address, known = client.scheduler.address.replace("tls://", "tcp://"), client.run_on_scheduler(clients_of)
+    with pytest.raises(OSError, match=r"Timed out|closed"), Client(address, timeout=1, set_as_default=False):
         pass
+    assert client.run_on_scheduler(clients_of) == known
+
+
+def clients_of(dask_scheduler) -> set[str]:
+    return set(dask_scheduler.clients)
 
 
 def test_a_client_of_tls_takes_no_plain_cluster(secure, client):
     keys = secure[1].get_connection_args("client")
-    for address in (client.scheduler.address, client.scheduler.address.replace("tcp://", "tls://")):
-        with pytest.raises((OSError, RuntimeError, ValueError)):
-            asyncio.run(connect(address, timeout=1, **keys))
+    plain = client.scheduler.address
+    with pytest.raises(RuntimeError, match=f"encryption required .* refusing communication from/to '{plain}'"):
+        asyncio.run(connect(plain, timeout=1, **keys))
+    with pytest.raises((CommClosedError, ValueError)) as refused:
+        asyncio.run(connect(plain.replace("tcp://", "tls://"), timeout=1, **keys))
+    error = refused.value  # of the handshake, or if the other side was quicker to speak, of what should begin one
+    assert isinstance(error.__cause__, ssl.SSLError) or "cannot convert to SSL" in str(error)

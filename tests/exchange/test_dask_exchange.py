@@ -162,7 +162,7 @@ def test_a_client_that_leaves_ends_its_run(cluster, client):
 
 def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
     """What is submitted while the client closes never ends: nobody may wait for it."""
-    monkeypatch.setattr("dgraph.runs.step_graph.LOOK_UP", 0.05)
+    monkeypatch.setattr("dgraph.waiting.LOOK_UP", 0.05)
     gone = Client(cluster, set_as_default=False)
     never = Future("never", gone)
     threading.Timer(0.2, gone.close).start()

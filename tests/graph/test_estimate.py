@@ -13,7 +13,7 @@ from dgraph.building.remarks import REMARKS
 from dgraph.errors import OptionError, RoomError
 from dgraph.estimates.estimate import POLICIES
 from dgraph.estimates.footprints import FOOTPRINTS
-from dgraph.workers import Workers
+from dgraph.estimates.room import PROCESS
 
 GRAPHS = {
     "rmat": lambda **o: dg.rmat(scale=14, **o),
@@ -60,16 +60,26 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
     frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2000, (40_000, 2)), columns=["src", "dst"])
     graph = dg.Graph.from_edges(frame, client=client, parts=2)
     kept = dask.config.get("dgraph", {})
+
+    def leave(room: int) -> None:
+        """Let each worker have so many bytes beside what its process takes."""
+        known = {str(n): {"memory_limit": (room + PROCESS) / 0.8, "metrics": {"memory": PROCESS}} for n in range(2)}
+        small.setattr("dgraph.estimates.room.known_of_workers", lambda client: known)
+
     with monkeypatch.context() as small:
-        small.setattr(Workers, "memory", 200_000)
+        leave(160_000)
         with pytest.raises(RoomError, match=r"building the graph takes about .* kiB on each of 2 workers.*156\.25 kiB"):
             graph.partitioned()
         assert graph._partitions is None
+        leave(0)
+        with pytest.raises(RoomError, match=r"has 0 B for it.*Start larger ones"):
+            graph.partitioned()
+        leave(160_000)
         with dask.config.set({"dgraph.memory-check": False}):
             assert len(graph.partitioned()) == 2
-        with pytest.raises(RoomError, match=r"start about [3-9] of them"):
+        with pytest.raises(RoomError, match=r"Start about [3-9] of them"):
             dg.triangles(graph)
-        small.setattr(Workers, "memory", 300_000)
+        leave(240_000)
         with pytest.raises(RoomError, match="a run of "):
             dg.pagerank(graph, engine="gas")
     assert dg.triangles(graph).compute()["triangles"].sum() > 0

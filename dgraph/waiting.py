@@ -1,0 +1,78 @@
+"""Waiting for results on a cluster: until they have ended, the client is closed, or no worker has the memory to go on.
+
+A worker that is over its limit is paused: it takes no task until it has less. If that is never, Dask waits for ever.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dask.utils import format_bytes
+
+from dgraph.errors import RoomError, RunError
+
+LOOK_UP = 1.0  # seconds between looks at whether the client is still open
+LOOK_AROUND = 2.0  # seconds between looks at the workers
+STILL = 8.0  # seconds in which a worker is paused, none is at work, and nothing moves to disk or between them
+DONE = ("finished", "error")
+
+
+def settle(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> None:
+    """Wait until all have ended, well or not. `distributed.wait` would need a current client, and making one current
+    changes Dask's setting of the scheduler for the whole process; and what is submitted while another thread closes the
+    client never ends, so look up now and then, and have the caller `look` too.
+    """
+    stillness = Stillness(client)
+    for future in futures:
+        while future.status not in DONE:
+            try:
+                future.exception(timeout=LOOK_UP)
+                break
+            except Exception as error:
+                if client.status in ("closing", "closed"):
+                    raise RunError(f"{client!r} was closed during the run; run again with another") from None
+                if not isinstance(error, TimeoutError):
+                    raise
+                look()
+                stillness.look()
+
+
+class Stillness:
+    """Whether workers stand still because they have no memory left."""
+
+    def __init__(self, client: Any):
+        self.client, self.next = client, time.monotonic() + LOOK_AROUND
+        self.seen, self.since = None, 0.0
+
+    def look(self) -> None:
+        from dgraph.exchange.dask import known_of_workers
+
+        now = time.monotonic()
+        if now < self.next:
+            return
+        self.next = now + LOOK_AROUND
+        workers = known_of_workers(self.client)
+        before, self.seen = self.seen, _standing(workers)
+        if self.seen is None or self.seen != before:
+            self.since = now
+        elif now - self.since >= STILL:
+            paused = [address for address, worker in workers.items() if worker["status"] == "paused"]
+            worker = workers[paused[0]]
+            raise RoomError(
+                f"{len(paused)} of {len(workers)} workers take no more tasks for want of memory: {paused[0]} uses "
+                f"{format_bytes(worker['metrics']['memory'])} of its {format_bytes(worker['memory_limit'])}; start "
+                "larger ones, or more of them (G.estimate() tells what a graph needs)"
+            )
+
+
+def _standing(workers: Mapping[str, Any]) -> Any:
+    """What all workers have, if some is paused and none at work: it differs as long as anything moves."""
+    counts = [worker["metrics"].get("task_counts", {}) for worker in workers.values()]
+    if not any(worker["status"] == "paused" for worker in workers.values()):
+        return None
+    if any(count.get("executing") or count.get("long-running") for count in counts):
+        return None
+    disk = [worker["metrics"].get("spilled_bytes", {}) for worker in workers.values()]
+    return [dict(count) for count in counts], disk

@@ -1,0 +1,53 @@
+"""Workers without memory to go on give an error that says so, and soon: Dask pauses them, and would wait for ever."""
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from clusters import worker_processes
+from dask import delayed
+
+import dgraph as dg
+from dgraph.errors import RoomError
+from dgraph.workers import Workers
+
+FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 100, (500, 2)), columns=["src", "dst"])
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    monkeypatch.setattr("dgraph.waiting.LOOK_AROUND", 0.3)
+    monkeypatch.setattr("dgraph.waiting.STILL", 1.5)
+
+
+def test_workers_that_hold_no_more_than_python():
+    """It is paused as soon as it has loaded what it takes to number a hundred vertices."""
+    with worker_processes(1, memory_limit="230 MiB") as client, pytest.raises(RoomError, match="larger ones"):
+        dg.pagerank(dg.Graph.from_edges(FRAME, client=client)).compute()
+
+
+def test_one_that_is_paused_while_others_are_not(client):
+    """Others who have tasks of their own to do still end them; what waits for the paused worker alone is an error."""
+    workers = Workers(client)
+    paused = workers.addresses[0]
+    client.run(pause_beyond, 1e-6, workers=[paused])
+    until = time.monotonic() + 10
+    while client.run(status_here, workers=[paused]) != {paused: "paused"} and time.monotonic() < until:
+        time.sleep(0.05)
+    try:
+        assert workers.get([delayed(sum)([1, 2])]) == [3]
+        pinned = client.submit(sum, [1, 2], workers=[paused], pure=False)
+        with pytest.raises(RoomError, match=f"1 of 2 workers .*{paused}"):
+            workers.wait([pinned])
+    finally:
+        client.run(pause_beyond, 0.8, workers=[paused])
+    assert workers.wait([pinned])[0].result() == 3
+
+
+def pause_beyond(share: float, dask_worker) -> None:
+    dask_worker.memory_manager.memory_pause_fraction = share
+
+
+def status_here(dask_worker) -> str:
+    return dask_worker.status.name
