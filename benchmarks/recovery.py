@@ -1,5 +1,5 @@
-"""What a lost worker costs: PageRank in rounds with checkpoints in memory, a worker of which is killed on the way, beside
-the same undisturbed. The run goes on from its last checkpoint, on the worker that is left or on its replacement.
+"""What a lost worker costs: PageRank in rounds with checkpoints in memory, of which a worker is killed on the way,
+beside the same undisturbed. It goes on from the last checkpoint, on the worker that is left or on its replacement.
 """
 
 from __future__ import annotations
