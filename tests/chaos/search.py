@@ -8,60 +8,30 @@ import json
 import logging
 import os
 import random
-import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-import psutil
 from distributed import Client
 from hosts import CLUSTERS
+from strikes import WITH_NANNIES, Strike
+from works import WORKS, check, found, frame_of, graph_for
 
-import dgraph as dg
 from dgraph.errors import RunError
 from dgraph.exchange.registry import NAME
 
 HANG = 120  # seconds
-ROUNDS = {"max_iter": 100, "tol": None}
-WORKS = {
-    "gas": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS),
-    "bsp": lambda graph, _: dg.pagerank(graph, engine="bsp", **ROUNDS),
-    "mail as edges": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS, **on(graph, exchange="graph")),
-    "checkpoints": lambda graph, at: dg.pagerank(graph, engine="gas", **ROUNDS, **on(graph, checkpoint=at)),
-    "checkpoints in memory": lambda graph, _: dg.pagerank(
-        graph, engine="gas", **ROUNDS, checkpoint=dg.Checkpoint(every=10)
-    ),
-    "bulk_async, checkpoints": lambda graph, at: dg.wcc(
-        graph, engine="bulk_async", checkpoint=dg.Checkpoint(at, every=1)
-    ),
-    "bulk_async, checkpoints in memory": lambda graph, _: dg.pagerank(
-        graph, engine="bulk_async", tol=1e-10, checkpoint=dg.Checkpoint(every=3)
-    ),
-    "daemons": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS, **on(graph, daemons="own process")),
-    "bulk_async": lambda graph, _: dg.wcc(graph, engine="bulk_async"),
-    "bulk_async, distances": lambda graph, _: dg.bfs(graph, 7, engine="bulk_async"),
-    "deterministic": lambda graph, _: dg.hits(graph, max_iter=20, tol=None, deterministic=True),
-    "labels": lambda graph, _: dg.cdlp(graph, max_iter=5),
-    "local": lambda graph, _: dg.wcc(graph, engine="local"),
-    "block_descent": lambda graph, _: dg.sssp(graph, 7, engine="block_descent"),
-    "triangles": lambda graph, _: dg.triangles(graph),
-    "lcc": lambda graph, _: dg.lcc(graph),
-    "degrees": lambda graph, _: dg.degrees(graph),
-    "core_number": lambda graph, _: dg.core_number(graph),
-}
-IN_ONE_PLACE = ("local", "block_descent")
+OVER = 10  # seconds after which an error must have come where nobody is left
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--kills", type=int, default=200)
+    options.add_argument(
+        "--kills", type=int, default=200, help="that come while a run is on its way; others do not count"
+    )
     options.add_argument("--seconds", type=float, default=float("inf"), help="begin no other run after so long")
     options.add_argument("--cluster", choices=CLUSTERS, default="nannies")
     options.add_argument("--workers", type=int, default=2)
@@ -72,52 +42,102 @@ def main() -> None:
     if given.client:
         address, name = given.client
         with Client(address, set_as_default=False) as client:
-            found(name, dg.Graph.from_edges(graph_of(given.seed), client=client, parts=2))
+            print("begins", flush=True)
+            found(name, graph_for(name, frame_of(given.seed), client))
+            print("has ended", flush=True)
         return
     seed = given.seed if given.seed is not None else int.from_bytes(os.urandom(4), "big")
     print(f"seed {seed}, {given.cluster}", flush=True)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    source, frame, begun, counts, longest = random.Random(seed), graph_of(seed), time.monotonic(), Counter(), 0.0
-    expected = {name: found(name, dg.Graph.from_edges(frame)) for name in WORKS}
+    search = Search(seed, given)
     with CLUSTERS[given.cluster](given.workers) as (client, hosts):
-        for number in range(given.kills):
-            if time.monotonic() - begun > given.seconds:
-                break
-            name, delay = source.choice(list(WORKS)), source.random() * source.choice((0.1, 0.5, 2.0))
-            await_all(client, given.workers, hosts)
-            client.run(mistreat_mail if source.random() < 0.3 else treat_mail, on_error="ignore")
-            whom = "client" if source.random() < 0.1 else "daemon" if name == "daemons" else "worker"
-            told = f"{number + 1}: {name}, a {whom} killed after {delay:.3f} s"
-            watch = threading.Timer(HANG, lambda told=told: (print(f"{told}: HANGS", flush=True), os._exit(1)))
-            watch.daemon = True
-            watch.start()
-            if whom == "client":
-                seconds = without_client(client, name, delay, seed)
-            else:
-                begin = time.perf_counter()
-                try:
-                    seconds = without(client, frame, name, delay, source.random(), whom, expected[name])
-                except RunError as error:  # right only where nobody is left, and soon
-                    seconds = time.perf_counter() - begin
-                    alive = client.run(os.getpid, on_error="ignore")
-                    print(f"{told}, after {seconds:.1f} s: {error}; alive are {alive}", flush=True)
-                    if "no worker is left" not in str(error) or (alive and whom == "daemon"):
-                        raise
-                    counts["nobody left"] += 1
-                    watch.cancel()
-                    continue
-            watch.cancel()
-            counts[whom] += 1
-            longest = max(longest, seconds)
-            print(f"{told}, right after {seconds:.1f} s", flush=True)
-    row = {"seed": seed, "cluster": given.cluster, "killed": counts, "hangs": 0, "longest": round(longest, 1)}
-    print(json.dumps(row), flush=True)
-    if given.record:
-        with Path(given.record).open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        while search.struck < given.kills and search.goes_on:
+            search.once(client, hosts)
+    search.record(given.record)
 
 
-def await_all(client, workers: int, hosts) -> None:
+class Search:
+    def __init__(self, seed: int, given: argparse.Namespace):
+        self.seed, self.given, self.source, self.frame = seed, given, random.Random(seed), frame_of(seed)
+        self.begun, self.number, self.longest = time.monotonic(), 0, 0.0
+        self.counts: Counter[str] = Counter()  # strikes, by whom
+        self.works: Counter[str] = Counter()  # strikes, by kind of run
+        self.missed = self.nobody_left = 0
+        self.expected = {name: found(name, graph_for(name, self.frame)) for name in WORKS}
+        self.lasted = dict.fromkeys(WORKS, 1.0)  # seconds of the last run of a kind
+
+    @property
+    def struck(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def goes_on(self) -> bool:
+        return time.monotonic() - self.begun < self.given.seconds
+
+    def once(self, client: Client, hosts) -> None:
+        """One run and one strike."""
+        name, self.number = self.source.choice(list(WORKS)), self.number + 1
+        delay = self.source.random() * self.lasted[name] * self.source.choice((0.2, 1))
+        draw, whom = self.source.random(), self._whom(name)
+        await_all(client, self.given.workers, hosts)
+        client.run(mistreat_mail if self.source.random() < 0.3 else treat_mail, on_error="ignore")
+        told = f"{self.number}: {name}, {whom} after {delay:.3f} s"
+        watch = threading.Timer(HANG, lambda: (print(f"{told}: HANGS", flush=True), os._exit(1)))
+        watch.daemon = True
+        watch.start()
+        begun = time.perf_counter()
+        if whom == "client":
+            came = without_client(client, name, delay, self.seed)
+        else:
+            came = self._run(client, name, Strike(client, whom, draw, delay), told)
+        watch.cancel()
+        seconds = time.perf_counter() - begun
+        self.counts[whom] += came
+        self.works[name] += came
+        self.missed += not came
+        self.longest = max(self.longest, seconds)
+        print(f"{told}, {'right' if came else 'too late'} after {seconds:.1f} s", flush=True)
+
+    def _whom(self, name: str) -> str:
+        others = ["client", *(WITH_NANNIES if self.given.cluster == "nannies" else ())]
+        if self.source.random() < 0.25:
+            return self.source.choice(others)
+        return "daemon" if name == "daemons" and self.source.random() < 0.7 else "worker"
+
+    def _run(self, client: Client, name: str, strike: Strike, told: str) -> bool:
+        """Whether the strike came during the run, whose answer was right; or an error, where nobody was left."""
+        strike.begin()
+        begun = time.perf_counter()
+        try:
+            table = found(name, graph_for(name, self.frame, client))
+            self.lasted[name] = time.perf_counter() - begun
+        except RunError as error:
+            alive = client.run(os.getpid, on_error="ignore")
+            took = time.perf_counter() - (strike.at or begun)
+            print(f"{told}, after {took:.1f} s: {error}; alive are {alive}", flush=True)
+            if "no worker is left" not in str(error) or took > OVER + 5:  # of which some may have come meanwhile
+                raise
+            self.nobody_left += 1
+            return True
+        finally:
+            came = strike.came(time.perf_counter())
+            if strike.whom == "adapt":
+                client.cluster.adapt().stop()
+                client.cluster.scale(self.given.workers)
+        check(table, self.expected[name])
+        return came
+
+    def record(self, path: str | None) -> None:
+        row = {"seed": self.seed, "cluster": self.given.cluster, "struck": dict(self.counts), "hangs": 0, "wrong": 0}
+        row |= {"in": dict(sorted(self.works.items())), "too late": self.missed, "nobody left": self.nobody_left}
+        row |= {"longest": round(self.longest, 1)}
+        print(json.dumps(row), flush=True)
+        if path:
+            with Path(path).open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+def await_all(client: Client, workers: int, hosts) -> None:
     """Until all workers answer: one that has just been killed may still be listed."""
     until = time.monotonic() + 60
     while len(client.run(os.getpid, on_error="ignore")) < workers:
@@ -125,61 +145,31 @@ def await_all(client, workers: int, hosts) -> None:
             raise AssertionError("the workers that were killed do not come again")
         if hosts is not None:
             hosts.mend()
+        else:
+            client.cluster.scale(workers)  # one that has retired is started again
         time.sleep(0.2)
 
 
-def without(client, frame, name, delay, draw, whom, expected) -> float:
-    """A run during which a worker, or the daemon of one, is killed."""
-    graph = dg.Graph.from_edges(frame, client=client, parts=1 if name in IN_ONE_PLACE else 2)
-    killer = threading.Timer(delay, kill, (client, draw, whom))
-    killer.start()
-    begun = time.perf_counter()
-    table = found(name, graph)
-    seconds = time.perf_counter() - begun
-    killer.join()
-    for column in expected.columns[1:]:
-        np.testing.assert_allclose(table[column].astype(float), expected[column].astype(float), rtol=1e-9, atol=1e-9)
-    return seconds
-
-
-def without_client(client, name, delay, seed) -> float:
+def without_client(client: Client, name: str, delay: float, seed: int) -> bool:
     """A run whose client is killed: the scheduler ends it, and the next finds all workers free."""
     command = [sys.executable, __file__, "--seed", str(seed), "--client", client.scheduler.address, name]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as other:
-        time.sleep(3 + delay)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        time.sleep(delay)
         other.kill()
+        came = not other.stdout.read()
     begun = time.perf_counter()
     while client.run_on_scheduler(runs_of):
-        if time.perf_counter() - begun > 10:
-            raise AssertionError("a run goes on 10 s after its client was killed")
+        if time.perf_counter() - begun > OVER:
+            raise AssertionError(f"a run goes on {OVER} s after its client was killed")
         time.sleep(0.05)
-    return time.perf_counter() - begun
+    return came
 
 
 def runs_of(dask_scheduler) -> int:
     plugin = dask_scheduler.plugins.get(NAME)
     return len(plugin.runs) if plugin is not None else 0
-
-
-def found(name: str, graph: dg.Graph) -> pd.DataFrame:
-    with tempfile.TemporaryDirectory() as folder:
-        return WORKS[name](graph, folder).compute()
-
-
-def on(graph: dg.Graph, **options) -> dict:
-    """Options that make sense on a cluster alone."""
-    return options if graph.client is not None else {}
-
-
-def kill(client, draw: float, whom: str) -> None:
-    with suppress(Exception):  # it may be leaving already
-        pids = sorted(client.run(daemons_of if whom == "daemon" else lambda: [os.getpid()]).values())
-        pids = [pid for some in pids for pid in some]
-        os.kill(pids[int(draw * len(pids))], signal.SIGKILL)
-
-
-def daemons_of() -> list[int]:
-    return [child.pid for child in psutil.Process().children()]
 
 
 def mistreat_mail() -> None:
@@ -204,10 +194,6 @@ def treat_mail() -> None:
     if hasattr(DaskExchange, "sound"):
         DaskExchange._deliver = DaskExchange.sound
         del DaskExchange.sound
-
-
-def graph_of(seed: int) -> pd.DataFrame:
-    return pd.DataFrame(np.random.default_rng(seed).integers(0, 2000, (20_000, 2)), columns=["src", "dst"])
 
 
 if __name__ == "__main__":

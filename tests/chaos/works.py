@@ -1,0 +1,70 @@
+"""Runs of every kind, each with an answer that does not depend on who computes it, or when."""
+
+import tempfile
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+import dgraph as dg
+
+ROUNDS = {"max_iter": 100, "tol": None}
+EXACT = {"tol": 1e-11}  # distance from the fixed point, in whatever order changes came
+
+
+def on(graph: dg.Graph, **options) -> dict:
+    """Options that make sense on a cluster alone."""
+    return options if graph.client is not None else {}
+
+
+# name -> (graph, a folder for checkpoints) -> the result
+WORKS: dict[str, Callable[[dg.Graph, str], dg.Result]] = {
+    "gas": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS),
+    "bsp": lambda graph, _: dg.pagerank(graph, engine="bsp", **ROUNDS),
+    "mail as edges": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS, **on(graph, exchange="graph")),
+    "checkpoints": lambda graph, at: dg.pagerank(graph, engine="gas", **ROUNDS, **on(graph, checkpoint=at)),
+    "checkpoints in memory": lambda graph, _: dg.pagerank(
+        graph, engine="gas", **ROUNDS, checkpoint=dg.Checkpoint(every=10)
+    ),
+    "bulk_async, checkpoints": lambda graph, at: dg.wcc(
+        graph, engine="bulk_async", checkpoint=dg.Checkpoint(at, every=1)
+    ),
+    "bulk_async, checkpoints in memory": lambda graph, _: dg.pagerank(
+        graph, engine="bulk_async", **EXACT, checkpoint=dg.Checkpoint(every=3)
+    ),
+    "daemons": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS, **on(graph, daemons="own process")),
+    "bulk_async": lambda graph, _: dg.wcc(graph, engine="bulk_async"),
+    "bulk_async, distances": lambda graph, _: dg.bfs(graph, 7, engine="bulk_async"),
+    "rebalance": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS, rebalance=True),
+    "deterministic": lambda graph, _: dg.hits(graph, max_iter=20, tol=None, deterministic=True),
+    "labels": lambda graph, _: dg.cdlp(graph, max_iter=5),
+    "local": lambda graph, _: dg.wcc(graph, engine="local"),
+    "block_descent, one partition": lambda graph, _: dg.sssp(graph, 7, engine="block_descent"),
+    "block_descent, ranks": lambda graph, _: dg.pagerank(graph, engine="block_descent", **EXACT),
+    "block_descent, distances": lambda graph, _: dg.sssp(graph, 7, engine="block_descent"),
+    "block_descent, waiting": lambda graph, _: dg.pagerank(graph, engine="block_descent", mode="barrier", **EXACT),
+    "triangles": lambda graph, _: dg.triangles(graph),
+    "lcc": lambda graph, _: dg.lcc(graph),
+    "degrees": lambda graph, _: dg.degrees(graph),
+    "core_number": lambda graph, _: dg.core_number(graph),
+}
+IN_ONE_PLACE = ("local", "block_descent, one partition")
+
+
+def frame_of(seed: int) -> pd.DataFrame:
+    return pd.DataFrame(np.random.default_rng(seed).integers(0, 2000, (20_000, 2)), columns=["src", "dst"])
+
+
+def graph_for(name: str, frame: pd.DataFrame, client=None) -> dg.Graph:
+    parts = 1 if client is None or name in IN_ONE_PLACE else 2
+    return dg.Graph.from_edges(frame, client=client, parts=parts)
+
+
+def found(name: str, graph: dg.Graph) -> pd.DataFrame:
+    with tempfile.TemporaryDirectory() as folder:
+        return WORKS[name](graph, folder).compute()
+
+
+def check(table: pd.DataFrame, expected: pd.DataFrame) -> None:
+    for column in expected.columns[1:]:
+        np.testing.assert_allclose(table[column].astype(float), expected[column].astype(float), rtol=1e-9, atol=1e-9)
