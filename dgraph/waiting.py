@@ -6,12 +6,13 @@ A worker that is over its limit is paused: it takes no task until it has less. I
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from dask.utils import format_bytes
 
-from dgraph.errors import RoomError, RunError
+from dgraph.errors import LostError, RoomError, RunError
 
 LOOK_UP = 1.0  # seconds between looks at whether the client is still open
 LOOK_AROUND = 2.0  # seconds between looks at the workers
@@ -37,6 +38,17 @@ def settle(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambd
                     raise
                 look()
                 stillness.look()
+
+
+@contextmanager
+def telling_losses() -> Iterator[None]:
+    """What was cancelled because a worker left is a loss."""
+    from distributed import CancelledError
+
+    try:
+        yield
+    except CancelledError as cause:
+        raise LostError("a worker left with data that only it had; make the graph again from its source") from cause
 
 
 class Stillness:

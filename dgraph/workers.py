@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,7 +16,7 @@ from dgraph.errors import LostError, OptionError
 from dgraph.partition import threads
 from dgraph.partition.chunk import local
 from dgraph.partition.source import Pieces, cut, is_cudf, is_lazy
-from dgraph.waiting import settle
+from dgraph.waiting import settle, telling_losses
 
 FAN = 8  # results that one task of a reduction takes
 BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
@@ -120,7 +119,7 @@ class Workers:
     def wait(self, held: list[Any]) -> list[Any]:
         """The same, once every one is there; a failure is raised."""
         if self.client is not None:
-            with _telling_losses():
+            with telling_losses():
                 for future in held:
                     settle(self.client, [future])
                     if future.status != "finished":
@@ -174,7 +173,7 @@ class Workers:
         if self.client is None:
             return list(dask.compute(*tasks, scheduler=threaded.get))
         held = self.wait(self.hold(tasks))
-        with _telling_losses():
+        with telling_losses():
             return list(self.client.gather(held))
 
     def shares(self, capacities: Any, parts: int, check_only: bool = False) -> list[float]:
@@ -266,16 +265,6 @@ def lost(held: Sequence[Any]) -> bool:
     """Whether any of the results went away with its worker."""
     futures = (one for one in held if hasattr(type(one), "status"))  # others are delayed, or in this process
     return any(future.status in ("lost", "cancelled") for future in futures)
-
-
-@contextmanager
-def _telling_losses() -> Iterator[None]:
-    from distributed import CancelledError
-
-    try:
-        yield
-    except CancelledError as cause:
-        raise LostError("a worker left with data that only it had; make the graph again from its source") from cause
 
 
 def _itself(value: Any) -> Any:
