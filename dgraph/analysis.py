@@ -6,8 +6,9 @@ same along all its out-edges, so the message is computed once a vertex, and that
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from dgraph.errors import ProgramError
 from dgraph.functions import Function, read_function
@@ -36,6 +37,7 @@ class Reads:
     function: Function
     kinds: dict[str, str]  # parameter: state, before, message, edge, target, column, parameter, global, vertex or run
     vector: bool  # it reads or returns a vector: it runs once a component
+    component: int | None = None  # of a vector of global values, each of which is folded by itself
 
     def of(self, *kinds: str) -> tuple[str, ...]:
         """The parameters that come from one of `kinds`."""
@@ -106,7 +108,7 @@ class Analysis:
     start: Reads | None
     seed: Reads | None
     stop: Reads | None
-    globals: dict[str, tuple[Global, Reads]]
+    globals: dict[str, tuple[Global, Reads]]  # a vector's components one by one
     results: dict[str, tuple[Result, Reads]]
 
     @property
@@ -117,12 +119,8 @@ class Analysis:
     @property
     def readers(self) -> list[Reads]:
         """All functions."""
-        some = [
-            self.start,
-            self.seed,
-            self.stop,
-            *(reads for phase in self.phases for reads in (phase.send, phase.apply)),
-        ]
+        crossing = [reads for phase in self.phases for reads in (phase.send, phase.apply)]
+        some = [self.start, self.seed, self.stop, *crossing]
         folds = [reads for _, reads in (*self.globals.values(), *self.results.values())]
         return [reads for reads in some if reads is not None] + folds
 
@@ -151,7 +149,15 @@ class Analysis:
         """The global values that some round reads; the others are folded once, at the end, for the results."""
         rounds = [self.stop, *(reads for phase in self.phases for reads in (phase.send, phase.apply))]
         read = {name for reads in rounds if reads is not None for name in reads.of("global")}
-        return tuple(name for name in self.globals if name in read)
+        return tuple(name for name, (field, _) in self.globals.items() if field.name in read)
+
+    def totals(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Global values as the program names them; a vector is a list."""
+        found: dict[str, Any] = {}
+        for name, (field, reads) in self.globals.items():
+            before = found.get(field.name, [])
+            found[field.name] = values[name] if reads.component is None else [*before, values[name]]
+        return found
 
     @property
     def send_reads_global(self) -> bool:
@@ -191,10 +197,12 @@ def analyse(program: VertexProgram) -> Analysis:
         triggers = send.of("state") or tuple(field.name for field in states)
         later = program.kind == "accumulative" and bool(send.of("global") or {"round", "random"} & set(send.kinds))
         phases.append(PhaseAnalysis(phase.name, phase.along, phase.messages, send, apply, columns, triggers, later))  # type: ignore[arg-type]
-    folds = {
-        field.name: (field, reads(field.name, field.function, [field.name], None, _AT_A_VERTEX | {"before"}))
-        for field in (*program.of(Global), *program.of(Result))
-    }
+
+    def folds(kind: type) -> dict[str, tuple[Any, Reads]]:
+        found = {f: reads(f.name, f.function, [f], None, _AT_A_VERTEX | {"before"}) for f in program.of(kind)}
+        parts = [(f, c) for f in found for c in ([None] if f.shape is None else range(program.width))]
+        return {component_of(f.name, c): (f, replace(found[f], component=c)) for f, c in parts}
+
     return Analysis(
         name=name,
         title=program.title,
@@ -207,9 +215,14 @@ def analyse(program: VertexProgram) -> Analysis:
         start=optional("start", plain),
         seed=optional("seed", first.messages, ("vertex", "column", "state")),
         stop=optional("stop", ["whether to stop"], ("global",)),
-        globals={k: v for k, v in folds.items() if isinstance(v[0], Global)},
-        results={k: v for k, v in folds.items() if isinstance(v[0], Result)},
+        globals=folds(Global),
+        results=folds(Result),
     )
+
+
+def component_of(name: str, c: int | None) -> str:
+    """The name of one component of a global value: to kernels it is a value of its own."""
+    return name if c is None else f"{name}__{c}"
 
 
 _AT_A_VERTEX = frozenset({"state", "vertex", "column", "global"})

@@ -234,7 +234,7 @@ def admit(plan: Plan, analysis: Analysis, parts: int) -> Plan:
         for name, (field, _) in analysis.globals.items():
             if field.dtype.kind == "f" and not field.merge.idempotent and name not in exact_sums(analysis):
                 raise OptionError(
-                    f"deterministic=True cannot fold {name!r}, a {field.merge} of floats; only sums of them"
+                    f"deterministic=True cannot fold {field.name!r}, a {field.merge} of floats; only sums of them"
                 )
     return plan
 

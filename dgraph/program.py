@@ -101,20 +101,21 @@ class EdgeColumn(Field):
 class VertexColumn(Field):
     """A column of the vertices that the functions may read; `missing` where there is none."""
 
-    def __init__(self, dtype: Any, missing: Any = 0):
-        super().__init__(dtype)
+    def __init__(self, dtype: Any, missing: Any = 0, *, shape: int | str | None = None):
+        super().__init__(dtype, shape=shape)
         self.missing = self.dtype.type(missing).item()
 
 
 class Global(Field):
-    """Decorates a function of a vertex: its values over all vertices, folded after each round by a monoid.
+    """Decorates a function of a vertex: its values over all vertices, folded after each round by a monoid. Components
+    of vectors are folded one by one with a `shape`, and all to one value without.
 
     Every function may read it by its name, and sees the value from the end of the round before. Such a function reads
     `rank_before` for the value of `rank` before that round.
     """
 
-    def __init__(self, dtype: Any, merge: Monoid):
-        super().__init__(dtype)
+    def __init__(self, dtype: Any, merge: Monoid, *, shape: int | str | None = None):
+        super().__init__(dtype, shape=shape)
         if not isinstance(merge, Monoid):
             raise ProgramError(f"{merge!r} cannot fold a global value: take MIN, MAX, SUM, PRODUCT, AND, OR")
         self.merge = merge
@@ -160,7 +161,8 @@ class VertexProgram:
     seed    (...) -> the first message to each vertex; the merge's identity is no message
     send    (...) -> the message along one edge, from its source's fields
     apply   (...) -> every State and Delta, after the inbox
-    stop    (...) -> True to end the run after this round (of several phases: after the last one)
+    stop    (...) -> True to end the run after this round (of several phases: after the last one); where it reads
+            vectors, once all components say so
     """
 
     kind: ClassVar[str] = "accumulative"

@@ -88,7 +88,7 @@ class Reference:
 
         self.states: list[Field] = program.of(State)
         self.rounds, self.done = 0, False
-        self.globals: dict[str, Any] = {field.name: field.identity for field in program.of(Global)}
+        self.globals: dict[str, Any] = {f.name: self.fill(f, f.identity) for f in program.of(Global)}
         self.state = [{f.name: self.fill(f, f.start) for f in self.states} for _ in range(vertices)]
         self.plain = [f for f in self.states if not isinstance(f, Delta)]
         if "start" in program.functions:
@@ -166,7 +166,9 @@ class Reference:
         if self.rounds % len(self.program.phases) == 0:
             if "stop" in self.program.functions:
                 context = {**self.program.values, **self.globals, "round": self.rounds, "vertices": self.vertices}
-                self.done = bool(_call(self.program.functions["stop"], context))
+                stop = self.program.functions["stop"]
+                vector = any(hasattr(context[name], "__len__") for name in parameters(stop))
+                self.done = all(_call(stop, context, c) for c in range(self.program.width if vector else 1))
             elif self.synchronous:
                 self.done = not self.changed
             self.changed = False
@@ -175,12 +177,12 @@ class Reference:
         """Compute each global value."""
         folded = {}
         for field in self.program.of(Global):
-            folded[field.name] = field.identity
+            folded[field.name] = self.fill(field, field.identity)
             for v in range(self.vertices):
                 before = {f"{name}_before": value for name, value in self.before[v].items()}
                 value = self.call(field.function, [field], {**self.at(v, self.rounds), **before}, every=True)
-                for component in value[field.name]:
-                    folded[field.name] = field.merge.merge(folded[field.name], component)
+                for one in [value[field.name]] if field.shape is not None else value[field.name]:
+                    folded[field.name] = _merge(field.merge, folded[field.name], one)
         self.globals = folded
 
     def results(self) -> dict[str, list]:
@@ -194,7 +196,8 @@ class Reference:
     def at(self, v: int, number: int) -> dict[str, Any]:
         """All that a function may read at a vertex."""
         program = self.program
-        columns = {f.name: self.columns.get(f.name, {v: f.missing})[v] for f in program.of(VertexColumn)}
+        given = self.columns
+        columns = {f.name: given.get(f.name, {v: self.fill(f, f.missing)})[v] for f in program.of(VertexColumn)}
         builtins: dict[str, Any] = {"id": v, "degree": self.degrees[self.phase_along(number)][v], "round": number}
         builtins.update(vertices=self.vertices, random=lambda c: uniform(self.random_seed, number, v, c))
         return {**builtins, **program.values, **columns, **self.globals, **self.state[v]}

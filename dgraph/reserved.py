@@ -25,7 +25,7 @@ def check_names(program: str, fields: Iterable[str]) -> None:
     """Refuse a field whose name would be that of something else in a kernel."""
     names = list(fields)
     taken = {*RESERVED, *(f"{word}_{name}" for name in ("message", *names) for word in LOCALS)}
-    taken |= {f"{name}_before" for name in names}
+    taken |= {f"{name}_before" for name in names} | {name for name in names if "__" in name}
     for name in names:
         if name in taken:
             raise ProgramError(f"{program}: the name {name!r} is taken by the library; choose another")

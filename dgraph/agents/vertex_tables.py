@@ -28,7 +28,8 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
     if "number" in asked:
         table["number"] = edges.numbers()
     for column in analysis.vertex_columns:
-        table[column.name] = np.full(size, column.missing, column.dtype)
+        shape = (size,) if column.shape is None else (size, analysis.width)
+        table[column.name] = np.full(shape, column.missing, column.dtype)
         if column.name in columns:
             table[column.name][: edges.partition.num_owned] = columns[column.name]
     return table
@@ -37,10 +38,11 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
 def bytes_of_vertex(recipe: Recipe) -> int:
     """What the table takes for each local vertex, with the two lists of vertices that a run has."""
     asked = {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
-    named = [one for name, one in asked.items() if name in _starts(recipe.analysis)]
+    columns = {column.name for column in recipe.analysis.vertex_columns}
+    named = [one for name, one in asked.items() if name in {*_starts(recipe.analysis), *columns}]
     each = [np.dtype(one.dtype).itemsize * (recipe.analysis.width if one.dims > 1 else 1) for one in named]
     flags, lists = 2, 8
-    return sum(each) + sum(column.dtype.itemsize for column in recipe.analysis.vertex_columns) + flags + lists
+    return sum(each) + flags + lists
 
 
 def _starts(analysis: Analysis) -> dict[str, Any]:

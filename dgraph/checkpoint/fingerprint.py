@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,10 @@ def fingerprint(partition: Any, columns: Mapping[str, np.ndarray], *, twice: boo
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(values.astype(np.float64)).view(np.uint64)
+    words = np.ascontiguousarray(values.astype(np.float64)).view(np.uint64)
+    if words.ndim == 1:
+        return words
+    return reduce(lambda found, component: _mixed(found) ^ component, words.T)
 
 
 def _mixed(x: np.ndarray) -> np.ndarray:

@@ -16,11 +16,10 @@ def explain(program: VertexProgram | type[VertexProgram], target: str = "cpu") -
     lines = [f"{analysis.name}: {kind}; engines: {', '.join(engines_for(analysis))}", ""]
     lines += [f"  state     {_described(state)}" for state in analysis.states]
     lines += [f"  parameter {_described(parameter)}" for parameter in analysis.parameters]
-    each = analysis.globals_each_round
-    for name, (field, _) in analysis.globals.items():
-        lines.append(
-            f"  global    {name}: {field.merge} of {field.dtype}, {'each round' if name in each else 'at the end'}"
-        )
+    each = {analysis.globals[name][0] for name in analysis.globals_each_round}
+    for field in dict.fromkeys(field for field, _ in analysis.globals.values()):
+        when = "each round" if field in each else "at the end"
+        lines.append(f"  global    {field.name}: {field.merge} of {field.dtype}{_length(field)}, {when}")
     for phase in analysis.phases:
         lines += ["", *_phase(analysis, phase)]
     lines += ["", *_optimisations(analysis), "", f"kernels for {target}:", "", source.text]
@@ -57,8 +56,11 @@ def obstacle(engine: str, analysis: Analysis) -> str:
 
 def _described(field: Field) -> str:
     dtype = "vertex" if field.is_vertex else field.dtype.name
-    length = "" if field.shape is None else f", vectors ({'any length' if field.shape is ... else field.shape})"
-    return f"{field.name}: {dtype}{length}" + (", anew in every firing" if isinstance(field, Delta) else "")
+    return f"{field.name}: {dtype}{_length(field)}" + (", anew in every firing" if isinstance(field, Delta) else "")
+
+
+def _length(field: Field) -> str:
+    return "" if field.shape is None else f", vectors ({'any length' if field.shape is ... else field.shape})"
 
 
 def _phase(analysis: Analysis, phase: PhaseAnalysis) -> list[str]:

@@ -231,8 +231,10 @@ class Kernels:
         with self.rows(kernel):
             for name, (field, reads) in fields.items():
                 inner_products(kernel, reads, ROW)
-                with kernel.components(reads.vector, self.width):
-                    value = self.call(kernel, reads, f"value_of_{name}")
+                if reads.component is not None:
+                    kernel.add(f"c = {reads.component}")
+                with kernel.components(reads.vector and reads.component is None, self.width):
+                    value = self.call(kernel, reads, f"value_of_{field.name}")
                     kernel.add(f"fold_{name} = merge_{field.merge.name.lower()}(fold_{name}, {value})")
         self.close_folds(kernel, names)
 

@@ -10,8 +10,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import cloudpickle
+import numpy as np
 
-from dgraph.analysis import Analysis, PhaseAnalysis, Reads, analyse
+from dgraph.analysis import Analysis, PhaseAnalysis, Reads, analyse, component_of
 from dgraph.codegen.compile import Kernels, load
 from dgraph.codegen.source import Source, generate
 from dgraph.program import VertexProgram
@@ -36,10 +37,17 @@ class Recipe:
         return load(self.source)
 
     def should_stop(self, known: dict[str, Any]) -> bool:
-        """What `stop` says of the values after a round."""
-        if self.stop is None or self.analysis.stop is None:
+        """What `stop` says of the values after a round; of vectors, what it says of all components."""
+        stop, reads = self.stop, self.analysis.stop
+        if stop is None or reads is None:
             return False
-        return bool(self.stop(*(known[name] for name in self.analysis.stop.kinds)))
+
+        def value(name: str, c: int) -> Any:
+            found = known[name] if name in known else known[component_of(name, c)]
+            return found[c] if np.ndim(found) else found
+
+        components = range(self.analysis.width if reads.vector else 1)
+        return all(bool(stop(*(value(name, c) for name in reads.kinds))) for c in components)
 
     def _functions(self) -> Iterator[Callable]:
         if self.stop is not None:

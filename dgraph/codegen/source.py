@@ -137,7 +137,7 @@ def arrays_of(analysis: Analysis, target: str = "cpu") -> dict[str, Argument]:
                 array(name, message.dtype.name, message.shape is not None)
             arrays[bound(phase, message)] = Argument(bound(phase, message), message.dtype.name)
     for column in (*analysis.edge_columns, *analysis.vertex_columns):
-        array(column.name, column.dtype.name)
+        array(column.name, column.dtype.name, column.shape is not None)
     for parameter in analysis.parameters:
         arrays[parameter.name] = Argument(parameter.name, parameter.dtype.name, int(parameter.shape is not None))
     for name, (field, _) in analysis.globals.items():
@@ -176,8 +176,8 @@ def functions_of(program: VertexProgram, analysis: Analysis) -> dict[Function, t
     for phase in analysis.phases:
         put(phase.send, name_in(phase, "send"), phase.messages)
         put(phase.apply, name_in(phase, "apply"), analysis.states)
-    for name, (field, reads) in analysis.globals.items():
-        put(reads, f"value_of_{name}", [field])
+    for field, reads in analysis.globals.values():
+        put(reads, f"value_of_{field.name}", [field])
     for name, (result, reads) in analysis.results.items():
         put(reads, f"value_of_{name}", [result])
     return found

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dgraph.analysis import Analysis, PhaseAnalysis, Reads
+from dgraph.analysis import Analysis, PhaseAnalysis, Reads, component_of
 from dgraph.functions import dot_name
 from dgraph.program import Field, Message
 
@@ -145,6 +145,7 @@ def call(
     """The text that calls a program's function; `local` says which fields are in local variables."""
     states = {state.name: state for state in analysis.states}
     parameters = {parameter.name: parameter for parameter in analysis.parameters}
+    columns = {column.name: column for column in analysis.columns}
     arguments = []
     for name, kind in reads.kinds.items():
         if kind == "state" and name in local:
@@ -165,7 +166,10 @@ def call(
             array = kernel.use({"id": "number"}.get(target, target))
             arguments.append(item(array, place.target, states.get(target)))
         elif kind == "column":
-            arguments.append(f"{kernel.use(name)}[{place.at}]")
+            arguments.append(item(kernel.use(name), place.at, columns[name]))
+        elif kind == "global" and name not in analysis.globals:
+            components = [kernel.use(component_of(name, c)) for c in range(analysis.width)]
+            arguments.append(f"({', '.join(components)},)[c]")
         elif kind == "parameter" and parameters[name].shape is not None:
             arguments.append(f"{kernel.use(name)}[c]")
         elif name == "id":

@@ -13,6 +13,7 @@ from dgraph.program import Global, Parameter, Result, State, VertexColumn, Verte
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
 from dgraph.solvers.pagerank import page_rank
+from dgraph.solvers.rank_vectors import rank_vectors
 from dgraph.solvers.solver import Solver
 from dgraph.states.relaxation import RelaxationFactor
 
@@ -93,6 +94,41 @@ PROGRAMS = {  # weighted, personal
     (True, False): WeightedPageRank,
     (True, True): WeightedPersonalPageRank,
 }
+
+
+class PageRanks(PersonalPageRank):
+    """Several personalizations at once. Ranks that have come to rest stay as they are, whatever others need: so they do
+    not depend on what is asked for beside them."""
+
+    several = Parameter(int64)
+    rank = State(float64, shape="several")
+    restart = VertexColumn(float64, shape="several")
+    spread = VertexColumn(float64, shape="several")
+    solver = Solver(rank_vectors, orders=("incoming",))
+
+    def apply(rank, message, dangling, alpha, kept, restart, spread, change, tol, round, vertices):
+        if round > 1 and change < tol * vertices:
+            return rank
+        return (1 - alpha) * restart + alpha * kept * dangling * spread + alpha * message
+
+    @Global(float64, SUM, shape="several")
+    def dangling(rank, degree):
+        return rank if degree == 0 else 0.0
+
+    @Global(float64, SUM, shape="several")
+    def change(rank, rank_before):
+        return abs(rank - rank_before)
+
+
+class WeightedPageRanks(PageRanks, WeightedPageRank):
+    """Edges are followed in proportion to their weights."""
+
+    @Global(float64, SUM, shape="several")
+    def dangling(rank, strength):
+        return rank if strength == 0 else 0.0
+
+
+SEVERAL = {False: PageRanks, True: WeightedPageRanks}  # weighted
 
 
 class Scaled(PageRank):

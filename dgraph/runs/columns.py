@@ -30,7 +30,7 @@ class Few:
 
     def of(self, owned: np.ndarray) -> np.ndarray:
         """The share of a partition that owns these numbers, in ascending order."""
-        found = np.full(len(owned), self.missing, self.values.dtype)
+        found = np.full((len(owned), *self.values.shape[1:]), self.missing, self.values.dtype)
         places = np.searchsorted(owned, self.numbers)
         here = places < len(owned)
         here[here] = owned[places[here]] == self.numbers[here]
@@ -61,7 +61,8 @@ def with_columns(
     there = {
         name: one for name, one in given.items() if isinstance(one, ResultColumn) and not anew and one.lies_with(graph)
     }
-    sent = {name: _by_number(graph, read[name], values) for name, values in given.items() if name not in there}
+    width = analysis.width
+    sent = {name: _by_number(graph, read[name], width, values) for name, values in given.items() if name not in there}
     sent |= _attributes(graph, [column for name, column in read.items() if name not in given])
     if not sent and not there:
         return partitions
@@ -76,21 +77,23 @@ def with_columns(
     return workers.hold(tasks)
 
 
-def _by_number(graph: Graph, column: VertexColumn, values: Any) -> Few | All:
+def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> Few | All:
+    each = () if column.shape is None else (width,)
     if isinstance(values, ResultColumn):
         values = values.by_number()
     if isinstance(values, np.ndarray):
-        if values.shape != (graph.num_vertices,):
+        if values.shape != (graph.num_vertices, *each):
             raise ColumnError(f"column {column.name!r}: {values.shape} values for {graph.num_vertices} vertices")
         return All(values.astype(column.dtype, copy=False))
     numbers = np.array([graph.numbering.find(vertex) for vertex in values], np.int64)
     order = np.argsort(numbers)
-    return Few(numbers[order], np.array(list(values.values()), column.dtype)[order], column.missing)
+    rows = np.array(list(values.values()), column.dtype).reshape(len(values), *each)
+    return Few(numbers[order], rows[order], column.missing)
 
 
 def _attributes(graph: Graph, columns: Sequence[VertexColumn]) -> dict[str, All]:
     """Those that the graph's own vertices have."""
-    columns = [column for column in columns if column.name in graph.listed.vertices.columns]
+    columns = [one for one in columns if one.shape is None and one.name in graph.listed.vertices.columns]
     if not columns:
         return {}
     table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)

@@ -275,23 +275,23 @@ class Job:
 
     def finish(self, running: Running) -> Found:
         """The answers of each partition, and the rows of the report."""
-        parts, missing = {}, set()
-        if running.rounds.keeper is not None:
-            running.rounds.keeper.close()
-        if running.rounds.shares:
-            for state in running.rounds.states:
+        rounds, parts, missing = running.rounds, {}, set()
+        if rounds.keeper is not None:
+            rounds.keeper.close()
+        if rounds.shares:
+            for state in rounds.states:
                 state.agent.disconnect()
-            return rebalancing.what_matters(running.rounds)
-        for state in running.rounds.states:
+            return rebalancing.what_matters(rounds)
+        for state in rounds.states:
             results = state.results()
-            for name in vertex_columns_of(running.rounds.analysis):
+            for name in vertex_columns_of(rounds.analysis):
                 if has_none(results[name], self.vertices):
                     missing.add(name)
             owned = state.partition.num_owned
             parts[state.partition.index] = state.partition.numbers[:owned], results
             state.agent.disconnect()
-        rounds = running.rounds
-        return Found(parts, missing, rounds.rows, rounds.round, rounds.globals, rounds.found_end_in)
+        totals = rounds.analysis.totals(rounds.globals)
+        return Found(parts, missing, rounds.rows, rounds.round, totals, rounds.found_end_in)
 
 
 @dataclass

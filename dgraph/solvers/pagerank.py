@@ -27,10 +27,7 @@ LINE = 16  # words apart, so that counters are on cache lines of their own
 def page_rank(problem: Problem, dtype: Any = np.float64) -> Solved:
     """The programs of `ops/pagerank.py`."""
     values, columns, n = problem.values, problem.columns, problem.vertices
-    layout = layout_of(problem)
-    strength = columns.get("strength", layout.degree)
-    if "strength" in columns and not _can_divide(strength, dtype):
-        layout, strength = _in_proportion(layout, strength)
+    layout, strength = dividing(layout_of(problem), columns, dtype)
     jumps, again = 1 - values["alpha"], values["alpha"] * values["kept"]
     if "restart" in columns:
         restart, spread = (columns[name][layout.rows].astype(dtype) for name in ("restart", "spread"))
@@ -41,6 +38,14 @@ def page_rank(problem: Problem, dtype: Any = np.float64) -> Solved:
         factors, start = (values["alpha"], jumps * share_of_all, again * share_of_all), np.full(n, share_of_all, dtype)
         scores, solved = fixed_point(problem, layout, strength, start, factors)
     return replace(solved, values={"pagerank": scores})
+
+
+def dividing(layout: Layout, columns: dict[str, np.ndarray], dtype: Any) -> tuple[Layout, np.ndarray]:
+    """By what a vertex divides its rank among its out-edges, and the weights of these for that."""
+    if "strength" not in columns:
+        return layout, layout.degree
+    strength = columns["strength"]
+    return (layout, strength) if _can_divide(strength, dtype) else _in_proportion(layout, strength)
 
 
 def _can_divide(strength: np.ndarray, dtype: Any) -> bool:

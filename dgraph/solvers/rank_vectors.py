@@ -1,0 +1,178 @@
+"""PageRank for several personalizations at once: one pass over the edges gathers for all of them.
+
+What a vertex sends are values that lie side by side, so that an edge costs one look at its sender, and four
+components are added up at a time. All else is as in `pagerank.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, uint64
+
+from dgraph.solvers.gather import AHEAD, ONE
+from dgraph.solvers.pagerank import LINE, dividing, layout_of
+from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.team import atomic_add, barrier, kernel, prefetch, share, team
+
+GROUP = 4  # components that are added up at a time; there are as many as fill whole groups
+CHANGE, DANGLING = 0, 1
+
+
+def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
+    """The programs `PageRanks` of `ops/power_iteration.py`."""
+    values, columns, n = problem.values, problem.columns, problem.vertices
+    layout, strength = dividing(layout_of(problem), columns, dtype)
+    several = values["several"]
+    width = -(-several // GROUP) * GROUP
+    restart = _in_groups(columns["restart"], layout.rows, width, dtype)
+    same = np.array_equal(columns["spread"], columns["restart"])
+    spread = restart if same else _in_groups(columns["spread"], layout.rows, width, dtype)
+    scores = restart.copy()
+    sums, totals = np.zeros((len(layout.cuts) - 1, 2, width)), np.zeros((problem.threads, 2, width))
+    totals[:, CHANGE] = np.inf
+    rounds = team(
+        _fixed_points, problem.threads, np.zeros(2 * LINE, np.int64), layout.cuts, sums, totals, layout.rows,
+        layout.seats, layout.indptr, layout.senders, layout.weights, strength, restart, spread,
+        np.empty(n, dtype), scores, np.empty((problem.threads, width), dtype), np.empty(n * width, dtype),
+        several, float(values["alpha"]), float(1 - values["alpha"]), float(values["alpha"] * values["kept"]),
+        float(values["tol"] * n), values["max_iter"],
+    )  # fmt: skip
+    ranks = np.empty((n, several), dtype)
+    ranks[layout.rows] = scores[:, :several]
+    found = {"change": totals[0, CHANGE, :several].tolist(), "dangling": totals[0, DANGLING, :several].tolist()}
+    return Solved({"pagerank": ranks}, rounds, rounds * len(layout.senders), found)
+
+
+def _in_groups(column: np.ndarray, rows: np.ndarray, width: int, dtype: Any) -> np.ndarray:
+    """A column of vectors in the order of rows; components that fill the last group are 0."""
+    found = np.zeros((len(rows), width), dtype)
+    found[:, : column.shape[1]] = column[rows]
+    return found
+
+
+@kernel
+def _fixed_points(
+    rank, size, signals, turns, cuts, sums, totals, rows, seats, indptr, senders, weights, strength, restart, spread,
+    shares, scores, came, sent, several, alpha, jumps, again, tolerance, max_iter,
+):  # fmt: skip
+    """Returns how many rounds there were. `sums` are of blocks and `totals` each thread's own: the change of each
+    component, and its scores that go nowhere. A component at rest stays as it is."""
+    blocks, mine, rounds = cuts.size - 1, totals[rank], 0
+    low, high = share(rank, size, rows.size)
+    for i in range(uint64(low), uint64(high)):
+        w = strength[rows[i]]
+        shares[i] = 1 / w if w > 0 else 0
+    barrier(rank, size, signals)
+    first, last = share(rank, size, blocks)
+    while True:
+        for b in range(first, last):
+            _send(cuts[b], cuts[b + 1], scores, shares, seats, sent, sums[b, DANGLING])
+        if rank == 0:
+            turns[(rounds + 1) % 2 * LINE] = 0
+        barrier(rank, size, signals)
+        _add_up(sums, DANGLING, mine)
+        if rounds >= max_iter or not _moving(mine, several, tolerance):
+            return rounds
+        while True:
+            b = atomic_add(turns, rounds % 2 * LINE, 1)
+            if b >= blocks:
+                break
+            _gather(
+                cuts[b], cuts[b + 1], indptr, senders, weights, sent, restart, spread, alpha, jumps, again, tolerance,
+                mine, scores, came[rank], sums[b, CHANGE],
+            )  # fmt: skip
+        barrier(rank, size, signals)
+        rounds += 1
+        _add_up(sums, CHANGE, mine)
+
+
+@njit(nogil=True)
+def _moving(totals, several, tolerance):
+    moving = 0
+    for c in range(several):
+        moving += totals[CHANGE, c] >= tolerance
+    return moving > 0
+
+
+@njit(nogil=True)
+def _add_up(sums, what, totals):
+    totals[what] = 0
+    for b in range(sums.shape[0]):
+        for c in range(sums.shape[2]):
+            totals[what, c] += sums[b, what, c]
+
+
+@njit(nogil=True)
+def _send(lo, hi, scores, shares, seats, sent, stuck):
+    """Rows lo:hi send."""
+    stuck[:] = 0
+    width = uint64(scores.shape[1])
+    for i in range(uint64(lo), uint64(hi)):
+        for c in range(width):
+            sent[seats[i] * width + c] = scores[i, c] * shares[i]
+        if shares[i] == 0:
+            for c in range(width):
+                stuck[c] += scores[i, c]
+
+
+@njit(nogil=True)
+def _gather(
+    lo, hi, indptr, senders, weights, sent, restart, spread, alpha, jumps, again, tolerance, totals, scores, came,
+    change,
+):  # fmt: skip
+    """What rows lo:hi are sent becomes their new scores."""
+    kind, width = scores.dtype.type, uint64(scores.shape[1])
+    change[:] = 0
+    for i in range(uint64(lo), uint64(hi)):
+        first, end, g = uint64(indptr[i]), uint64(indptr[i + ONE]), uint64(0)
+        while width - g >= uint64(2 * GROUP):
+            _two_groups(first, end, senders, weights, sent, width, g, came)
+            g += uint64(2 * GROUP)
+        if g < width:
+            _group(first, end, senders, weights, sent, width, g, came)
+        for c in range(width):
+            if totals[CHANGE, c] >= tolerance:
+                score = kind(alpha) * came[c] + kind(jumps) * restart[i, c]
+                score += kind(again * totals[DANGLING, c]) * spread[i, c]
+                change[c] += abs(score - scores[i, c])
+                scores[i, c] = score
+
+
+@njit(nogil=True)
+def _group(first, end, senders, weights, sent, width, g, came):
+    """Components from g on of what comes along edges first:end."""
+    kind, final = sent.dtype.type, uint64(max(senders.size - 1, 0))
+    p, q, r, s = kind(0), kind(0), kind(0), kind(0)
+    for e in range(first, end):
+        prefetch(sent, senders[min(e + uint64(AHEAD), final)] * width + g)
+        u = senders[e] * width + g
+        w = kind(1) if weights is None else kind(weights[e])
+        p += w * sent[u]
+        q += w * sent[u + ONE]
+        r += w * sent[u + uint64(2)]
+        s += w * sent[u + uint64(3)]
+    came[g], came[g + ONE], came[g + uint64(2)], came[g + uint64(3)] = p, q, r, s
+
+
+@njit(nogil=True)
+def _two_groups(first, end, senders, weights, sent, width, g, came):
+    """Twice as many, which is a cache line of them."""
+    kind, final = sent.dtype.type, uint64(max(senders.size - 1, 0))
+    p, q, r, s = kind(0), kind(0), kind(0), kind(0)
+    h, i, j, k = kind(0), kind(0), kind(0), kind(0)
+    for e in range(first, end):
+        prefetch(sent, senders[min(e + uint64(AHEAD), final)] * width + g)
+        u = senders[e] * width + g
+        w = kind(1) if weights is None else kind(weights[e])
+        p += w * sent[u]
+        q += w * sent[u + ONE]
+        r += w * sent[u + uint64(2)]
+        s += w * sent[u + uint64(3)]
+        h += w * sent[u + uint64(4)]
+        i += w * sent[u + uint64(5)]
+        j += w * sent[u + uint64(6)]
+        k += w * sent[u + uint64(7)]
+    came[g], came[g + ONE], came[g + uint64(2)], came[g + uint64(3)] = p, q, r, s
+    came[g + uint64(4)], came[g + uint64(5)], came[g + uint64(6)], came[g + uint64(7)] = h, i, j, k
