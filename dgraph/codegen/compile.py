@@ -73,12 +73,6 @@ class Kernels(Mapping[str, Kernel]):
     def __len__(self) -> int:
         return len(self._kernels)
 
-    def stop(self, values: Mapping[str, Any]) -> bool:
-        """Whether the program ends after this round."""
-        layout = self.source.layout
-        reads = None if layout is None else layout.stop
-        return reads is not None and bool(module_of(self.source).stop.py_func(*(values[name] for name in reads)))
-
     def __reduce__(self):
         return load, (self.source,)
 

@@ -63,7 +63,6 @@ class Layout:
     identities: dict[str, object]  # of all global values
     results: tuple[Array, ...]  # for `finish`; empty: the states are the answer
     columns: tuple[str, ...]  # of the answer
-    stop: tuple[str, ...] | None  # what `stop` reads
     send_reads_global: bool  # then GAS order cannot send before the fold of the same superstep
 
 
@@ -94,7 +93,6 @@ def layout_of(analysis: Analysis) -> Layout:
         identities={name: field.identity for name, (field, _) in analysis.globals.items()},
         results=results,
         columns=tuple(analysis.results) or plain,
-        stop=tuple(analysis.stop.kinds) if analysis.stop else None,
         send_reads_global=analysis.send_reads_global,
     )
 

@@ -209,7 +209,9 @@ def _strength(graph: Graph, options: dict[str, Any]) -> Any:
 def _single(program: Any) -> Any:
     """The same with ranks and messages of 32 bits."""
     members: dict[str, Any] = {
-        name: State(np.float32, shape=field.shape) for name, field in program.fields.items() if isinstance(field, State)
+        name: type(field)(np.float32, shape=field.shape)  # type: ignore[arg-type]
+        for name, field in program.fields.items()
+        if isinstance(field, State)
     }
     members["pagerank"] = Result(np.float32)(program.fields["pagerank"].function)
     if program.solver is not None:

@@ -6,13 +6,14 @@ components are added up at a time. All else is as in `pagerank.py`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numba import njit, uint64
 
 from dgraph.solvers.gather import AHEAD, ONE
-from dgraph.solvers.pagerank import LINE, dividing, layout_of
+from dgraph.solvers.pagerank import LINE, dividing, layout_of, page_rank
 from dgraph.solvers.solver import Problem, Solved
 from dgraph.solvers.team import atomic_add, barrier, kernel, prefetch, share, team
 
@@ -23,6 +24,8 @@ CHANGE, DANGLING = 0, 1
 def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
     """The programs `PageRanks` of `ops/power_iteration.py`."""
     values, columns, n = problem.values, problem.columns, problem.vertices
+    if values["several"] < GROUP:
+        return _one_by_one(problem, dtype)
     layout, strength = dividing(layout_of(problem), columns, dtype)
     several = values["several"]
     width = -(-several // GROUP) * GROUP
@@ -43,6 +46,17 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
     ranks[layout.rows] = scores[:, :several]
     found = {"change": totals[0, CHANGE, :several].tolist(), "dangling": totals[0, DANGLING, :several].tolist()}
     return Solved({"pagerank": ranks}, rounds, rounds * len(layout.senders), found)
+
+
+def _one_by_one(problem: Problem, dtype: Any) -> Solved:
+    """For too few to fill a group."""
+    each = []
+    for c in range(problem.values["several"]):
+        columns = {name: values[:, c] if values.ndim > 1 else values for name, values in problem.columns.items()}
+        each.append(page_rank(replace(problem, columns=columns), dtype))
+    ranks = np.stack([one.values["pagerank"] for one in each], axis=1)
+    totals = {name: [one.totals[name] for one in each] for name in ("change", "dangling")}
+    return Solved({"pagerank": ranks}, max(one.rounds for one in each), sum(one.edges for one in each), totals)
 
 
 def _in_groups(column: np.ndarray, rows: np.ndarray, width: int, dtype: Any) -> np.ndarray:

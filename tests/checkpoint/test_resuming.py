@@ -158,7 +158,7 @@ def test_operations_of_several_runs_go_on(tmp_path, operation):
     def call(**options):
         if operation == "sssp":
             return dg.sssp(graph, 0, **options)
-        return dg.pagerank(graph, personalization=[{0: 1}, {40: 1}], tol=None, max_iter=20, **options)
+        return dg.pagerank(graph, personalization=[{0: 1}, {40: 1}], engine="bulk_async", **options)
 
     option, begun = {"checkpoint": dg.Checkpoint(path, every=1)}, []
 

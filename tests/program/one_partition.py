@@ -7,6 +7,7 @@ import numpy as np
 from dgraph.analysis import analyse
 from dgraph.codegen.bounds import bounded, bounds
 from dgraph.codegen.compile import compile_program
+from dgraph.codegen.recipe import recipe_of
 from dgraph.codegen.source import arrays_of
 from dgraph.codegen.text import inbox, name_in, sent
 from dgraph.program import Delta
@@ -85,7 +86,7 @@ class OnePartition:
 
     def stop(self):
         """Whether the program says so."""
-        return self.kernels.stop({**self.arrays, "round": self.round})
+        return recipe_of(self.program).should_stop({**self.arrays, "round": self.round})
 
     def run(self, direction="push"):
         """All rounds."""

@@ -245,6 +245,40 @@ class LargestNearby(VertexProgram):
         return round >= hops
 
 
+class Diffusion(VertexProgram):
+    """Heat of several kinds spreads until each has settled: columns and global values of vectors."""
+
+    kind = "synchronous"
+    several = Parameter(int64)
+    heat = State(float64, shape="several")
+    source = VertexColumn(float64, missing=1, shape="several")
+    merge = SUM
+
+    def start(source, id, component):
+        return source if (id + component) % 5 == 0 else 0.0
+
+    def send(heat, degree):
+        return heat / degree
+
+    def apply(heat, message, source, component, lost):
+        return 0.5 * heat + 0.3 * message + source * 0.01 * component + 0.001 * lost
+
+    @Global(float64, SUM, shape="several")
+    def lost(heat, degree):
+        return heat if degree == 0 else 0.0
+
+    @Global(float64, MAX, shape="several")
+    def change(heat, heat_before):
+        return abs(heat - heat_before)
+
+    @Global(float64, SUM)
+    def all_heat(heat):
+        return heat
+
+    def stop(change, all_heat, round):
+        return change < 0.001 * all_heat and round > 2
+
+
 EXAMPLES = [
     ShortestPaths(source=3),
     ManySources(source=[3, 5, 7]),
@@ -260,5 +294,6 @@ EXAMPLES = [
     LabelPropagation(max_iter=20),
     Matching(),
     Factorize(rank=4, epochs=5),
+    Diffusion(several=3),
     LargestNearby(hops=3),
 ]

@@ -13,6 +13,7 @@ from dgraph.analysis import analyse, example_of
 from dgraph.codegen import cache
 from dgraph.codegen.compile import compile_program, load
 from dgraph.codegen.explain import explain
+from dgraph.codegen.recipe import recipe_of
 from dgraph.codegen.source import generate
 from dgraph.errors import OptionError, ProgramError
 from dgraph.monoid import CHOOSE, MIN, SUM, Monoid
@@ -65,9 +66,10 @@ def test_kernels_travel_without_the_class():
     assert pickle.loads(pickle.dumps(kernels)) is kernels
     layout = kernels.source.layout
     assert [array.name for array in layout.phases[0].inboxes] == ["message"]
-    assert layout.stop == ("change", "tol", "round", "max_iter") and list(layout.globals) == ["dangling", "change"]
-    assert kernels.stop({"change": 1.0, "tol": 0.5, "round": 3, "max_iter": 3})
-    assert not kernels.stop({"change": 1.0, "tol": 0.5, "round": 2, "max_iter": 3})
+    assert list(layout.globals) == ["dangling", "change"]
+    recipe = recipe_of(programs.PageRank())
+    assert recipe.should_stop({"change": 1.0, "tol": 0.5, "round": 3, "max_iter": 3})
+    assert not recipe.should_stop({"change": 1.0, "tol": 0.5, "round": 2, "max_iter": 3})
     assert layout.states[0].allocate(3).tolist() == [0, 0, 0]
 
 
