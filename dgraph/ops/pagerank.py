@@ -82,8 +82,8 @@ def pagerank(
               `max_iter`: they end when the ranks are within `tol` of where rounds without end would lead, in sum over
               all vertices. Both engines need a `tol`, and an `alpha` below 1.
     personalization: where to jump, as {vertex: weight}; by default everywhere alike. With a list of these, the column
-              holds a vector for each vertex: its rank for each of them. They are found in one run, which takes much
-              less time than a run for each; engine="bulk_async" and "block_descent" take a run for each.
+              holds a vector for each vertex: its rank for each of them, all found in one run;
+              engine="bulk_async" and "block_descent" take a run for each.
     weighted: follow edges in proportion to the graph's weights, instead of all alike.
     dangling: where those go who come to a vertex without out-edges: "uniform", anywhere; "personalization", where one
               jumps; a mapping {vertex: weight}; "none": nowhere, and ranks sum to less than 1. By default, as jumps.
