@@ -21,7 +21,7 @@ from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
 from dgraph.partition.source import EdgeSource, VertexSource, is_lazy
-from dgraph.recovery import surviving
+from dgraph.recovery import retry
 from dgraph.workers import Workers
 
 if TYPE_CHECKING:
@@ -234,11 +234,11 @@ class Graph:
             if name not in self.edge_columns:
                 known = ", ".join(map(str, self.edge_columns)) or "none"
                 raise ColumnError(f"the edges have no column {name!r}; they have {known}")
-        return surviving(self.client, lambda: self._with(orders, columns), self.renew)
+        return retry(self.client, lambda: self._with(orders, columns), self.forget_lost)
 
-    def renew(self) -> None:
+    def forget_lost(self) -> None:
         """A worker has left: let go of what went with it, to be made again from the frames."""
-        self.listed.renew()
+        self.listed.forget_lost()
         self.workers.forget()
         if self._partitions is not None and not self._partitions.all_there:
             self._partitions = None

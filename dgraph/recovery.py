@@ -21,8 +21,8 @@ PAUSE = 0.2  # seconds after a loss: a worker that leaves is told of in pieces
 T = TypeVar("T")
 
 
-def surviving(client: Any, work: Callable[[], T], renew: Callable[[], None]) -> T:
-    """The answer of `work`, which is done again after each loss; before that `renew` lets go of what went away."""
+def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -> T:
+    """The answer of `work`, which is done again after each loss; before that, what went away is forgotten."""
     if client is None:
         return work()
     from dgraph.exchange.dask import workers_of
@@ -37,18 +37,18 @@ def surviving(client: Any, work: Callable[[], T], renew: Callable[[], None]) -> 
             if losses == ATTEMPTS:
                 raise RunError(f"workers were lost {losses} times in a row ({error}); do they lack memory?") from error
             await_workers(client, error)
-            renew()
+            forget_lost()
     raise AssertionError("count() has no end")
 
 
-def recovered(work: Callable[..., T]) -> Callable[..., T]:
+def retried(work: Callable[..., T]) -> Callable[..., T]:
     """A function of a graph, which is done again after each loss."""
 
     @wraps(work)
-    def again(graph: Any, *arguments: Any, **options: Any) -> T:
-        return surviving(graph.client, lambda: work(graph, *arguments, **options), graph.renew)
+    def until_done(graph: Any, *arguments: Any, **options: Any) -> T:
+        return retry(graph.client, lambda: work(graph, *arguments, **options), graph.forget_lost)
 
-    return again
+    return until_done
 
 
 def is_loss(error: BaseException) -> bool:

@@ -15,7 +15,7 @@ from dgraph.partition import chunk as chunks_of
 from dgraph.partition import rules
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.source import EdgeSource, VertexSource
-from dgraph.recovery import surviving
+from dgraph.recovery import retry
 from dgraph.workers import Workers, lost
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Listed:
 
     def number(self) -> Numbering:
         """Read the ids and number them, unless that is done."""
-        return surviving(self.workers.client, self._number, self.renew)
+        return retry(self.workers.client, self._number, self.forget_lost)
 
     def _number(self) -> Numbering:
         if self._numbering is None and self.saved is not None:
@@ -172,7 +172,7 @@ class Listed:
             self._vertex_pieces = [] if self.vertices.frame is None else self.workers.pieces(self.vertices.frame)
         return self._vertex_pieces
 
-    def renew(self) -> None:
+    def forget_lost(self) -> None:
         """Let go of what workers hold of the frames, so that it is sent or read again."""
         self.fresh = self._edge_pieces = self._vertex_pieces = None
 

@@ -16,10 +16,10 @@ from dgraph.graph import Graph
 from dgraph.partition import store
 from dgraph.partition.manifest import manifest_text
 from dgraph.partition.partition import Partition
-from dgraph.recovery import recovered
+from dgraph.recovery import retried
 
 
-@recovered
+@retried
 def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite: bool = False) -> None:
     """Write a graph to a folder that all workers can reach.
 

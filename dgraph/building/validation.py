@@ -13,7 +13,7 @@ from dgraph.building.remarks import REMARKS
 from dgraph.partition import placement
 from dgraph.partition.chunk import local, named
 from dgraph.partition.source import to_pandas
-from dgraph.recovery import recovered
+from dgraph.recovery import retried
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
@@ -54,7 +54,7 @@ class Validation:
         return "\n".join([*rows, "", *notes]) if notes else "\n".join(rows)
 
 
-@recovered
+@retried
 def validate(graph: Graph) -> Validation:
     """Read the whole graph once and count."""
     blocks = graph.listed.saved.verify() if graph.listed.saved is not None else 0

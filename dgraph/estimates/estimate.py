@@ -22,7 +22,7 @@ from dgraph.partition.chunk import Numbered
 from dgraph.partition.numbering import IDENTITY
 from dgraph.partition.placement import Degrees
 from dgraph.partition.source import is_lazy
-from dgraph.recovery import recovered
+from dgraph.recovery import retried
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
@@ -93,7 +93,7 @@ def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> E
     return Estimate(op, workers, limit, found.vertices, found.edges, found.exact, frame)
 
 
-@recovered
+@retried
 def sample(graph: Graph) -> Sample:
     """All edges of a graph in memory; of a lazy one, those of a few pieces."""
     if graph.listed.is_read and not is_lazy(graph.listed.edges.frame):

@@ -16,7 +16,7 @@ from dgraph.errors import ColumnError, OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.options import one_of, whole_number
 from dgraph.runs.execution import run
-from dgraph.runs.result import Found, RunResult, recovered_run
+from dgraph.runs.result import Found, RunResult, lasting
 from dgraph.solvers.factors import DESCEND, LEAST_BLOCK, SEARCH, SOLVE, Ratings, objective, rmse
 
 UPDATES = ("gradient", "least_squares")
@@ -79,7 +79,7 @@ def factorize(
     how = block, threads or graph.workers.threads, random_seed
     chosen = {"update": update, "rank": rank, "block size": block or "auto", "random_seed": random_seed}
     chosen = {"engine": "block_descent", "device": "cpu", **chosen}
-    return recovered_run(graph, partial(_factorized, job=job, how=how, chosen=chosen))
+    return lasting(graph, partial(_factorized, job=job, how=how, chosen=chosen))
 
 
 def _factorized(graph: Graph, job: Job, how: tuple, chosen: dict[str, Any]) -> RunResult:

@@ -21,7 +21,7 @@ from dgraph.options import no_columns, vertices
 from dgraph.partition import placement
 from dgraph.partition.chunk import Numbered
 from dgraph.program import Global, Phase, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.recovery import recovered
+from dgraph.recovery import retried
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
 from dgraph.solvers.matching import match
@@ -94,7 +94,7 @@ def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options:
     return run(graph, Matching(), columns={"left": _sides(graph, left)}, random_seed=random_seed, **options)
 
 
-@recovered
+@retried
 def _sides(graph: Graph, left: Any) -> np.ndarray:
     """Whether each vertex is on the left, by number. The default's answer is kept as long as the graph is."""
     if left is None and graph in _sources:

@@ -22,7 +22,7 @@ from dgraph.graph import Graph
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.partition.threads import cores
-from dgraph.runs.result import Found, RunResult, recovered_run
+from dgraph.runs.result import Found, RunResult, lasting
 from dgraph.solvers.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
 from dgraph.solvers.triangles import are_short, count, ends, of_short_rows
 
@@ -77,7 +77,7 @@ def across(
         raise OptionError(
             f"{next(iter(others))}= is an option of vertex programs, and triangles are none; leave it out"
         )
-    return recovered_run(graph, partial(_across, finish=finish, directions=directions, degrees=degrees))
+    return lasting(graph, partial(_across, finish=finish, directions=directions, degrees=degrees))
 
 
 def _across(graph: Graph, finish: Finish, directions: bool, degrees: bool) -> RunResult:

@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 
 from dgraph.errors import ColumnError, WeightError
 from dgraph.graph import Graph
-from dgraph.recovery import recovered
+from dgraph.recovery import retried
 
 _bounds: WeakKeyDictionary[Graph, tuple[float, float]] = WeakKeyDictionary()
 
 
-@recovered
+@retried
 def bounds(graph: Graph, orders: tuple[str, ...] = ("out",)) -> tuple[float, float]:
     """The lowest weight and the highest, or 0 if that is nearer; `orders` are those that will be read anyway."""
     if graph not in _bounds:

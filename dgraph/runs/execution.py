@@ -27,14 +27,13 @@ from dgraph.graph import Graph
 from dgraph.partition import threads
 from dgraph.plan import Plan
 from dgraph.program import VertexProgram
-from dgraph.recovery import surviving
 from dgraph.runs import rebalancing
 from dgraph.runs.columns import Given, with_columns
 from dgraph.runs.progress import Progress, check_progress
 from dgraph.runs.reads import parameters_of, partitions_for, vertex_columns_of
 from dgraph.runs.rebalancing import Carried
 from dgraph.runs.repartition import by_shares
-from dgraph.runs.result import Found, RunResult, has_none
+from dgraph.runs.result import Found, RunResult, has_none, lasting
 from dgraph.runs.resuming import forget, forgetting, kept_for
 from dgraph.runs.solving import solve
 from dgraph.runs.steps import CHUNK, Outcome, Steps, run_steps
@@ -149,7 +148,7 @@ def run(
     if rebalance and graph.num_parts > 1:
         rebalancing.admit(plan, graph)
     if plan.engine == plans.LOCAL:
-        return _surviving(graph, partial(solve, program=program, plan=plan), columns or {}, progress)
+        return lasting(graph, partial(solve, program=program, plan=plan, columns=columns or {}), columns or {})
     plan = plans.admit(plan, analyse(program), graph.num_parts)
     if device == plans.CUDA:
         need('device="cuda"', graph.workers.lacking(KERNELS), INSTALL)
@@ -160,14 +159,9 @@ def run(
     settle = plans.settling(plan, program, recipes[plans.CPU].analysis)
     plan = replace(plan, settles=settle is not None, rebalance=bool(rebalance) and graph.num_parts > 1)
     work = partial(_in_rounds, recipes=recipes, plan=plan, settle=settle, exchange=exchange, checkpoint=kept)
-    return _surviving(graph, work, columns or {}, progress, kept)
-
-
-def _surviving(graph: Graph, work: Callable[..., RunResult], columns: Given, progress: Any, kept: Any = None) -> Any:
-    """The result of a run that goes on when a worker is lost, and of which the values can be found again."""
     with forgetting(graph, kept):
-        found = surviving(graph.client, lambda: work(graph, columns=columns, progress=progress), graph.renew)
-    return found.repeatable(partial(work, columns=columns, progress=False), columns)
+        now, later = (partial(work, columns=columns or {}, progress=who) for who in (progress, False))
+        return lasting(graph, now, columns or {}, later)
 
 
 def _in_rounds(

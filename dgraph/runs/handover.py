@@ -18,8 +18,7 @@ from dgraph.graph import Graph
 from dgraph.options import vertices
 from dgraph.partition.chunk import Numbered
 from dgraph.plan import CUGRAPH
-from dgraph.recovery import surviving
-from dgraph.runs.result import Found, RunResult, has_none
+from dgraph.runs.result import Found, RunResult, has_none, lasting
 
 OF_VERTICES = ("component", "predecessor")  # columns
 
@@ -37,7 +36,7 @@ def or_by_cugraph(operation: Callable[..., RunResult]) -> Callable[..., RunResul
         _, *arguments = asked.arguments.items()
         wanted = _obeyed(operation.__name__, signature, dict(arguments))
         work = partial(_by_cugraph, name=operation.__name__, arguments=wanted)
-        return surviving(graph.client, lambda: work(graph), graph.renew).repeatable(work, {})
+        return lasting(graph, work)
 
     return chosen
 

@@ -17,7 +17,7 @@ from dgraph.building.frames import of_result
 from dgraph.errors import ColumnError, LostError
 from dgraph.graph import Graph
 from dgraph.partition.numbering import Numbering
-from dgraph.recovery import recovered, surviving
+from dgraph.recovery import retried, retry
 from dgraph.runs.run_report import COLUMNS, RunReport
 from dgraph.workers import lost
 
@@ -87,7 +87,7 @@ class RunResult:
         self._homes = {part: i for i, one in enumerate(told) for part in one.parts}
         self._empty = next(iter(told[0].without_values().parts.values()))
         self._follows = False  # whether it was made from columns of another result
-        self._again: Callable[[Graph], RunResult] | None = None  # the run, where it can be repeated
+        self._work: Callable[[Graph], RunResult] | None = None  # finds the values again, where that can be done
         self._rows = sorted((row for one in told for row in one.rows), key=itemgetter("superstep", "partition"))
         self._options = dict(options)
         ends = [one.found_end_in for one in told if one.found_end_in is not None]
@@ -96,31 +96,31 @@ class RunResult:
             self._options["local rounds taken"] = f"{min(counts)} to {max(counts)}"
             self._options["milliseconds to find the end"] = round(min(ends) * 1e3, 3)
 
-    def repeatable(self, again: Callable[[Graph], RunResult], columns: Mapping[str, Any]) -> RunResult:
-        """This result; should a worker leave with values of it, they are found `again`. But a long row of results, each
-        made from columns of the one before, is not kept for that."""
+    def found_by(self, work: Callable[[Graph], RunResult], columns: Mapping[str, Any]) -> RunResult:
+        """This result; should a worker leave with values of it, `work` finds them again. But a long row of results,
+        each made from columns of the one before, is not kept for that."""
         before = [column.result for column in columns.values() if isinstance(column, ResultColumn)]
         self._follows = bool(before)
-        if not any(result._follows and result._again is not None for result in before):
-            self._again = again
+        if not any(result._follows and result._work is not None for result in before):
+            self._work = work
         return self
 
     def _get(self, tasks: Callable[[], list[Any]]) -> list[Any]:
         """The results of tasks on the values, here."""
-        if self._again is None:
+        if self._work is None:
             return self._workers.get(tasks())
-        return surviving(self._workers.client, lambda: self._workers.get(tasks()), self._renew)
+        return retry(self._workers.client, lambda: self._workers.get(tasks()), self._find_again)
 
     def _piece(self, part: int) -> list[Any]:
         return [self._workers.call(_frame, self._tasks()[part])]
 
-    def _renew(self) -> None:
-        graph = self._graph()
-        if self._again is None or graph is None:
+    def _find_again(self) -> None:
+        """The values, of which some went away with a worker."""
+        graph, work = self._graph(), self._work
+        if work is None or graph is None:
             raise LostError("a worker left with values of this result, and the graph that they belong to is gone")
-        graph.renew()
-        again = self._again
-        found = surviving(graph.client, lambda: again(graph), graph.renew)
+        graph.forget_lost()
+        found = retried(work)(graph)
         self._found, self._homes = found._found, found._homes
 
     @cached_property
@@ -132,7 +132,8 @@ class RunResult:
 
     @property
     def frame(self) -> dd.DataFrame:
-        """Partition p of the frame is that of the run; of dask-cudf, if the graph was made by cuDF."""
+        """Partition p of the frame is that of the run; of dask-cudf, if the graph was made by cuDF. It is of where the
+        values are now: ask for another when a worker has left."""
         return self._frame(as_cudf=self._of_cudf)
 
     def to_cudf(self) -> Any:
@@ -140,6 +141,8 @@ class RunResult:
         return self._frame(as_cudf=True)
 
     def _frame(self, *, as_cudf: bool) -> Any:
+        if lost(self._found):
+            self._find_again()
         meta = _table(self._empty, self._numbering, self._vertex_columns, self._missing)
         tables = [self._workers.call(_frame, one) for one in self._tasks()]
         return of_result(self._workers, tables, meta, as_cudf=as_cudf)
@@ -195,10 +198,15 @@ class RunResult:
             found = workers.wait(workers.hold([workers.call(_changed, change, *one) for one in beside]))
             return found, workers.get([workers.call(Found.without_values, found[0])])[0]
 
-        changed._found, first = surviving(workers.client, work, lambda: _renew_lost((self, *others)))
+        def find_lost_again() -> None:
+            for one in (self, *others):
+                if lost(one._found):
+                    one._find_again()
+
+        changed._found, first = retry(workers.client, work, find_lost_again)
         changed._empty, changed._whole = next(iter(first.parts.values())), whole
-        if self._again is not None:
-            changed._again = partial(_map_again, self._again, change, others, whole)
+        if (find := self._work) is not None:
+            changed._work = lambda graph: find(graph).map(change, *others, whole=whole)
         return changed
 
     def _tasks(self) -> list[Any]:
@@ -236,9 +244,15 @@ class ResultColumn:
         return self.result.by_number(self.name)
 
 
-def recovered_run(graph: Graph, work: Callable[[Graph], RunResult]) -> RunResult:
-    """The result of work on a graph that goes on when a worker is lost, and of which the values can be found again."""
-    return recovered(work)(graph).repeatable(work, {})
+def lasting(
+    graph: Graph,
+    work: Callable[[Graph], RunResult],
+    columns: Mapping[str, Any] | None = None,
+    later: Callable[[Graph], RunResult] | None = None,
+) -> RunResult:
+    """The result of work on a graph (and columns), which is done again if a worker is lost meanwhile; or `later`, with
+    values of the result."""
+    return retried(work)(graph).found_by(later or work, columns or {})
 
 
 def _changed(change: Callable[..., Any], found: Found, *others: Found) -> Found:
@@ -249,19 +263,6 @@ def _changed(change: Callable[..., Any], found: Found, *others: Found) -> Found:
 def _values(found: Found, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     numbers, values = found.parts[part]
     return numbers, values[name]
-
-
-def _renew_lost(results: Sequence[RunResult]) -> None:
-    for one in results:
-        if lost(one._found):
-            one._renew()
-
-
-def _map_again(
-    again: Callable[[Graph], RunResult], change: Callable, others: Sequence[RunResult], whole: bool, graph: Graph
-) -> RunResult:
-    _renew_lost(others)
-    return again(graph).map(change, *others, whole=whole)
 
 
 def _numbered_table(found: Found, part: int, *how: Any) -> tuple[np.ndarray, pd.DataFrame]:

@@ -17,7 +17,7 @@ from dgraph.solvers.solver import Problem, Solver
 from dgraph.workers import threads_of_worker
 
 
-def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given, progress: Any) -> RunResult:
+def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given) -> RunResult:
     """The program's own solver, where the one partition is. It is one step: there is no progress to tell."""
     analysis = analyse(program)
     edge_columns = edge_columns_of(graph, analysis)

@@ -4,6 +4,7 @@ crashes, hangs or blows up is kept, to become a test."""
 import argparse
 import faulthandler
 import hashlib
+import json
 import os
 import re
 import resource
@@ -31,6 +32,7 @@ def main() -> None:
     )
     options.add_argument("--seed", type=int, default=None)
     options.add_argument("--plain", action="store_true", help="without atheris")
+    options.add_argument("--record", help="file to which a line of JSON is added for each target")
     options.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = options.parse_args()
     seed = given.seed if given.seed is not None else int.from_bytes(os.urandom(4), "big") >> 1
@@ -51,6 +53,16 @@ def main() -> None:
             print(done.stderr, file=sys.stderr, flush=True)
         took, count = time.perf_counter() - begun, int(counts[-1]) if counts else 0
         print(f"  {'sound' if not done.returncode else 'FAILED'}, {count:,} inputs in {took:.0f} s", flush=True)
+        if given.record:
+            row = {
+                "target": name,
+                "inputs": count,
+                "failed": bool(done.returncode),
+                "seed": seed,
+                "seconds": round(took),
+            }
+            with Path(given.record).open("a") as file:
+                file.write(json.dumps(row) + "\n")
         failed += [name] if done.returncode else []
     if failed:
         sys.exit(f"failed: {', '.join(failed)}; inputs are in {FOUND}")
