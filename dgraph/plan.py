@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -146,57 +146,63 @@ def choose(
     solver is quicker than both, where there is one (`solved`)."""
     if engine == CUGRAPH:
         raise OptionError(f'engine={engine!r} is for {", ".join(OPERATIONS)} alone; choose engine="auto"')
-    one_of("engine", engine, ("auto", LOCAL, *ENGINES))
-    one_of("device", device, DEVICES)
-    max_rounds = whole_number("max_rounds", max_rounds, or_none=True)
-    local_rounds = whole_number("local_rounds", local_rounds, or_none=True)
-    one_of("direction", direction, ("auto", "push", "pull"))
-    random_seed = whole_number("random_seed", random_seed, -(2**63), 2**63 - 1)
-    if deterministic and direction == "push":
-        raise OptionError(
-            'deterministic=True gathers the messages of a vertex in one order: direction="push" cannot be had'
-        )
-    switches = Switches(bool(active_only), bool(changed_only), "pull" if deterministic else direction)
-    switches = replace(switches, random_seed=random_seed, deterministic=bool(deterministic))
-    switches = replace(switches, skip_exchange=bool(skip_exchange))
-    plan = Plan(engine, device, max_rounds, bool(drop_weights), switches)
-    plan = replace(plan, local_rounds=local_rounds, settings=settings, blocks=_blocks(engine, blocks or {}))
+    switches = Switches(
+        bool(active_only),
+        bool(changed_only),
+        one_of("direction", direction, ("auto", "push", "pull")),
+        random_seed=whole_number("random_seed", random_seed, -(2**63), 2**63 - 1),
+        deterministic=bool(deterministic),
+        skip_exchange=bool(skip_exchange),
+    )
+    plan = Plan(
+        one_of("engine", engine, ("auto", LOCAL, *ENGINES)),
+        one_of("device", device, DEVICES),
+        whole_number("max_rounds", max_rounds, or_none=True),
+        bool(drop_weights),
+        switches,
+        local_rounds=whole_number("local_rounds", local_rounds, or_none=True),
+        settings=settings,
+        blocks=_blocks(engine, blocks or {}),
+    )
+    for problem in _conflicts(plan):
+        raise OptionError(problem)
+    if deterministic:  # messages of a vertex come in one order
+        plan = replace(plan, switches=replace(switches, direction="pull"))
+    return replace(plan, engine=LOCAL if solved else "gas") if engine == "auto" else plan
+
+
+def _conflicts(plan: Plan) -> Iterator[str]:
+    """What was asked and does not go together."""
+    engine, switches, settings = plan.engine, plan.switches, plan.settings
+    daemons = "" if settings.direct else settings.options()["daemons"]
+    if switches.deterministic and switches.direction == "push":
+        yield 'deterministic=True gathers the messages of a vertex in one order: direction="push" cannot be had'
     if settings.memory_budget is not None and plan.device == CPU:
-        raise OptionError(f'memory_budget={settings.memory_budget} is for device="cuda", and this run is one of CPUs')
-    if plan.blocks and not settings.direct:
-        raise OptionError(f"engine={DESCENT!r} is for daemons='in process', not for {settings.options()['daemons']!r}")
+        yield f'memory_budget={settings.memory_budget} is for device="cuda", and this run is one of CPUs'
+    if plan.device == CUDA:
+        only = {"engine": engine if engine in (LOCAL, DESCENT) else "", "deterministic": switches.deterministic}
+        for name, asked in {**only, "daemons": daemons}.items():
+            if asked:
+                yield f"{name}={asked!r} is for device='cpu', not for device={CUDA!r}"
+    if plan.local_rounds not in (None, 1) and not plan.free:
+        few = ", ".join(WITHOUT_ROUNDS)
+        yield f"local_rounds={plan.local_rounds} is for {few}; engine={engine!r} takes 1"
+    if plan.blocks and daemons:
+        yield f"engine={DESCENT!r} is for daemons='in process', not for {daemons!r}"
     if plan.free or plan.blocks:
-        refused = {"max_rounds": max_rounds, "deterministic": deterministic or None}
-        refused |= {"active_only": active_only and None, "changed_only": changed_only and None}
-        refused |= {"skip_exchange": skip_exchange and None}
+        refused = {"max_rounds": plan.max_rounds, "deterministic": switches.deterministic or None}
+        usual = ("active_only", "changed_only", "skip_exchange")
+        refused |= {name: False for name in usual if not getattr(switches, name)}
         for name, value in refused.items():
             if value is not None:
-                raise OptionError(f"engine={engine!r} has no common rounds: {name}={value} cannot be had; choose gas")
-    if plan.blocks:
-        if direction != "auto":
-            raise OptionError(
-                f'direction={direction!r} is not for engine={DESCENT!r}: choose operator="push" or "pull"'
-            )
-        if not drop_weights:
-            raise OptionError(f"drop_weights=False is not for engine={DESCENT!r}: choose gas, bsp or bulk_async")
-    if not plan.free and local_rounds not in (None, 1):
-        raise OptionError(f"local_rounds={local_rounds} is for {', '.join(WITHOUT_ROUNDS)}; engine={engine!r} takes 1")
-    if plan.device not in (CPU, AUTO):
-        asked_of_daemons = not settings.direct and settings.options()["daemons"]
-        other = engine in (LOCAL, DESCENT) and engine
-        only = {"engine": other, "deterministic": deterministic, "daemons": asked_of_daemons}
-        for name, asked in only.items():
-            if asked:
-                raise OptionError(f"{name}={asked!r} is for device='cpu', not for device={device!r}")
-    in_rounds = replace(switches, random_seed=0) != Switches() or max_rounds is not None or not drop_weights
-    in_rounds |= not settings.direct
-    if engine == LOCAL and in_rounds:
-        raise OptionError(
-            'engine="local" has no rounds: max_rounds, direction, deterministic, switches and daemons cannot be had'
-        )
-    if engine == "auto":
-        return replace(plan, engine=LOCAL if solved else "gas")
-    return plan
+                yield f"engine={engine!r} has no common rounds: {name}={value} cannot be had; choose gas"
+    if plan.blocks and switches.direction != "auto":
+        yield f'direction={switches.direction!r} is not for engine={DESCENT!r}: choose operator="push" or "pull"'
+    if plan.blocks and not plan.drop_weights:
+        yield f"drop_weights=False is not for engine={DESCENT!r}: choose gas, bsp or bulk_async"
+    in_rounds = replace(switches, random_seed=0) != Switches() or plan.max_rounds is not None
+    if engine == LOCAL and (in_rounds or daemons or not plan.drop_weights):
+        yield 'engine="local" has no rounds: max_rounds, direction, deterministic, switches and daemons cannot be had'
 
 
 def settling(plan: Plan, program: VertexProgram, analysis: Analysis) -> Settle | None:
