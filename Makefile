@@ -13,7 +13,7 @@ WITH_cuda := 'numba-cuda[cu13]' 'numpy<2.5'
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-cuda tiny lint types format fuzz chaos bench termination clean
+.PHONY: help install demo test test-oldest test-cuda registers tiny lint types format fuzz chaos bench termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ test-oldest: .venv-oldest/.installed ## run the tests of the exchange with the o
 
 test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU that need not be here, and run the tests of devices
 	.venv-cuda/bin/python -m pytest tests/devices
+
+registers: .venv-cuda/.installed ## registers, bytes of stack and of spills that every kernel takes on a GPU of capability 9.0
+	.venv-cuda/bin/python tests/devices/compiled.py 9.0 | sed 's/], /]\n/g'
 
 # dgraph and its tools with other versions beside them
 .venv-%/.installed: pyproject.toml

@@ -85,6 +85,13 @@ def test_the_demo_runs_small():
     assert "replication" in done.stdout
 
 
+def test_the_example_for_gpus_runs_without_one():
+    command = [sys.executable, "-W", "error", "examples/gpu.py", "--scale", "8"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"The largest difference from the CPU's answer: \d\.\de[-+]\d\d\n", done.stdout), done.stdout
+
+
 # -- the measured table ------------------------------------------------------------------------------------------------
 
 

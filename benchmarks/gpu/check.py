@@ -1,33 +1,42 @@
 """All that can be checked on a machine with an NVIDIA GPU, in one go: is it found, are answers right, how fast is it.
 
-    python benchmarks/gpu/check.py [--scales 22 24] [--write] [--quick]
+    python benchmarks/gpu/check.py [PART ...] [--scales 22 24] [--seconds 560] [--write [FILE]] [--quick]
 
-It prints a line a check and goes on whatever fails; at the end the same as Markdown, with what could not be run, which
-`--write` puts into RESULTS.md. `--quick` also runs in Numba's simulator (NUMBA_ENABLE_CUDASIM=1), where seconds mean
-nothing.
+Parts are answers, supersteps, streaming, speed, clusters and rapids, a process each: one that fails, dies or hangs is a
+line of the table, with its traceback, and the others go on. All ends in time; what found none is listed as not run.
+`--write` adds the table, after each part, to RESULTS.md or another file. `--quick` takes tiny graphs, in this process:
+it also runs in Numba's simulator (NUMBA_ENABLE_CUDASIM=1), where seconds mean nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import sys
+import time
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
+import answers
 import measures
 from findings import Findings
 
 import dgraph as dg
 from dgraph.devices import probe
+from dgraph.engines import cugraph
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
-PACKAGES = ("dgraph", "numba", "numba-cuda", "cupy-cuda13x", "cupy-cuda12x", "numpy", "dask", "cugraph-cu13")
+PACKAGES = (
+    *("dgraph", "numba", "numba-cuda", "cupy-cuda12x", "cupy-cuda13x", "numpy", "dask"),
+    *("cudf-cu12", "cudf-cu13", "dask-cuda", "pylibcugraph-cu12", "pylibcugraph-cu13"),
+)
 OTHERS = {  # what one GPU cannot show
-    "several GPUs": "a worker each: dask_cuda.LocalCUDACluster",
-    "device buffers over UCXX": "two GPUs and UCX",
-    "cugraph.dask": "a cluster of several GPUs of its own",
+    "several GPUs": "needs several: a worker each, dask_cuda.LocalCUDACluster",
+    "device buffers over UCXX": "is not built: messages go through main memory",
+    "cugraph.dask": "is not used: engine='cugraph' takes one GPU",
 }
 
 
@@ -35,9 +44,8 @@ def found() -> str:
     if probe.simulated():
         return "Numba's simulator: seconds mean nothing"
     probe.need_cuda()
-    return ", ".join(
-        f"{one.name}, {one.capability[0]}.{one.capability[1]}, {one.memory >> 30} GiB" for one in probe.gpus()
-    )
+    gpus = (f"{one.name}, {one.capability[0]}.{one.capability[1]}, {one.memory >> 30} GiB" for one in probe.gpus())
+    return f"{', '.join(gpus)}; {os.cpu_count()} CPU cores"
 
 
 def versions() -> str:
@@ -50,47 +58,114 @@ def versions() -> str:
     return ", ".join([f"Python {platform.python_version()}", *known])
 
 
-def check(findings: Findings, scales: list[int], quick: bool) -> None:
+def of_answers(findings: Findings, quick: bool) -> None:
     findings.check("device", found)
     findings.check("versions", versions)
     small = dg.rmat(scale=4 if quick else 16, seed=2, weights=(1, 9), directed=True)
-    for name in measures.TIMED if quick else measures.OPERATIONS:
-        findings.check(f"answers of {name}", measures.answers, name, small)
+    for name in measures.CEILINGS if quick else answers.OPERATIONS:
+        findings.check(f"answers of {name}", answers.of_operation, name, small)
     for kind in ("cuda", "cuda own process"):
-        findings.check(f"answers of a daemon, {kind}", measures.answers_of_daemon, kind, small)
-    findings.check("a path, round by round", measures.launches, 8 if quick else 500)
+        findings.check(f"answers of a daemon, {kind}", answers.of_daemon, kind, small)
+    if not quick:
+        cut = dg.rmat(scale=14, seed=2, parts=2)
+        for engine in answers.ENGINES:
+            findings.check(f"answers of engine {engine}", answers.of_engine, engine, cut)
+
+
+def of_supersteps(findings: Findings, quick: bool) -> None:
+    findings.check("what the host pays", measures.launches, 2 if quick else 1000)
+    findings.check("a superstep without work", measures.superstep, 8 if quick else 500)
     findings.check("what crosses in a superstep", measures.crossing, 8 if quick else 100)
+
+
+def of_streaming(findings: Findings, quick: bool) -> None:
     dense = dg.uniform(vertices=40, edges=12_000) if quick else dg.uniform(vertices=1 << 22, edges=1 << 28)
-    findings.check("a graph twice the memory budget", measures.streaming, dense, not quick)
-    if quick:
-        findings.left_out("speed", "--quick")
-        return
-    findings.check("CPU and GPU workers together", measures.mixed)
-    for scale in scales:
-        large = dg.rmat(scale=scale, seed=1, weights=(1, 255))
-        for name in measures.TIMED:
-            findings.check(f"speed of {name}, R-MAT scale {scale}", measures.speed, name, large)
-            if measures.has_cugraph():
-                findings.check(f"{name} beside cuGraph, R-MAT scale {scale}", measures.against_cugraph, name, large)
-            else:
-                findings.left_out(f"{name} beside cuGraph, R-MAT scale {scale}", "cuGraph is not installed")
+    findings.check("a graph twice the memory budget", measures.streaming, dense)
+
+
+def of_rapids(findings: Findings, quick: bool) -> None:
+    """What takes packages of RAPIDS beside CuPy and numba-cuda."""
+    small = dg.rmat(scale=12, seed=2, weights=(1, 9), directed=True)
+    checks: dict[str, Any] = {"frames of cuDF": (("cudf", "dask_cudf"), answers.of_cudf, (small,))}
+    checks |= {
+        f"{name} by cuGraph": (("pylibcugraph",), answers.of_cugraph, (name, small)) for name in cugraph.OPERATIONS
+    }
+    for what, (packages, check, arguments) in checks.items():
+        if missing := answers.lacks(*packages):
+            findings.left_out(what, missing)
+        else:
+            findings.check(what, check, *arguments)
+
+
+def of_clusters(findings: Findings, quick: bool) -> None:
+    findings.check("CPU and GPU workers together", answers.of_mixed_cluster, 18)
+    if missing := answers.lacks("dask_cuda"):
+        findings.left_out("dask_cuda.LocalCUDACluster", missing)
+    else:
+        findings.check("dask_cuda.LocalCUDACluster", answers.of_dask_cuda, 18)
+
+
+def of_speed(findings: Findings, scale: int) -> None:
+    large = dg.rmat(scale=scale, seed=1, weights=(1, 255))
+    for name in measures.CEILINGS:
+        findings.check(f"speed of {name}, R-MAT scale {scale}", measures.speed, name, large)
+
+
+PARTS = {
+    "answers": of_answers,
+    "supersteps": of_supersteps,
+    "streaming": of_streaming,
+    "speed": of_speed,  # for each scale
+    "clusters": of_clusters,
+    "rapids": of_rapids,
+}
+LIMIT = 180.0  # seconds of a part, so that one that hangs leaves time to the others
+QUICK = "answers", "supersteps", "streaming"
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
     options.add_argument("--scales", type=int, nargs="+", default=[22, 24], help="of the R-MAT graphs that are timed")
-    options.add_argument("--write", action="store_true", help="append what was found to RESULTS.md")
+    options.add_argument("--seconds", type=float, default=560, help="until all must be over")
+    options.add_argument("--write", nargs="?", const=RESULTS, type=Path, help="the file to add the table to")
     options.add_argument("--quick", action="store_true", help="tiny graphs only")
+    options.add_argument("--into", type=Path, help=argparse.SUPPRESS)  # a part in a process of its own
     given = options.parse_args()
-    findings = Findings()
-    check(findings, given.scales, given.quick)
-    for what, needs in OTHERS.items():
-        findings.left_out(what, f"needs {needs}")
+    if unknown := set(given.parts) - {*PARTS}:
+        options.error(f"there is no part {', '.join(unknown)}; choose of {', '.join(PARTS)}")
+    if probe.simulated():
+        sys.setswitchinterval(1e-4)  # its threads, of Python, meet at barriers
+    findings, over = Findings(given.into), time.monotonic() + given.seconds
+    if given.into is not None:
+        _one(findings, given.parts[0], given.scales[0])
+        return 0
+    if missing := probe.lacking():
+        options.error(f"there is nothing to check: this process lacks {' and '.join(missing)}. {probe.INSTALL}")
+    before = given.write.read_text() if given.write and given.write.exists() else ""
+    for part in given.parts or (QUICK if given.quick else PARTS):
+        for scale in given.scales if part == "speed" else given.scales[:1]:
+            if given.quick:
+                _one(findings, part, scale, quick=True)
+            else:
+                command = [sys.executable, __file__, part, "--scales", str(scale), "--into"]
+                name = f"speed --scales {scale}" if part == "speed" else part
+                findings.run(name, command, min(LIMIT, over - time.monotonic()))
+            _keep(given.write, before, findings)
+    for what, why in {**OTHERS, **({"speed": "--quick"} if given.quick else {})}.items():
+        findings.left_out(what, why)
+    _keep(given.write, before, findings)
     print(f"\n{findings.markdown}\n\n{findings.failed} checks failed")
-    if given.write:
-        with RESULTS.open("a") as file:
-            file.write(f"\n## {datetime.now(UTC):%Y-%m-%d}\n\n{findings.markdown}\n")
     return 1 if findings.failed else 0
+
+
+def _one(findings: Findings, part: str, scale: int, quick: bool = False) -> None:
+    PARTS[part](findings, scale if part == "speed" else quick)
+
+
+def _keep(file: Path | None, before: str, findings: Findings) -> None:
+    if file is not None:
+        file.write_text(f"{before}\n## {datetime.now(UTC):%Y-%m-%d}\n\n{findings.markdown}\n")
 
 
 if __name__ == "__main__":

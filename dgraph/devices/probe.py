@@ -7,7 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from importlib.util import find_spec
+
+import numpy as np
 
 from dgraph.errors import DeviceError
 
@@ -67,7 +70,17 @@ def lacking(packages: Mapping[str, str] = KERNELS) -> tuple[str, ...]:
     if simulated() and packages == KERNELS:
         return ()
     missing = tuple(f"the package {name}" for module, name in packages.items() if not _installed(module))
+    if "numba_cuda" in packages and "the package numba-cuda" not in missing:
+        missing += _misfits(np.__version__, version("numba-cuda"))
     return missing if not missing and gpus() else (*(() if gpus() else (NO_GPU,)), *missing)
+
+
+def _misfits(numpy: str, numba_cuda: str) -> tuple[str, ...]:
+    """Releases that are there and do not go together: the first kernel would end in an AttributeError."""
+    new, old = (tuple(map(int, one.split(".")[:2])) for one in (numpy, numba_cuda))
+    if new <= (2, 4) or old > (0, 30):
+        return ()
+    return (f"NumPy below 2.5 (it has {numpy}), as numba-cuda {numba_cuda} needs",)
 
 
 def device_here() -> str:

@@ -1,7 +1,7 @@
-"""A process that compiles every kernel of `tests/engines/cases.py` to machine code for GPUs of capability 9.0; it takes
-numba-cuda with its compiler, and no GPU.
+"""A process that compiles every kernel of `tests/engines/cases.py` to machine code for GPUs of one compute capability;
+it takes numba-cuda with its compiler, and no GPU.
 
-    python compiled.py > one line of JSON: {program.kernel: [registers, bytes of stack, bytes of spills]}
+    python compiled.py 9.0 > one line of JSON: {program.kernel: [registers, bytes of stack, bytes of spills]}
 """
 
 import json
@@ -22,12 +22,13 @@ from dgraph.codegen.cuda_arrays import array_kernels
 from dgraph.codegen.source import generate
 
 
-def compiled(source, name: str) -> list[int]:
+def compiled(source, name: str, capability: str) -> list[int]:
     """What the linker says of one kernel."""
     scalars = [(from_dtype(np.dtype(argument.dtype)), argument.dims) for argument in source.kernels[name]]
     signature = tuple(types.Array(scalar, dims, "C") if dims else scalar for scalar, dims in scalars)
-    text, _ = cuda.compile_ptx(getattr(module_of(source), name).py_func, signature, cc=(9, 0))
-    linker = Linker(ObjectCode.from_ptx(text.encode()), options=LinkerOptions(arch="sm_90", verbose=True))
+    major, minor = capability.split(".")
+    text, _ = cuda.compile_ptx(getattr(module_of(source), name).py_func, signature, cc=(int(major), int(minor)))
+    linker = Linker(ObjectCode.from_ptx(text.encode()), options=LinkerOptions(arch=f"sm_{major}{minor}", verbose=True))
     linker.link("cubin")
     log = linker.get_info_log()
     patterns = (r"Used (\d+) registers", r"(\d+) bytes stack frame", r"(\d+) bytes spill")
@@ -37,5 +38,5 @@ def compiled(source, name: str) -> list[int]:
 if __name__ == "__main__":
     told = {}
     for source in (array_kernels(), *(generate(program, "cuda") for program in cases.PROGRAMS.values())):
-        told |= {f"{source.name}.{name}": compiled(source, name) for name in source.kernels}
+        told |= {f"{source.name}.{name}": compiled(source, name, sys.argv[1]) for name in source.kernels}
     sys.stdout.write(json.dumps(told))

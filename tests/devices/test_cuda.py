@@ -20,8 +20,8 @@ HERE = Path(__file__).parent
 EDGES = dg.rmat(scale=4, edge_factor=4, seed=1)
 
 
-def told_by(script: str) -> dict:
-    done = subprocess.run([sys.executable, HERE / script], capture_output=True, text=True, timeout=250)
+def told_by(script: str, *arguments: str) -> dict:
+    done = subprocess.run([sys.executable, HERE / script, *arguments], capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -32,8 +32,9 @@ def test_every_program_runs_in_the_simulator():
 
 
 @pytest.mark.skipif(find_spec("numba_cuda") is None, reason="numba-cuda is not installed: `make test-cuda` installs it")
-def test_every_kernel_compiles_within_its_budget():
-    for kernel, (registers, stack, spilled) in told_by("compiled.py").items():
+@pytest.mark.parametrize("capability", ["7.5", "8.0", "9.0", "10.0"])  # Turing, Ampere, Hopper, Blackwell
+def test_every_kernel_compiles_within_its_budget(capability):
+    for kernel, (registers, stack, spilled) in told_by("compiled.py", capability).items():
         assert registers <= 64, kernel
         assert stack == spilled == 0, kernel
 
@@ -66,6 +67,11 @@ def test_answers_on_a_large_graph(name, one_thread):
 def test_no_gpu_is_one_error_that_names_all_that_is_missing():
     with pytest.raises(DeviceError, match=r"a GPU that the CUDA driver.*Install dgraph\[cuda12\]"):
         dg.wcc(EDGES, device="cuda")
+
+
+def test_packages_that_do_not_go_together_are_among_what_is_missing():
+    assert probe._misfits("2.5.2", "0.30.4") == ("NumPy below 2.5 (it has 2.5.2), as numba-cuda 0.30.4 needs",)
+    assert not probe._misfits("2.4.6", "0.30.4") and not probe._misfits("2.5.2", "0.31.0")
 
 
 @pytest.mark.parametrize("options", [{"engine": "local"}, {"deterministic": True}, {"daemons": "own process"}])
