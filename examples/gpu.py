@@ -14,7 +14,7 @@ from distributed import Client
 
 import dgraph as dg
 from dgraph.devices import probe
-from dgraph.testing.clusters import mixed_cluster
+from dgraph.testing import mixed_cluster
 
 
 def main(scale: int, client: Any) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 
 import dgraph as dg
 from dgraph.devices import probe
-from dgraph.testing.clusters import mixed_cluster
+from dgraph.testing import mixed_cluster
 from dgraph.testing.verify import verify
 
 OPERATIONS: dict[str, Callable[..., Any]] = {

@@ -82,6 +82,7 @@ class Cuda:
         self._own[FINISHED] = self.memory.moved(np.zeros(1, np.int64))
         self._lists: dict[tuple, tuple[Any, list[Rows]]] = {}
         self._counts: dict[str, Count] = {}
+        self._asked: dict[str, frozenset[str]] = {}  # arguments of each kernel
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Push, or receive: how long the queue is now."""
@@ -194,8 +195,10 @@ class Cuda:
         self._launch(name, first, count, values)
         return {one: self.tally[one] if count > first else self.folded[one].identity for one in names}
 
-    def _names(self, name: str) -> tuple[str, ...]:
-        return tuple(argument.name for argument in self.source.kernels[name])
+    def _names(self, name: str) -> frozenset[str]:
+        if name not in self._asked:
+            self._asked[name] = frozenset(argument.name for argument in self.source.kernels[name])
+        return self._asked[name]
 
     # -- edges ---------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,12 @@
+"""What tests of programs and clusters take: verifiers, strategies for Hypothesis, and clusters of unlike workers."""
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """`mixed_cluster`: Dask's clusters are loaded where it is asked for."""
+    if name == "mixed_cluster":
+        from dgraph.testing.clusters import mixed_cluster
+
+        return mixed_cluster
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

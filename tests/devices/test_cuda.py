@@ -32,10 +32,10 @@ def test_every_program_runs_in_the_simulator():
 
 
 @pytest.mark.skipif(find_spec("numba_cuda") is None, reason="numba-cuda is not installed: `make test-cuda` installs it")
-@pytest.mark.parametrize("capability", ["7.5", "8.0", "9.0", "10.0"])  # Turing, Ampere, Hopper, Blackwell
-def test_every_kernel_compiles_within_its_budget(capability):
+@pytest.mark.parametrize(("capability", "most"), [("7.5", 72), ("8.0", 72), ("9.0", 64), ("10.0", 64)])
+def test_every_kernel_compiles_within_its_budget(capability, most):
     for kernel, (registers, stack, spilled) in told_by("compiled.py", capability).items():
-        assert registers <= 64, kernel
+        assert registers <= most, kernel
         assert stack == spilled == 0, kernel
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import DeviceError
-from dgraph.testing.clusters import mixed_cluster
+from dgraph.testing import mixed_cluster
 
 OPERATIONS = {
     "bfs": lambda graph, **options: dg.bfs(graph, 1, **options),
