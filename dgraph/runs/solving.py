@@ -13,6 +13,7 @@ from dgraph.program import VertexProgram
 from dgraph.runs.columns import Given, with_columns
 from dgraph.runs.reads import edge_columns_of, parameters_of, vertex_columns_of
 from dgraph.runs.result import Found, RunResult, has_none
+from dgraph.solvers.errand import answered
 from dgraph.solvers.solver import Problem, Solver
 from dgraph.workers import threads_of_worker
 
@@ -33,7 +34,10 @@ def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given) -> R
         graph.workers.threads_of_each(1),
         vertex_columns_of(analysis),
     )
-    found = [job(partition)] if workers.client is None else workers.wait(workers.hold([workers.call(job, partition)]))
+    if workers.client is None:
+        found = [answered(lambda: job(partition))]
+    else:
+        found = workers.wait(workers.hold([workers.call(job, partition)]))
     return RunResult(graph, found, job.vertex_columns, plan.options())
 
 

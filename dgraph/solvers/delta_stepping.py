@@ -13,6 +13,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.monoid import NONE, UNREACHED
+from dgraph.solvers.errand import STOP
 from dgraph.solvers.slots import (
     DROPPED,
     FEW,
@@ -44,6 +45,7 @@ from dgraph.solvers.team import (
     kernel,
     prefetch,
     share,
+    stopped,
     team,
 )
 
@@ -226,7 +228,7 @@ def _relax(
         shared[NEXT], shared[LIMIT], shared[WINDOW] = LISTS, LISTS, NOWHERE
     barrier(rank, size, signals)
     turn, looked = 0, np.int64(0)
-    while slot < LISTS and looked < limit and _matters(slot, window, target, dist, scale):
+    while slot < LISTS and looked < limit and _matters(slot, window, target, dist, scale) and not stopped(signals):
         now, other, turn = TURN * turn, TURN - TURN * turn, 1 - turn
         # Every thread lists its chunks of this slot, and says where it would go on.
         place = lists.tails[slot]
@@ -257,6 +259,8 @@ def _relax(
             # What little has come to the same slot; and if nobody else is at work, to those after it.
             here, bound = slot, (min(bound, SLOTS) if alone else slot + 1)
             while here < bound and looked + seen < limit and _matters(here, window, target, dist, scale):
+                if atomic_load(signals, STOP) != 0:
+                    break
                 place = lists.tails[here]
                 if place == 0:
                     here += 1

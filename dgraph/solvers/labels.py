@@ -13,7 +13,7 @@ from numba import int32, int64, njit, uint32, uint64
 
 from dgraph.solvers.randomness import uniform
 from dgraph.solvers.solver import Problem
-from dgraph.solvers.team import atomic_add, barrier, kernel, team
+from dgraph.solvers.team import atomic_add, barrier, kernel, stopped, team
 
 inlined = njit(nogil=True, inline="always")
 
@@ -58,7 +58,7 @@ def _spread(
         widest = max(widest, _degree(u, indptr, more_indptr, both))
     slots, counts, base = np.empty(widest + one, np.uint32), np.zeros(n, np.uint32), uint32(0)
     edges, seen, number = neighbours.size + more_neighbours.size, uint64(0), 0
-    while number < max_iter:
+    while number < max_iter and not stopped(signals):
         number += 1
         turn = number % 2
         moving = restless = uint64(0)

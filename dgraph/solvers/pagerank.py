@@ -17,7 +17,7 @@ from dgraph.agents.edge_tables import kept
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.gather import Layout, blocks_of, gather, lay_out
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, barrier, kernel, share, team
+from dgraph.solvers.team import atomic_add, barrier, kernel, share, stopped, team
 
 summed = njit(nogil=True, fastmath={"reassoc"})  # several sums side by side: additions do not wait for each other
 
@@ -174,7 +174,7 @@ def _fixed_point(
             turns[(rounds + 1) % 2 * LINE] = 0
         barrier(rank, size, signals)
         dangling = _total(sums, 1)
-        if rounds >= max_iter or change < tolerance or not change <= np.inf:
+        if rounds >= max_iter or change < tolerance or not change <= np.inf or stopped(signals):
             break
         while True:
             b = atomic_add(turns, rounds % 2 * LINE, 1)
@@ -232,7 +232,7 @@ def _hits(
     """A round is two passes: authorities gather from hubs, then hubs from authorities. A sum of zero ends it: then
     there are no edges."""
     hubs, authorities, rounds, change = float(hub.size), 0.0, 0, np.inf
-    while rounds < max_iter and hubs > 0 and not change < tolerance * hubs:
+    while rounds < max_iter and hubs > 0 and not (change < tolerance * hubs or stopped(signals)):
         _pass(
             rank, size, signals, turns, 0, in_cuts, in_indptr, senders, in_weights, sums[0], came[rank],
             hub, hubs, authority,

@@ -1,7 +1,8 @@
 """A team: threads that run one compiled kernel side by side, from the first round of an algorithm to its last.
 
 They meet at barriers inside the kernel, which cost a microsecond where a hand-over between Python threads costs fifty.
-Kernels of a team never raise: who left early would keep the others waiting.
+Kernels of a team never raise: who left early would keep the others waiting. Those of many rounds look whether they are
+`stopped` after a barrier, where all see the same.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from dgraph.machine_code import kept
+from dgraph.solvers.errand import STOP, signals_here
 
-ARRIVED, ROUND = 0, 16  # in `signals`: who waits, and how often all have met; on cache lines of their own
+ARRIVED, ROUND, STOPPED = 0, 16, 17  # in `signals`: who waits; how often all have met; and whether to stop, as of then
 SPINS = 2000  # looks at the round before a thread gives its core to others
 
 kernel = kept()
@@ -29,7 +31,7 @@ pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched
 def team(kernel: Callable[..., Any], threads: int, *arrays: Any) -> Any:
     """Run `kernel(rank, size, signals, *arrays)` on so many threads; what rank 0 returns. New threads each time: those
     of a pool could wait behind another team's, which wait for theirs."""
-    signals = np.zeros(32, np.int64)
+    signals = signals_here()
     if threads > 1:  # compiled before the threads start, which would wait for each other's compiler
         _compiled(kernel, signals, arrays)
     ready = threading.Barrier(threads)  # a thread that cannot be started must not leave others waiting in the kernel
@@ -47,10 +49,13 @@ def team(kernel: Callable[..., Any], threads: int, *arrays: Any) -> Any:
         ready.abort()
         raise
     try:
-        return kernel(0, threads, signals, *arrays)
+        found = kernel(0, threads, signals, *arrays)
     finally:
         for other in others:
             other.join()
+    if signals[STOP]:
+        raise KeyboardInterrupt
+    return found
 
 
 def _compiled(kernel: Any, signals: np.ndarray, arrays: tuple[Any, ...]) -> None:
@@ -63,10 +68,12 @@ def _compiled(kernel: Any, signals: np.ndarray, arrays: tuple[Any, ...]) -> None
 def barrier(rank, size, signals):
     """Go on when all are here; what any of them wrote before, all can read."""
     if size == 1:
+        signals[STOPPED] = atomic_load(signals, STOP)
         return
     now = atomic_load(signals, ROUND)
     if atomic_add(signals, ARRIVED, 1) == size - 1:
         atomic_add(signals, ARRIVED, -size)
+        signals[STOPPED] = atomic_load(signals, STOP)
         atomic_add(signals, ROUND, 1)
         return
     spins = 0
@@ -74,6 +81,12 @@ def barrier(rank, size, signals):
         spins += 1
         if spins > SPINS:
             pass_on()
+
+
+@kernel
+def stopped(signals):
+    """Whether nobody wants the answer any more, as of the last barrier: the same for all."""
+    return signals[STOPPED] != 0
 
 
 @kernel

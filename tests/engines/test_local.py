@@ -1,11 +1,15 @@
 """The door to local solvers: when they are taken, and what they are given."""
 
+import _thread
+import threading
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import dgraph as dg
 from dgraph.errors import OptionError
+from dgraph.solvers.errand import Errand, answered
 from dgraph.solvers.solver import Solved, Solver
 from dgraph.solvers.team import atomic_add, atomic_max, atomic_min, barrier, compare_and_swap, kernel, share, team
 
@@ -123,3 +127,26 @@ def test_a_team_shares_memory(threads):
     assert counts[0] == threads * turns
     assert -least[0] == most[0] == threads * turns - 1
     assert set(claimed) <= set(range(1, threads + 1))
+
+
+@pytest.mark.parametrize("operation", [dg.pagerank, dg.hits])
+@pytest.mark.parametrize("scale", [6, 13])  # on one thread, and on several
+def test_ctrl_c_ends_a_kernel_that_would_go_on_for_years(operation, scale):
+    graph = dg.rmat(scale=scale, seed=1)
+    operation(graph, max_iter=1, tol=0.0)  # compiles
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            operation(graph, max_iter=10**15, tol=0.0)
+    finally:
+        timer.cancel()
+    for errand in [one for one in threading.enumerate() if isinstance(one, Errand)]:
+        errand.join(60)
+        assert not errand.is_alive()
+
+
+def test_an_error_of_a_solver_is_raised_where_it_was_called():
+    with pytest.raises(ZeroDivisionError):
+        answered(lambda: 1 // 0)
+    assert answered(threading.current_thread) is not threading.main_thread()
