@@ -6,10 +6,11 @@ import click
 
 from dgraph.cli.command import Command, as_json, tell
 from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.cli.results import write_edges
 
 
 @click.command("convert", cls=Command)
-@click.option("-o", "--output", metavar="FILE", required=True, help="Format by suffix.")
+@click.option("-o", "--output", metavar="FILE", required=True, help="Format by suffix; - is CSV on standard output.")
 @click.option("--drop-isolated", is_flag=True, help="Leave out vertices without edges where FILE cannot list them.")
 @as_json
 @reads_graph
@@ -21,9 +22,7 @@ def command(edges: Edges, output: str, drop_isolated: bool, as_json: bool) -> No
       $ dgraph generate uniform --vertices 100 --edges 500 --weights 1 9 -o edges.csv
       $ dgraph convert edges.csv --weight weight -o edges.npz
     """
-    import dgraph as dg
-
     with edges.graph() as graph:
-        dg.write_edges(graph, output, isolated="drop" if drop_isolated else "refuse")
+        write_edges(graph, output, "drop" if drop_isolated else "refuse")
         told = {"vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
     tell(told, as_json, f"{told['edges']:,} edges of {told['vertices']:,} vertices in {output}")

@@ -9,6 +9,7 @@ import click
 
 from dgraph.cli.command import Command, as_json, tell
 from dgraph.cli.graphs import Place, runs_somewhere
+from dgraph.cli.results import write_edges
 from dgraph.cli.signatures import options_of, values_of
 
 EXAMPLES = {
@@ -34,18 +35,17 @@ class Generators(click.Group):
 
 def _command_for(name: str, generator: Callable) -> click.Command:
     def generate(place: Place, output: str, as_json: bool, **given: Any) -> None:
-        import dgraph as dg
-
         with place.client() as client:
             graph = generator(**values_of(generator, given), client=client)
-            dg.write_edges(graph, output, isolated="drop")
+            write_edges(graph, output, "drop")
             told = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
         tell(told, as_json, f"{told['edges']:,} edges of the vertices 0 to {told['vertices'] - 1:,} in {output}")
 
     lines = "\n".join(line.strip() for line in (generator.__doc__ or "").splitlines())
     generate.__doc__ = f"{lines}\n\n\b\nExample:\n  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
     decorated = as_json(runs_somewhere(generate))
-    decorated = click.option("-o", "--output", metavar="FILE", required=True, help="Format by suffix.")(decorated)
+    where = "Format by suffix; - is CSV on standard output."
+    decorated = click.option("-o", "--output", metavar="FILE", required=True, help=where)(decorated)
     command = click.command(name, cls=Command)(decorated)
     command.params[:0] = options_of(generator)
     return command

@@ -1,10 +1,12 @@
-"""What a run found, written to a file by its suffix, to standard output, or shown."""
+"""What a run found, or the edges of a graph, written to a file by its suffix, to standard output, or shown."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,6 +51,21 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
         return
     with files.atomic(path) as stream:
         _write(writer, first, tables, stream)
+
+
+def write_edges(graph: Any, path: str, isolated: str) -> None:
+    """The edges of a graph to a file, or to standard output as CSV."""
+    import dgraph as dg
+
+    if path != "-":
+        dg.write_edges(graph, path, isolated=isolated)
+        return
+    with TemporaryDirectory(prefix="dgraph-") as folder:
+        file = Path(folder, "edges.csv")
+        dg.write_edges(graph, file, isolated=isolated)
+        with file.open("rb") as stream:
+            shutil.copyfileobj(stream, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 def writer_of(path: str) -> Callable:

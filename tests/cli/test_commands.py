@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from pathlib import Path
 
 import click
 import pandas as pd
@@ -102,6 +103,14 @@ def test_the_same_options_everywhere(run):
     for command in ("convert", "estimate build", "partition", "validate", "run wcc"):
         text = run(f"{command.split()[0]} {'wcc' if 'run' in command else ''} --help").output
         assert [option for option in wanted if option not in text] == []
+
+
+def test_edges_in_a_pipe(run):
+    run("generate rmat --scale 5 -o edges.csv")
+    assert run("generate rmat --scale 5 -o -").stdout_bytes == Path("edges.csv").read_bytes()
+    assert run("convert edges.csv -o -").stdout_bytes == Path("edges.csv").read_bytes()
+    table = run("run wcc - -o -", input=Path("edges.csv").read_bytes()).stdout
+    assert table == run("run wcc edges.csv -o -").stdout and table.startswith('"vertex","component"')
 
 
 def test_values_by_vertex(run):
