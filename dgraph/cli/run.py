@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +27,6 @@ RUNNING = (
 )
 RENAMED = {"source": "source_vertex"}  # --source is the column, everywhere
 NEEDS = {"bfs": " --source-vertex 0", "sssp": " --source-vertex 0", "katz": " --alpha 0.001"}  # in the example
-BLAS = "scipy.linalg.cython_blas"
 EDGES = {
     "matching": "bipartite --left 50 --right 60 --edges 300",
     "factorize": "ratings --users 100 --items 40 --ratings 900",
@@ -47,20 +45,7 @@ class Operations(click.Group):
         name = name.replace("-", "_")
         if name not in NAMES:
             return None
-        load_compiler()
         return _command_for(name, getattr(dg, name))
-
-
-def load_compiler() -> None:
-    """Numba without SciPy's linear algebra, for which it looks although no kernel of ours calls any: loading that takes
-    half as long again."""
-    if BLAS in sys.modules or "numba.np.arraymath" in sys.modules:
-        return
-    sys.modules[BLAS] = None  # type: ignore[assignment]  # an import of it fails, until the next line is done
-    try:
-        import numba.np.arraymath  # noqa: F401
-    finally:
-        del sys.modules[BLAS]
 
 
 def _command_for(name: str, operation: Callable) -> click.Command:

@@ -19,7 +19,6 @@ from dgraph.agents.vertex_tables import bytes_of_vertex
 from dgraph.errors import RoomError
 from dgraph.estimates.estimate import POLICIES, of_policy, sample
 from dgraph.estimates.footprints import Footprint
-from dgraph.exchange.dask import known_of_workers
 from dgraph.partition import policies
 from dgraph.partition.partition import stats
 
@@ -59,6 +58,8 @@ def _limit(graph: Graph) -> float | None:
     """Bytes that a graph may take of each worker before that takes no more tasks; None where nothing says so."""
     if graph.client is None or not dask.config.get(SETTING, True):
         return None
+    from dgraph.exchange.dask import known_of_workers  # a quarter of a second where there is no cluster
+
     share, known = dask.config.get("distributed.worker.memory.pause", None) or 1, known_of_workers(graph.client)
     least = _least.setdefault(graph.client, {})
     for address, worker in known.items():
