@@ -15,7 +15,7 @@ from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
-from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL, ranks_by_block
+from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL
 from dgraph.options import is_number, no_columns, whole_number
 from dgraph.plan import DESCENT, WITHOUT_ROUNDS, sends_changes
 from dgraph.program import Global, Message, Result, State, VertexProgram
@@ -106,7 +106,8 @@ def pagerank(
     if (freely or by_block) and (alpha == 1 or not tol):
         what = f"tol={tol!r} asks for a number of rounds" if not tol else "with alpha=1 no change ever fades"
         ends = "are within tol of the fixed point" if freely else "change by less than tol"
-        raise OptionError(f"engine={options['engine']!r} ends when ranks {ends}, and {what}; choose one of bsp, gas")
+        why = f"engine={options['engine']!r} cannot be had: it ends when ranks {ends}"
+        raise OptionError(f"{why}, and {what}; choose one of bsp, gas")
     if several and not (freely or by_block):
         program = _single(SEVERAL[bool(weighted)]) if dtype == "float32" else SEVERAL[bool(weighted)]
         values |= {"max_iter": max_iter, "several": len(jumps)}
@@ -119,8 +120,6 @@ def pagerank(
         how = for_part(options, part) if several else options
         if freely:
             results.append(residuals.ranks(graph, program, columns | shared, **values, **how))
-        elif by_block:
-            results.append(ranks_by_block(graph, program, columns | shared, values | {"max_iter": max_iter}, how))
         else:
             results.append(run(graph, program(**values, max_iter=max_iter), columns=columns | shared, **how))
     if not several:

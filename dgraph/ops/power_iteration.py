@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from numpy import float64, int64
 
-from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram
-from dgraph.runs.execution import run
-from dgraph.runs.result import RunResult
 from dgraph.solvers.pagerank import page_rank
 from dgraph.solvers.rank_vectors import rank_vectors
 from dgraph.solvers.solver import Solver
@@ -132,13 +126,14 @@ SEVERAL = {False: PageRanks, True: WeightedPageRanks}  # weighted
 
 
 class Scaled(PageRank):
-    """For block descent, where the newest values do not sum to 1: what vertices without out-edges hold is lost, which
-    one factor makes good in the end, because it would be spread as jumps are."""
+    """For block descent, where the newest ranks sum to `mass`, not to 1: of that a share jumps, and one factor makes
+    ranks sum to 1 in the end. So it does not matter if all are too large by the same factor: that would hardly fade."""
 
     relaxation = RelaxationFactor(float64, 1.0)
 
-    def apply(rank, message, alpha, vertices, relaxation):
-        return rank + relaxation * ((1 - alpha) / vertices + alpha * message - rank)
+    def apply(rank, message, mass, dangling, alpha, kept, vertices, relaxation):
+        jumps = (1 - alpha) * (mass if kept > 0 else 1.0) + alpha * kept * dangling
+        return rank + relaxation * (jumps / vertices + alpha * message - rank)
 
     @Global(float64, SUM)
     def mass(rank):
@@ -152,25 +147,12 @@ class Scaled(PageRank):
         return rank / mass if kept > 0 else rank
 
 
-class PersonalScaled(Scaled):
-    """Jumps lead to a vertex with the probability `restart`; `jumped` is as in `PersonalResiduals`."""
+class PersonalScaled(Scaled, PersonalPageRank):
+    """The same."""
 
-    restart = VertexColumn(float64)
-    jumped = VertexColumn(float64)
-
-    def start(restart):
-        return restart
-
-    def apply(rank, message, alpha, restart, relaxation):
-        return rank + relaxation * ((1 - alpha) * restart + alpha * message - rank)
-
-    @Global(float64, SUM)
-    def jumped_mass(jumped):
-        return jumped
-
-    @Result(float64)
-    def pagerank(rank, mass, kept, jumped, jumped_mass):
-        return jumped + (1 - jumped_mass) / mass * rank if kept > 0 else rank
+    def apply(rank, message, mass, dangling, alpha, kept, restart, spread, relaxation):
+        jumps = (1 - alpha) * (mass if kept > 0 else 1.0) * restart + alpha * kept * dangling * spread
+        return rank + relaxation * (jumps + alpha * message - rank)
 
 
 class WeightedScaled(Scaled, WeightedPageRank):
@@ -187,16 +169,3 @@ BY_BLOCK = {  # weighted, personal
     (True, False): WeightedScaled,
     (True, True): WeightedPersonalScaled,
 }
-
-
-def ranks_by_block(graph: Graph, program: Any, columns: dict, values: dict, options: dict[str, Any]) -> RunResult:
-    """One run; or where those who come to an end go elsewhere than one jumps, two, as in `residuals.ranks`."""
-    restart, spread = columns.get("restart"), columns.pop("spread", None)
-    if restart is not None:
-        columns["jumped"] = np.zeros(graph.num_vertices)
-    if not values["kept"] or spread is restart:
-        return run(graph, program(**values), columns=columns, **options)
-    closely = values | {"tol": values["tol"] / 4}  # an error of the first counts twice in what the second makes up
-    jumped = run(graph, program(**closely | {"kept": 0.0}), columns=columns, **options)
-    columns |= {"jumped": jumped.column("pagerank"), "restart": spread}
-    return run(graph, program(**closely), columns=columns, **options).after(jumped)

@@ -54,6 +54,8 @@ class Blocks:
                 'send; choose operator="push"'
             )
         order = self.order or ("priority" if operator == "push" else "cyclic")  # whichever was measured to be quicker
+        if analysis.synchronous and analysis.phases[0].apply.of("global"):
+            order = "cyclic"  # after each epoch there is news for all blocks
         free = self.mode == "async" and not analysis.synchronous and (operator == "push" or parts == 1)
         waits = self.mode == "async" and parts > 1 and not free
         return replace(self, operator=operator, order=order, free=free, waits=waits)

@@ -23,24 +23,32 @@ class Relaxation:
     def __init__(self) -> None:
         self.factor = 1.0
         self.best = 1.0, 1.0  # the lowest rate by which residuals have steadily fallen, and with which factor
+        self.given_up: tuple[float, float] | None = None  # a larger factor, and the rate with it
         self.settled = False
         self.residuals: list[float] = []  # of the epochs since the factor was last changed
 
     def learn(self, residual: float) -> None:
         """The residual after one more epoch. Raise the factor while that helps; then stay with what was best, unless
-        residuals grow."""
+        residuals grow, or fall more slowly now than with what was given up: at first they fall fast with any."""
         self.residuals.append(residual)
         if len(self.residuals) <= TRIAL:
             return
         before, rate = self._rate(2), self._rate(1)
+        at_best = self.factor == self.best[1]
         if rate >= 1:
             self._take(1.0)
-            self.settled = True
-        elif not self.settled and rate > self.best[0] + STEADY:
+            self.given_up, self.settled = None, True
+        elif self.given_up is not None and rate > self.given_up[0] + STEADY:
+            self._take(self.given_up[1])
+            self.given_up = None
+        elif self.settled:
+            return
+        elif not at_best and rate > self.best[0] + STEADY:
+            self.given_up = rate, self.factor
             self._take(self.best[1])
             self.settled = True
-        elif not self.settled and rate > 0 and abs(rate - before) < STEADY * rate:
-            self.best = min(self.best, (rate, self.factor))
+        elif rate > 0 and abs(rate - before) < STEADY * rate:
+            self.best = (rate, self.factor) if at_best else min(self.best, (rate, self.factor))
             radius = (rate + self.factor - 1) ** 2 / (rate * self.factor**2)  # Young's, of sweeps from old values
             factor = min(MOST, 2 / (1 + sqrt(max(0.0, 1 - radius))))
             if factor > self.factor + LEAST:

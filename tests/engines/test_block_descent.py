@@ -176,7 +176,8 @@ def test_the_heap_gives_the_least_first():
 
 def test_the_report_tells_epochs_residual_and_staleness():
     graph = dg.rmat(scale=10, seed=1, parts=1)
-    report = dg.pagerank(graph, tol=1e-9, engine="block_descent", block_size=64, order="priority").report
+    options = {"engine": "block_descent", "operator": "push", "order": "priority"}
+    report = dg.pagerank(graph, tol=1e-9, block_size=64, **options).report
     assert (np.diff(report["epochs"]) > 0).all()
     assert report["residual"].iloc[-1] < 1e-3 * report["residual"].iloc[0]
     assert report["staleness"].max() <= 2 * 1024 // 64
@@ -217,6 +218,16 @@ def test_a_relaxation_that_does_not_help_is_given_up(rate):
         found.learn(residual)
     assert found.factor == 1
     assert residual < rate**20
+
+
+def test_a_relaxation_that_was_judged_too_early_is_taken_again():
+    """Residuals fall fast at first, whatever the factor; then by 0.9 without any, and by 0.7 with one."""
+    found, residual = Relaxation(), 1.0
+    for epoch in range(80):
+        residual *= 0.5 if epoch < 8 else 0.9 if found.factor == 1 else 0.7
+        found.learn(residual)
+    assert found.factor > 1
+    assert residual < 0.75**80
 
 
 def test_priority_needs_fewer_epochs():

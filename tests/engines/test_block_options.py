@@ -129,6 +129,7 @@ def test_the_report_tells_what_was_done(parts):
     mode = dg.pagerank(graph, **engine, operator="pull").report.options["mode"]
     assert mode == ("async" if parts == 1 else "async, but partitions wait after each epoch")
     assert dg.wcc(graph, **engine).report.options["mode"] == "async"
+    assert dg.pagerank(graph, **engine, operator="pull", order="priority").report.options["order"] == "cyclic"
 
 
 @pytest.mark.parametrize("mode", ["async", "barrier", "bsp"])
