@@ -61,7 +61,10 @@ class Function:
 
     def text(self, name: str, casts: tuple[str, ...] = ()) -> str:
         """The function as kernel text, under another name, each returned value cast to its dtype."""
-        tree = copy.deepcopy(self.tree)
+        try:
+            tree = copy.deepcopy(self.tree)
+        except RecursionError:
+            self.refuse("too much is nested in one expression", remedy="Take several statements.")
         tree.name = name
         for node in ast.walk(tree):
             if isinstance(node, ast.Return) and node.value is not None and casts:

@@ -32,7 +32,11 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
             return work()
         except Exception as error:
             empty = isinstance(error, OptionError) and client.status == "running" and not workers_of(client)
-            if not (is_loss(error) or empty) or client.status != "running":  # or all had left before the loss was told
+            if client.status != "running" and is_loss(error):
+                raise RunError(
+                    f"the connection to the scheduler of {client!r} was lost; is the cluster alive?"
+                ) from error
+            if not (is_loss(error) or empty):  # or all had left before the loss was told
                 raise
             if losses == ATTEMPTS:
                 raise RunError(f"workers were lost {losses} times in a row ({error}); do they lack memory?") from error

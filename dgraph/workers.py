@@ -136,10 +136,20 @@ class Workers:
             return frame.to_delayed()
         if self.client is None:
             return [frame]
+        return self.send(cut(frame, len(self.addresses)))
+
+    def send(self, values: Sequence[Any]) -> list[Any]:
+        """Values of this process, each on some worker."""
+        if self.client is None:
+            return list(values)
         try:
-            return list(self.client.scatter(cut(frame, len(self.addresses)), hash=False))
-        except TimeoutError as cause:  # the last worker has just left
-            raise LostError("no worker is there to take the edges") from cause
+            return list(self.client.scatter(list(values), hash=False))
+        except (
+            TimeoutError,
+            KeyError,
+            OSError,
+        ) as cause:  # the worker that took one, or the last of all, has just left
+            raise LostError(f"a worker left while data were sent to it ({cause!r})") from cause
 
     def spilled(self) -> int:
         """Bytes that the workers have moved from memory to disk."""

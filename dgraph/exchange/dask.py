@@ -29,6 +29,7 @@ from dgraph.exchange.registry import NAME, ExchangeOnScheduler
 
 IN_FLIGHT = 3  # messages on their way to one peer
 WINDOW = 64 << 20  # bytes on their way from one worker; a sender that would exceed it waits
+PATIENCE_OF_END = 5.0  # seconds that the scheduler has to answer when a run is over; it may be gone
 ATTEMPTS = 3  # to bring a message to a peer; a second copy does no harm, numbers tell it
 
 
@@ -250,7 +251,7 @@ def lend(client: Client, route: Route) -> None:
 
 def end(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:
     """End a run, and forget its state on the workers; returns why it failed: a line, and the exception if any."""
-    reason, error = _ask(client, "end", run=route.run, stop=stop, callback_timeout=10)
+    reason, error = _ask(client, "end", run=route.run, stop=stop, callback_timeout=PATIENCE_OF_END)
     try:
         return reason, None if error is None else loads(error)
     except Exception:  # an exception of a class that this process cannot import: the line has to do

@@ -80,11 +80,9 @@ def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
     names, wanted, note = parquet.describe(path, **choice)
     pieces = []
     for name in names:
-        fs, inner = files.filesystem(name)
         try:
-            with fs.open(inner, "rb") as stream:
-                groups = pyarrow.parquet.ParquetFile(stream).num_row_groups
-        except (pa.ArrowException, OSError) as error:
+            groups = parquet.check_rows(name)
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise FileError(f"not a Parquet file: {error}", path=name, remedy="write or fetch it again") from error
         pieces += [(name, group) for group in range(groups)]
     schema = parquet.schema_of(names[0])

@@ -38,6 +38,7 @@ def read(
     pieces = []
     for name in names:
         try:
+            check_rows(name)
             piece = _open(name).to_table(columns=wanted["read"])
             piece.validate(full=True)
         except _BROKEN as error:
@@ -111,6 +112,22 @@ def schema_of(name: str) -> pa.Schema:
         raise FileError(
             f"not a Parquet file: {error}", path=name, remedy="name its true format with format="
         ) from error
+
+
+def check_rows(name: str) -> int:
+    """The number of row groups, of which none says that it has more rows than values of each column, or than the file:
+    Arrow makes room for them before it looks."""
+    fs, inner = files.filesystem(name)
+    with fs.open(inner, "rb") as stream:
+        said = pyarrow.parquet.read_metadata(stream)
+    groups = [said.row_group(number) for number in range(said.num_row_groups)]
+    for group in groups:
+        values = [group.column(number).num_values for number in range(group.num_columns)]
+        if not 0 <= group.num_rows <= min(values, default=0):
+            raise ValueError(f"a row group of {min(values, default=0)} values says that it has {group.num_rows} rows")
+    if sum(group.num_rows for group in groups) != said.num_rows:
+        raise ValueError(f"its row groups have other rows than the {said.num_rows} of the file")
+    return len(groups)
 
 
 def _note(schema: pa.Schema) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _sides(graph: Graph, left: Any) -> np.ndarray:
         is_left = degrees.out > 0
     else:
         is_left = _named(graph, left)
-    shared = is_left if workers.client is None else workers.client.scatter([is_left], hash=False)[0]
+    (shared,) = workers.send([is_left])
     for edge in workers.get([workers.call(_within_a_side, chunk, shared, skips) for chunk in chunks]):
         if edge is not None:
             u, v = np.asarray(graph.numbering.id_type.restore(graph.numbering.take(edge))).tolist()

@@ -68,7 +68,7 @@ def with_columns(
         return partitions
     workers = graph.workers
     small = all(isinstance(values, Few) and values.values.nbytes < SMALL for values in sent.values())
-    shared = sent if workers.client is None or small else workers.client.scatter([sent], hash=False)[0]
+    (shared,) = [sent] if small else workers.send([sent])
     tasks = []
     for part, partition in enumerate(partitions):
         names = list(there)

@@ -5,11 +5,13 @@ import os
 import signal
 import threading
 import time
+from multiprocessing import get_context
 
 import numpy as np
 import pandas as pd
 import pytest
 from clusters import worker_processes
+from distributed import Client, LocalCluster
 
 import dgraph as dg
 from dgraph import recovery
@@ -125,6 +127,41 @@ def test_nobody_is_left(monkeypatch):
         with pytest.raises(DgraphError, match="worker"):
             dg.pagerank(graph, max_iter=10, tol=None, engine="gas").compute()
         assert time.monotonic() - begun < 60
+
+
+@pytest.mark.parametrize("exchange", ["workers", "graph"])
+def test_the_scheduler_is_lost(exchange, monkeypatch):
+    """Nobody else knows the workers: a clear error, soon."""
+    monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
+    spawn = get_context("spawn")
+    told = spawn.SimpleQueue()
+    scheduler = spawn.Process(target=run_cluster, args=(told,))
+    scheduler.start()
+    begun = []
+
+    def stop(done) -> None:
+        if not begun:
+            begun.append(done)
+            scheduler.kill()
+
+    try:
+        with Client(told.get(), set_as_default=False) as client:
+            graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
+            with pytest.raises(DgraphError, match=r"scheduler of .* (cannot be reached|was lost)"):
+                dg.pagerank(graph, max_iter=10**6, tol=None, engine="gas", exchange=exchange, progress=stop)
+            assert begun
+    finally:
+        scheduler.kill()
+        scheduler.join()
+
+
+def run_cluster(told) -> None:
+    """A scheduler with a worker in the same process."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
+    ) as cluster:
+        told.put(cluster.scheduler_address)
+        time.sleep(600)
 
 
 @pytest.mark.parametrize("engine", ["gas"])

@@ -1,6 +1,7 @@
 """Inputs that nobody would write raise errors of dgraph's own, and nothing else. `make fuzz` searches for more."""
 
 import json
+from pathlib import Path
 
 import mutation
 import numpy as np
@@ -25,6 +26,8 @@ FOUND = {
         HEADER.pack(Encoding.DENSE, 2, 0, 1, 1, 1) + b",\0\0\0" + bytes(12),  # a type of syntax
         HEADER.pack(Encoding.DENSE, 2, 0, 1, 1, 1) + b"|O8\0" + bytes(12),  # a type of pointers
     ],
+    "program": [b"return " + b"-" * 300 + b"dist"],
+    **{f"{how}.parquet": [(Path(__file__).parent / "found" / "rows.parquet").read_bytes()] for how in ("file", "lazy")},
     "block": [b"\0" + b"\x93NUMPY\x01\0v\0{'descr': (" + b" " * 110],
 }
 
