@@ -13,7 +13,7 @@ WITH_cuda := 'numba-cuda[cu13]' 'numpy<2.5'
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-cuda registers tiny lint types format fuzz chaos bench termination clean
+.PHONY: help install demo test test-oldest test-cuda registers tiny lint types format fuzz chaos flat bench termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,10 +67,13 @@ format: $(INSTALLED) ## put imports and layout in order
 
 fuzz: $(INSTALLED) ## 100,000 hostile inputs for every reader; hours, and INPUTS=1000 for fewer
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' || true
-	$(BIN)/python tests/fuzz/search.py --inputs $(or $(INPUTS),100000)
+	$(BIN)/python tests/fuzz/search.py --inputs $(or $(INPUTS),100000) --record benchmarks/results/fuzz.json
 
 chaos: $(INSTALLED) ## kill 200 workers at random moments of runs of every engine; KILLS=20 for fewer
-	$(BIN)/python tests/chaos/search.py --kills $(or $(KILLS),200)
+	$(BIN)/python tests/chaos/search.py --kills $(or $(KILLS),200) --record benchmarks/results/chaos.json
+
+flat: $(INSTALLED) ## memory of scheduler, workers and client over 1,000 runs in one cluster; RUNS=100 for fewer
+	$(BIN)/python benchmarks/flat_memory.py --trials 1 --runs $(or $(RUNS),1000)
 
 bench: $(INSTALLED) ## measure against peers on this machine and renew the table in README.md
 	@for suite in $(SUITES); do $(BIN)/python $$suite || exit 1; done

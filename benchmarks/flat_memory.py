@@ -44,7 +44,7 @@ def main() -> None:
         def sizes() -> dict[str, float]:
             return {what: sum(resident("VmRSS", one) for one in each) / 1e6 for what, each in processes.items()}
 
-        ranks = dg.pagerank(here, max_iter=given.supersteps, tol=-1.0, engine="gas").compute()["pagerank"]
+        ranks = dg.pagerank(here, max_iter=given.supersteps, tol=None, engine="gas").compute()["pagerank"]
         seen = [supersteps(graph, given.supersteps, sizes, ranks) for _ in range(given.trials + 1)][1:]
         record(f"{given.supersteps} supersteps", f"{given.supersteps * WARM:g}", FLAT, seen)
         record(f"{given.runs} runs", f"{given.runs * WARM:g}", OF_DASK, [runs(graph, here, given.runs, sizes)])
@@ -60,7 +60,7 @@ def supersteps(graph: Any, count: int, sizes: Any, expected: Any) -> list[dict[s
         else:
             found[1:] = [sizes()]
 
-    result = dg.pagerank(graph, max_iter=count, tol=-1.0, progress=note)
+    result = dg.pagerank(graph, max_iter=count, tol=None, progress=note)
     if result.rounds != count or not np.allclose(result.compute()["pagerank"], expected, rtol=1e-9):
         raise Wrong(f"the ranks after {result.rounds} supersteps are not those of this process")
     return found

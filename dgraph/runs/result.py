@@ -91,7 +91,7 @@ class RunResult:
         self._rows = sorted((row for one in told for row in one.rows), key=itemgetter("superstep", "partition"))
         self._options = dict(options)
         ends = [one.found_end_in for one in told if one.found_end_in is not None]
-        if ends:  # the last that had work was the quickest to learn that it was the last
+        if ends and self._rows:  # the last that had work was the quickest to learn that it was the last
             counts = Counter(row["partition"] for row in self._rows).values()
             self._options["local rounds taken"] = f"{min(counts)} to {max(counts)}"
             self._options["milliseconds to find the end"] = round(min(ends) * 1e3, 3)

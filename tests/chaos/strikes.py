@@ -15,7 +15,7 @@ class Strike:
 
     def __init__(self, client, whom: str, draw: float, delay: float):
         self.client, self.whom, self.delay = client, whom, delay
-        self.pids = client.run(os.getpid)  # before the run: later somebody may not answer
+        self.pids = client.run(os.getpid, on_error="ignore")  # before the run: later somebody may not answer
         self.address = sorted(self.pids)[int(draw * len(self.pids))]
         self.at: float | None = None  # when it struck
         self.error: BaseException | None = None
