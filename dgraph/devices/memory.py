@@ -183,7 +183,8 @@ class GpuMemory(Memory):
             from rmm.allocators.cupy import rmm_cupy_allocator
 
             cupy.cuda.set_allocator(rmm_cupy_allocator)
-        self.cupy, self.budget = cupy, self.whole
+        self.cupy = cupy
+        self.budget = self.whole
         self._pins: dict[int, bool] = {}  # by the id of an array of the host
         self._names: dict[int, Any] = {}  # of streams, the compiler's, by address
         self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
@@ -208,7 +209,10 @@ class GpuMemory(Memory):
         return cuda.as_cuda_array(raw, sync=False)
 
     def pinned(self, size: int) -> np.ndarray:
-        return np.frombuffer(self.cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
+        try:
+            return np.frombuffer(self.cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
+        except self.cupy.cuda.runtime.CUDARuntimeError:  # the system pins no more: copies are slower, and right
+            return super().pinned(size)
 
     @property
     def whole(self) -> int:

@@ -1,0 +1,74 @@
+"""The memory of a GPU, by a stand-in for CuPy that is as strict: what crosses, what is pinned, what is let go of."""
+
+import gc
+import sys
+
+import cupy_on_cpu
+import numpy as np
+import pandas as pd
+import pytest
+from one_thread import OneThread
+
+import dgraph as dg
+from dgraph.devices import cuda, probe
+from dgraph.devices.memory import GpuMemory
+from dgraph.errors import DeviceError
+
+
+class OneThreadOfAGpu(OneThread):
+    def launch(self, name, blocks, arguments):
+        self.kernels[name](*(one.raw.array if hasattr(one, "raw") else one for one in arguments))
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", cupy_on_cpu.module(1 << 24))
+    monkeypatch.setattr(cuda, "Device", OneThreadOfAGpu)
+    monkeypatch.setattr(OneThreadOfAGpu, "memory", GpuMemory())
+    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
+    return sys.modules["cupy"]
+
+
+def shortest(graph, **options):
+    return dg.sssp(graph, 1, predecessors=False, **options)
+
+
+def ranks(graph, **options):
+    return dg.pagerank(graph, max_iter=3, tol=0, **options)
+
+
+@pytest.mark.parametrize("budget", [None, 400_000])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_runs_leave_nothing_behind(budget, parts, cupy):
+    graph = dg.uniform(vertices=2048, edges=131_072, seed=5, weights=(1, 9), parts=parts)
+    for run in (shortest, ranks):
+        found = run(graph, device="cuda", memory_budget=budget)
+        assert found.report["streamed"].any() == (budget is not None)
+        pd.testing.assert_frame_equal(found.compute(), run(graph, device="cpu").compute(), rtol=1e-9)
+    assert bool(cupy.pinned) == (budget is not None)
+    del found, graph
+    gc.collect()
+    assert not cupy.pinned and OneThreadOfAGpu.memory.used == 0
+
+
+def test_a_block_for_a_daemon_crosses_as_it_is(cupy):
+    graph = dg.rmat(scale=8, edge_factor=8, seed=5)
+    found = dg.pagerank(graph, max_iter=3, tol=0, daemons="cuda")
+    pd.testing.assert_frame_equal(found.compute(), dg.pagerank(graph, max_iter=3, tol=0).compute(), rtol=1e-9)
+    assert set(found.report["device"]) == {"cuda"}
+
+
+def test_what_does_not_fit(cupy):
+    memory = GpuMemory()
+    memory.budget = 1 << 30
+    with pytest.raises(DeviceError, match="no 33,554,432 bytes left: set memory_budget="):
+        memory.empty(1 << 25, np.uint8)
+    assert memory.used == 0 and len(memory.pinned(1 << 25)) == 1 << 25
+    assert not memory.pin(np.zeros(1)) and memory.pin(np.zeros(100))
+
+
+def test_a_stage_is_waited_for_even_if_it_fails(cupy):
+    memory = GpuMemory()
+    with pytest.raises(ValueError), memory.stage(1):
+        raise ValueError
+    assert [stream.waits for stream in memory.streams] == [0, 1, 0]
