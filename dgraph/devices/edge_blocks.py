@@ -95,7 +95,7 @@ class EdgeBlocks:
                 if self.size <= FEWEST:
                     raise DeviceError(
                         f"the device has no room for {BUFFERS} blocks of {longest:,} edges beside "
-                        f"{self.memory.used:,} bytes of vertices: raise memory_budget=, or make more parts of the graph"
+                        f"{self.memory.used:,} bytes of all else: raise memory_budget=, or make more parts of the graph"
                     ) from error
                 self.size = max(FEWEST, self.size // 2)
                 continue
