@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,11 +23,23 @@ def local_cluster(workers: int, threads: int | None = None) -> Iterator[Any]:
 
     threads = threads or max(1, cores() // workers)
     quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50}
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=threads, host="127.0.0.1", **quiet) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with only_we_hear_ctrl_c():
+        cluster = LocalCluster(n_workers=workers, threads_per_worker=threads, host="127.0.0.1", **quiet)
+    with cluster, Client(cluster, set_as_default=False) as client:
         yield client
+
+
+@contextmanager
+def only_we_hear_ctrl_c() -> Iterator[None]:
+    """Processes started meanwhile do not hear Ctrl-C, which a terminal sends to all: this one ends them, in silence."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def moved(suite: Suite, workers: int) -> Suite:

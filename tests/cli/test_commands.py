@@ -3,6 +3,9 @@
 import json
 import re
 import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -11,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import dgraph as dg
+from dgraph.bench.place import only_we_hear_ctrl_c
 from dgraph.cli.app import dgraph
 from dgraph.cli.generate import EXAMPLES
 
@@ -111,6 +115,13 @@ def test_edges_in_a_pipe(run):
     assert run("convert edges.csv -o -").stdout_bytes == Path("edges.csv").read_bytes()
     table = run("run wcc - -o -", input=Path("edges.csv").read_bytes()).stdout
     assert table == run("run wcc edges.csv -o -").stdout and table.startswith('"vertex","component"')
+
+
+def test_workers_leave_ctrl_c_to_the_command():
+    before, ask = signal.getsignal(signal.SIGINT), "import signal; print(signal.getsignal(signal.SIGINT).name)"
+    with only_we_hear_ctrl_c():
+        heard = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert heard.stdout.strip() == "SIG_IGN" and signal.getsignal(signal.SIGINT) is before
 
 
 def test_values_by_vertex(run):
