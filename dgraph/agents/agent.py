@@ -38,6 +38,7 @@ class Connection(Protocol):
     between two requests, the agent sees; nothing needs to be told."""
 
     arrays: VertexArrays  # where kernels run, and what else is done to them there
+    one_thread: bool  # whether the tables are those of a single thread
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Over rows 0 to count at once, for kernels that want one thread a partition."""
@@ -60,6 +61,7 @@ class Direct:
 
     def __init__(self, device: Cpu | Cuda):
         self.device, self.once, self.rows, self.arrays = device, device.once, device.rows, device.arrays
+        self.one_thread = isinstance(device, Cpu) and device.num_threads == 1
 
     def counted(self) -> dict[str, Any]:
         return {"device": self.device.name, **self.device.counted()}
@@ -142,7 +144,7 @@ def _close_all() -> None:
 class Requests:
     """A connection whose kernels over edges are run by daemons, in blocks."""
 
-    arrays = IN_PROCESS
+    arrays, one_thread = IN_PROCESS, False
 
     def __init__(
         self, recipe: Recipe, vertices: int, settings: Settings, daemons: Sequence[tuple[Daemon, str]], threads: int

@@ -83,6 +83,9 @@ class CudaCrossing(Crossing):
                 self.deliver(kernel, phase, "edge", source)
                 self.enqueue(kernel)
 
+    def sweep(self, phase: PhaseAnalysis) -> None:
+        """None: rows one after the other are no work for a grid of threads."""
+
     def rows_of_pull(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
         kernel.use("edge_base")
         if not phase.combines or self.width:  # a thread a row

@@ -7,6 +7,8 @@ neighbours uint32`, an edge column each. A kernel takes its arguments by name (`
     fire     accumulative: frontier[lo:hi] take their inboxes; who must send goes to queue[lo:], it returns how many
              synchronous: rows lo:hi, after a copy of fields that `..._before` names; it returns how many have changed
     emit     synchronous: rows lo:hi of what vertices send, where that is the same along all their edges
+    sweep    accumulative: rows lo:hi take their inboxes one after the other, and each sends at once along its out-edges;
+             it returns how many fired, how many sent, and along how many edges. One thread a partition
     push     senders[lo:hi] along their out-edges (CSR); returns how long the queue is now. One thread a partition
     pull     rows lo:hi (CSC) gather from all their in-edges: from `sent_...`, or from the `sending` vertices
     receive  messages from another partition, for the vertices ids[lo:hi]; returns how long the queue is now. One thread
@@ -59,6 +61,8 @@ class Kernels:
             else:
                 self.fire(phase)
                 crossing.push(phase)
+                if sweeps(phase, self.width):
+                    crossing.sweep(phase)
             crossing.pull(phase)
             if phase.combines:
                 crossing.receive(phase)
@@ -141,13 +145,17 @@ class Kernels:
             with kernel.block("if changed:"):
                 condition = ""
                 if phase.hoisted:
-                    targets = [(sent(phase, message), message) for message in phase.messages]
-                    local = {} if self.width else {name: f"new_{name}" for name in phase.send.of("state")}
-                    self.assign(kernel, phase.send, name_in(phase, "send"), targets, "v", local)
+                    self.hoist(kernel, phase)
                     condition = any_message(kernel, phase, sent, self.width, "v")
                 with kernel.block(f"if {condition}:") if condition else kernel.components(False, 0):
                     self.enlist(kernel)
         self.close_list(kernel)
+
+    def hoist(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+        """What v sends along all its edges, from its new state."""
+        targets = [(sent(phase, message), message) for message in phase.messages]
+        local = {} if self.width else {name: f"new_{name}" for name in phase.send.of("state")}
+        self.assign(kernel, phase.send, name_in(phase, "send"), targets, "v", local)
 
     def fire_all(self, phase: PhaseAnalysis) -> None:
         """Synchronous: every vertex."""
@@ -250,6 +258,11 @@ class Kernels:
                 with kernel.components(reads.vector, self.width):
                     value = self.call(kernel, reads, f"value_of_{name}")
                     kernel.add(f"{kernel.use(f'result_{name}', True)}[{index}] = {value}")
+
+
+def sweeps(phase: PhaseAnalysis, width: int) -> bool:
+    """Whether vertices may send what they have just gained while others have not fired: sums know no order."""
+    return phase.hoisted and not phase.idempotent and not width
 
 
 def kept_states(analysis: Analysis) -> set[str]:

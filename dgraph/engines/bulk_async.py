@@ -51,6 +51,7 @@ class FreeRounds:
         self.exchange = rounds.states[0].post.exchange
         self.mail = self.exchange.free
         self.limit = rounds.local_rounds or (TO_THE_END if self.phase.idempotent else 1)
+        self.sweeps = all(state.sweeps for state in rounds.states)
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
         self.came: dict[int, dict[int, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
         self.first = rounds.round  # local rounds are counted from there: from a checkpoint, or from nothing
@@ -144,8 +145,13 @@ class FreeRounds:
         steps = 0
         while steps < self.limit and len(state.frontier()):
             self.exchange.check()  # a local fixed point may be far away, and the run stopped
-            state.fire(self.phase)
-            self.send(state)
+            if self.sweeps:
+                state.sweep(self.phase)
+                state.broadcast(self.phase, self.senders, self.targets)
+                state.told(self.phase)
+            else:
+                state.fire(self.phase)
+                self.send(state)
             steps += 1
         self.pass_on(state)
         return steps

@@ -14,6 +14,8 @@ from dgraph.program import Delta, Global, Parameter, Result, State, VertexColumn
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
 
+HELD = 0.4  # the share of what vertices may hold back, if all did: measured, so that few runs must be made again
+
 
 class Residuals(VertexProgram):
     """The surfer who is lost where no edge leads on. One who jumps from there comes everywhere as often, in proportion:
@@ -25,7 +27,7 @@ class Residuals(VertexProgram):
     merge = SUM
     alpha = Parameter(float64, 0.85)
     kept = Parameter(float64, 1.0)
-    least = Parameter(float64)  # that is passed on
+    least = Parameter(float64)  # that is passed on, for each edge: what it costs
 
     def seed(alpha, vertices):
         return (1 - alpha) / vertices
@@ -33,9 +35,9 @@ class Residuals(VertexProgram):
     def send(gain, degree, alpha):
         return alpha * gain / degree
 
-    def apply(rank, held, message, least):
+    def apply(rank, held, message, degree, least):
         gained = held + message
-        if gained > least:
+        if degree > 0 and gained > least * degree:
             return rank + gained, 0.0, gained
         return rank, gained, 0.0
 
@@ -128,8 +130,9 @@ def _within(
     options: dict[str, Any],
 ) -> RunResult:
     """What is owed in the end would become alpha / (1 - alpha) times as much, and twice that once ranks are divided by
-    their sum. Vertices hold back less than half of what they may, on average; where it is too much, they may less."""
-    least = tol * (1 - values["alpha"]) / max(values["alpha"] * graph.num_vertices, 1e-300)
+    their sum. Vertices hold back a part of what they may; where it is too much in sum, they may less."""
+    arcs = graph.num_edges * (1 if graph.directed else 2)
+    least = HELD * tol * (1 - values["alpha"]) / max(values["alpha"] * arcs, 1e-300)
     while True:
         result = run(graph, program(**values, least=least), columns=columns, **options)
         off = result.totals["owed"] * values["alpha"] / (1 - values["alpha"])
