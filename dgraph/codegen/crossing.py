@@ -1,4 +1,4 @@
-"""The kernels in which messages cross edges: push, pull and receive."""
+"""The kernels in which messages cross edges: sweep, push, pull and receive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ from typing import Any
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.neighbourhood import SCRATCH
-from dgraph.codegen.text import ALONG, NOTHING, Kernel, any_message, call, inbox, inner_products, item, literal, name_in, sent
+from dgraph.codegen.text import (
+    ALONG,
+    NOTHING,
+    Kernel,
+    any_message,
+    call,
+    inbox,
+    inner_products,
+    item,
+    literal,
+    name_in,
+    sent,
+)
 from dgraph.program import Message
 
 IN_EDGES = "for e in range(uint64(indptr[v]), uint64(indptr[v + one])):"
@@ -44,7 +56,7 @@ class Crossing:
         """Accumulative: whoever has a message fires and sends at once (Gauss-Seidel): later rows fire with it."""
         doc = "Rows lo:hi take their inboxes one after the other, and each sends at once along its out-edges."
         kernel = self.kernels.kernel(name_in(phase, "sweep"), doc, "queue", "indptr", "neighbours")
-        arrived, names = kernel.use("arrived", True), [m.name for m in phase.messages]
+        arrived = kernel.use("arrived", True)
         waits = any_message(kernel, phase, inbox, 0, "v")
         self.kernels.open_list(kernel)
         kernel.add("fired, work = uint64(0), uint64(0)")
@@ -57,11 +69,10 @@ class Crossing:
             with kernel.block(f"if {any_message(kernel, phase, sent, 0, 'v')}:"):
                 self.kernels.enlist(kernel)
                 kernel.add("u = v", "work += uint64(indptr[u + one] - indptr[u])")
-                kernel.add(*(f"from_{name} = {sent(phase, m)}[u]" for name, m in zip(names, phase.messages, strict=True)))
+                kernel.add(*(f"from_{m.name} = {sent(phase, m)}[u]" for m in phase.messages))
                 with kernel.block(OUT_EDGES):
-                    for name, m in zip(names, phase.messages, strict=True):
-                        place = f"{inbox(phase, m)}[neighbours[e]]"
-                        kernel.add(f"{place} = {merge(m)}({place}, from_{name})")
+                    places = {m: f"{inbox(phase, m)}[neighbours[e]]" for m in phase.messages}
+                    kernel.add(*(f"{place} = {merge(m)}({place}, from_{m.name})" for m, place in places.items()))
         with kernel.block(f"for v in range(uint64(len({arrived}))):"):
             kernel.add(f"{arrived}[v] = {waits}")
         kernel.add("return fired, count, work")

@@ -7,8 +7,8 @@ neighbours uint32`, an edge column each. A kernel takes its arguments by name (`
     fire     accumulative: frontier[lo:hi] take their inboxes; who must send goes to queue[lo:], it returns how many
              synchronous: rows lo:hi, after a copy of fields that `..._before` names; it returns how many have changed
     emit     synchronous: rows lo:hi of what vertices send, where that is the same along all their edges
-    sweep    accumulative: rows lo:hi take their inboxes one after the other, and each sends at once along its out-edges;
-             it returns how many fired, how many sent, and along how many edges. One thread a partition
+    sweep    accumulative: rows lo:hi take their inboxes one after the other, and each sends at once along its edges; it
+             returns how many fired, how many sent, and along how many edges. One thread a partition
     push     senders[lo:hi] along their out-edges (CSR); returns how long the queue is now. One thread a partition
     pull     rows lo:hi (CSC) gather from all their in-edges: from `sent_...`, or from the `sending` vertices
     receive  messages from another partition, for the vertices ids[lo:hi]; returns how long the queue is now. One thread

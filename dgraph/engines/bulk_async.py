@@ -15,6 +15,7 @@ from dgraph.engines.standstill import Standstill
 from dgraph.exchange.termination import Note, Termination
 from dgraph.states.settling import Settling
 from dgraph.states.state import NOBODY, State
+from dgraph.states.sweeping import can_sweep, sweep
 
 LOOK = 0.05  # seconds that a worker at rest sleeps, if nothing wakes it, until it looks whether the run has failed
 TO_THE_END = 1 << 62  # steps: to the local fixed point
@@ -51,7 +52,7 @@ class FreeRounds:
         self.exchange = rounds.states[0].post.exchange
         self.mail = self.exchange.free
         self.limit = rounds.local_rounds or (TO_THE_END if self.phase.idempotent else 1)
-        self.sweeps = all(state.sweeps for state in rounds.states)
+        self.sweeps = all(map(can_sweep, rounds.states))
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
         self.came: dict[int, dict[int, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
         self.first = rounds.round  # local rounds are counted from there: from a checkpoint, or from nothing
@@ -146,7 +147,7 @@ class FreeRounds:
         while steps < self.limit and len(state.frontier()):
             self.exchange.check()  # a local fixed point may be far away, and the run stopped
             if self.sweeps:
-                state.sweep(self.phase)
+                sweep(state, self.phase)
                 state.broadcast(self.phase, self.senders, self.targets)
                 state.told(self.phase)
             else:

@@ -196,27 +196,6 @@ class State(Copies):
         self.work = self._work(self.analysis.phases[self.values["round"] % len(self.analysis.phases)])
         self.queued, self.scan = 0, False
 
-    @property
-    def sweeps(self) -> bool:
-        """Whether `sweep` is quicker than to fire and then to send: where a thread has all of a partition to itself."""
-        phase = self.analysis.phases[0]
-        able = name_in(phase, "sweep") in self.recipe.source.kernels and self.agent.one_thread
-        usual = self.switches.direction == "auto" and self.switches.active_only
-        return able and usual and len(self.edges.senders(phase.along)) == 1
-
-    def sweep(self, phase: PhaseAnalysis) -> None:
-        """Whoever has a message fires and sends along the edges here at once, one after the other: it reaches those
-        who come later before they fire. Proxies elsewhere are told by `broadcast`, and then `told` forgets it."""
-        for name in self.analysis.before:
-            self.arrays.copy(self.values[f"{name}_before"], self.values[name])
-        (side,) = self.edges.senders(phase.along)
-        values = {**self.values, **self.edges.arguments(side), "queue": self.other_queue}
-        fired, count, work = self.agent.once(name_in(phase, "sweep"), self.n, values)
-        self.total["fired"] += int(fired)
-        self.total["edges"] += int(work)
-        self.senders, self.work = self.arrays.first(self.other_queue, count), None
-        self.queued, self.scan, self.pulled = 0, True, False
-
     def told(self, phase: PhaseAnalysis) -> None:
         """All who must know have been told what vertices have sent along all their edges."""
         for message in phase.messages:

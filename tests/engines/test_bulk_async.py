@@ -54,6 +54,20 @@ def test_the_answer_is_the_reference_s(name, directed, parts, policy):
     check_values(name, directed, dg.run(graph, PROGRAMS[name], engine="bulk_async"))
 
 
+def test_sums_reach_who_comes_later_before_they_fire():
+    """Along a chain in two partitions, of which each has a thread: a round each, and not one a vertex."""
+    chain = {"src": np.arange(40), "dst": np.arange(1, 41)}
+    graph = dg.Graph.from_edges(chain, policy="outgoing", parts=2)
+    ranks = {
+        direction: dg.pagerank(graph, tol=1e-9, engine="bulk_async", direction=direction)
+        for direction in ("auto", "push")
+    }
+    expected = dg.pagerank(graph, tol=0, max_iter=200).compute()["pagerank"]
+    for found in ranks.values():
+        np.testing.assert_allclose(found.compute()["pagerank"], expected, atol=1e-9)
+    assert ranks["auto"].rounds <= 5 < 15 < ranks["push"].rounds
+
+
 @pytest.mark.parametrize("local_rounds", [1, 2, 5])
 @pytest.mark.parametrize("name", FREELY)
 def test_however_far_a_partition_goes_by_itself(name, local_rounds):
