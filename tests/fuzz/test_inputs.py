@@ -27,7 +27,10 @@ FOUND = {
         HEADER.pack(Encoding.DENSE, 2, 0, 1, 1, 1) + b"|O8\0" + bytes(12),  # a type of pointers
     ],
     "program": [b"return " + b"-" * 300 + b"dist"],
-    **{f"{how}.parquet": [(Path(__file__).parent / "found" / "rows.parquet").read_bytes()] for how in ("file", "lazy")},
+    **{
+        f"{how}.parquet": [path.read_bytes() for path in sorted((Path(__file__).parent / "found").glob("*.parquet"))]
+        for how in ("file", "lazy")
+    },
     "block": [b"\0" + b"\x93NUMPY\x01\0v\0{'descr': (" + b" " * 110],
 }
 
