@@ -50,6 +50,8 @@ def command(edges: Edges, operation: str, split: list[float] | None, as_json: bo
     from dgraph.estimates.forecast import Cluster, forecast
 
     name = operation.replace("-", "_")
+    if name == "factorize":
+        raise OptionError("factorize takes all ratings to one worker: time it with `dgraph run`; more do not help")
     if name not in dg.OPERATIONS:
         raise OptionError(f"{operation!r} is no operation; take {', '.join(dg.OPERATIONS)}")
     cluster = Cluster.described(given.pop("on_workers"), **given)

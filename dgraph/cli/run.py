@@ -32,6 +32,7 @@ EDGES = {
     "factorize": "ratings --users 100 --items 40 --ratings 900",
 }
 SUFFIX = {"factorize": "parquet"}  # CSV cannot hold vectors
+ERRORS = ("mean", "rmse", "held_out")  # of factorize
 NAMES = (*dg.OPERATIONS, "factorize")  # for any graph, and for ratings
 
 
@@ -72,10 +73,12 @@ def _command_for(name: str, operation: Callable) -> click.Command:
                 "partitions": graph.num_parts,
                 "engine": result.report.options["engine"],
                 "rounds": result.rounds,
+                **_errors_of(result, name),
                 "seconds": {step: round(value, 4) for step, value in seconds.items()},
                 "output": output,
             }
         text = f"{name} of {told['vertices']:,} vertices and {told['edges']:,} edges: {result.rounds} rounds, "
+        text += "".join(f"{what.replace('_', ' ')} {told[what]:.6g}, " for what in ERRORS if what in told)
         tell(told, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
 
     example = f"{name.replace('_', '-')} edges.parquet{NEEDS.get(name, '')} -o {name}.{SUFFIX.get(name, 'csv')}"
@@ -89,6 +92,14 @@ def _command_for(name: str, operation: Callable) -> click.Command:
     command = click.command(name.replace("_", "-"), cls=Command)(decorated)
     command.params[:0] = options_of(operation, RENAMED)
     return command
+
+
+def _errors_of(result: Any, name: str) -> dict[str, float]:
+    """What one must know of factors to use them."""
+    if name != "factorize":
+        return {}
+    found = {**result.totals, **result.report.iloc[-1]}
+    return {what: float(found[what]) for what in ERRORS if found[what] == found[what]}  # NaN: nothing was held out
 
 
 @click.command("run", cls=Operations)

@@ -64,11 +64,11 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
     import pandas as pd
 
     from dgraph.cli.signatures import id_reader
-    from dgraph.testing.verify import OPERATIONS, verify
+    from dgraph.testing.verify import OPERATIONS, RATINGS, verify
 
     name, options = operation.replace("-", "_"), dict(given)
-    if name not in OPERATIONS:
-        raise OptionError(f"{operation!r} has no verifier; there are {', '.join(OPERATIONS)}")
+    if name not in (*OPERATIONS, *RATINGS):
+        raise OptionError(f"{operation!r} has no verifier; there are {', '.join((*OPERATIONS, *RATINGS))}")
     if source_vertex:
         read = id_reader(graph.numbering.id_type.kind)
         options["source"] = [read(vertex) for vertex in source_vertex]

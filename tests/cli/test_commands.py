@@ -288,3 +288,13 @@ def test_wrong_results_are_told(run, tmp_path, text, options, code, message):
     (tmp_path / "r.csv").write_text(text)
     done = run(f"validate calls.csv --result r.csv {options}")
     assert (done.exit_code, message in done.output.splitlines()[-1]) == (code, True), done.output
+
+
+def test_factors_are_verified_by_what_the_run_told(run):
+    run("generate ratings --users 30 --items 20 --ratings 200 -o r.parquet")
+    told = json.loads(run("run factorize r.parquet --weight rating --test 0 -o f.parquet --json").output)
+    assert told["rmse"] > 0 and "held_out" not in told
+    options = f"--with mean={told['mean']!r} --with rmse={told['rmse'] * 1.0001!r}"
+    line = f"validate r.parquet --weight rating --result f.parquet --of factorize {options}"
+    assert (run(line).exit_code, run(f"{line}e-9").exit_code) == (0, 1)
+    assert "one worker" in run("plan factorize r.parquet").output
