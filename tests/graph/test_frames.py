@@ -108,6 +108,14 @@ def test_columns_with_any_names():
     assert graph.partitioned(columns=["é w"])[0].out.columns["é w"].tolist() == [1.0, 2.0]
 
 
+def test_metis_says_nothing_of_small_graphs(capfd):
+    for size in range(1, 9):
+        frame = pd.DataFrame({"src": np.arange(100) % size, "dst": np.arange(100) // size % size})
+        assert dg.Graph.from_edges(frame, policy="metis", parts=8).num_parts == 8
+        dg.wcc(dg.Graph.from_edges(frame, policy="metis", parts=8)).compute()
+    assert capfd.readouterr().out == ""
+
+
 @pytest.mark.parametrize("rules", [{}, {"repeats": "sum"}, {"symmetrize": True, "loops": "drop"}, {"directed": False}])
 @pytest.mark.parametrize("policy", ["outgoing", "incoming", "cartesian", "hybrid", "metis"])
 @pytest.mark.parametrize("parts", [1, 3])
