@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 from unittest.mock import patch
 
@@ -34,6 +34,7 @@ from dgraph.testing.stand_in import StandIn
 
 EQUAL = StandIn(download=4e-7, compute=4e-7, upload=4e-7, call=1e-3)  # three stages that cost about the same
 ROUNDS = 11  # supersteps
+COSTS = [field.name for field in fields(Cost)]  # columns of the report
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,10 @@ def pipeline(bench: Bench) -> None:
             rows = streamed[(streamed["blocks"] > 0) & streamed["k1"].notna()]
             in_turn = predicted = 0.0
             for _, row in rows.iterrows():
-                cost = Cost(*row[["k1", "k2", "k3", "a"]].astype(float))
+                cost = Cost(*row[COSTS].astype(float))
                 in_turn += cost.in_turn(int(row["edges"]), 1)
                 predicted += min(cost.time(int(row["edges"]), int(row["blocks"])), cost.in_turn(int(row["edges"]), 1))
-            costs = {key: float(rows.iloc[-1][key]) for key in ("k1", "k2", "k3", "a")}
+            costs = {key: float(rows.iloc[-1][key]) for key in COSTS}
             ours.append(float(streamed["pipeline"].sum()))
             theirs.append(float(whole["pipeline"].sum()) / (in_turn / predicted))
         what = f"{name} through the pipeline, own-process daemon"
@@ -153,7 +154,7 @@ def stand_in(bench: Bench) -> None:
         seconds.append(float(bench.checked(run, **how, pipeline_block=size).report["pipeline"].mean()))
     best = min(min(seconds) for seconds in sweep.values())
     row = last.iloc[-1]
-    cost = Cost(*(float(row[key]) for key in ("k1", "k2", "k3", "a")))
+    cost = Cost(*row[COSTS].astype(float))
     blocks = int(row["blocks"])
     bench.claim("a round on a stand-in of three equal stages", "no pipeline", 1 / 1.3).record(ours, none)
     bench.claim("a round with the chosen block", "the best of a sweep of blocks", 1.05, blocks=blocks).record(

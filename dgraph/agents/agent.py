@@ -9,6 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -185,7 +186,7 @@ class Requests:
     def counted(self) -> dict[str, Any]:
         tally, self.tally = self.tally, {}
         fitted = tally.pop("fitted", None)
-        costs = {name: getattr(fitted, name, None) for name in ("k1", "k2", "k3", "a")}
+        costs = {field.name: getattr(fitted, field.name, None) for field in fields(Cost)}
         return {"device": self.devices, **dict.fromkeys(COUNTED, 0), **tally, **costs}
 
     def disconnect(self) -> None:

@@ -91,7 +91,7 @@ def test_blocks_without_active_sources_are_skipped(graph, source):
 def test_the_report_tells_the_measured_costs(graph):
     found = dg.pagerank(graph, tol=0, max_iter=20, engine="gas", daemons=["in process"]).report
     last = found.iloc[-1]
-    assert last["k1"] > 0 and last["k2"] > 0 and last["k3"] > 0 and last["a"] >= 0
+    assert last[["k1", "k2", "k3"]].min() > 0 and last[["a", "a1", "a3"]].min() >= 0
     assert last["predicted"] > 0 and last["pipeline"] > 0 and last["blocks"] >= 1 and last["moved"] > 0
     assert last["block_size"] >= 1024
     assert found.options["daemons"] == "in process" and found.options["pipeline block"] == "auto"
