@@ -51,10 +51,10 @@ class Graph:
         workers: Workers | None = None,
     ):
         policies.choose(policy, parts or 1)  # refuses what is no policy
-        self._asked = policy, parts, capacities
+        self.asked = policies.Asked(policy, parts, capacities)
         self.workers = workers or Workers()
-        self._watch = Stopwatch()
-        self.listed = Listed(edges, vertices, rules, self.workers, self._watch)
+        self.watch = Stopwatch()
+        self.listed = Listed(edges, vertices, rules, self.workers, self.watch)
         self._placement: Placement | None = None
         self._partitions: Partitions | None = None
         self._as_saved = False  # whether the partitions of a saved graph are to be used as they are
@@ -168,12 +168,12 @@ class Graph:
 
     @cached_property
     def _policy(self) -> policies.Policy:
-        return policies.choose(self._asked[0], self.num_parts)
+        return policies.choose(self.asked.policy, self.num_parts)
 
     @cached_property
     def num_parts(self) -> int:
         """How many partitions there are, or will be."""
-        return self._asked[1] or self.workers.parts_for(self.listed.num_arcs)
+        return self.asked.parts or self.workers.parts_for(self.listed.num_arcs)
 
     @property
     def client(self) -> Any:
@@ -213,7 +213,7 @@ class Graph:
         """
         from dgraph.estimates.estimate import estimate
 
-        return estimate(self, op, workers or self._asked[1] or len(self.workers.addresses) or 1, memory)
+        return estimate(self, op, workers or self.asked.parts or len(self.workers.addresses) or 1, memory)
 
     # -- partitions ----------------------------------------------------------------------------------------------------
 
@@ -256,16 +256,16 @@ class Graph:
         """The saved partitions, mapped from disk by the workers."""
         saved = self.listed.saved
         assert saved is not None
-        with self._watch("open"):
+        with self.watch("open"):
             held = self.workers.wait(saved.hold(self.workers, self.numbering, self.placement))
         return self._described(held, tuple(saved.content["orders"]), saved.content["columns"])
 
     def _build(self, order: str, columns: Sequence[str]) -> Partitions:
         chunks = self.listed.by_number(columns)
         admit_build(self, "building the graph", footprint_of([order], columns))
-        with self._watch("place"):
+        with self.watch("place"):
             where, arcs = self._place(chunks), self.listed.rules.of_arcs
-        with self._watch("partition"):
+        with self.watch("partition"):
             held = assembly.partition(self.workers, chunks, self.numbering, where, order=order, **arcs)
             self.listed.fresh = None
             self.workers.wait(held)
@@ -276,13 +276,13 @@ class Graph:
             "symmetric": not self.directed and self.num_parts == 1,
             "workers": self.workers.threads_each(self.num_parts),
         }
-        with self._watch("transpose"):
+        with self.watch("transpose"):
             tasks = [self.workers.call(Partition.with_orders, one, [order], **options) for one in now.held]
             held = self.workers.wait(self.workers.hold(tasks))
         return self._described(held, (*now.orders, order), now.columns)
 
     def _described(self, held: list[Any], orders: tuple[str, ...], columns: Sequence[str]) -> Partitions:
-        sizes = self.policy, self.num_vertices, dict(self._watch.seconds)
+        sizes = self.policy, self.num_vertices, dict(self.watch.seconds)
         return Partitions(held, self.workers, orders, tuple(columns), *sizes)
 
     @property
@@ -294,7 +294,7 @@ class Graph:
         if self._placement is None and self._as_saved and self.listed.saved is not None:
             self._placement = self.listed.saved.placement(self._policy)
         if self._placement is None:
-            shares = self.workers.shares(self._asked[2], self.num_parts)
+            shares = self.workers.shares(self.asked.capacities, self.num_parts)
             arcs = self.listed.rules.of_arcs
             self._placement = assembly.plan_places(self.workers, chunks, self.numbering, self._policy, shares, **arcs)
         return self._placement

@@ -162,7 +162,7 @@ def of_result(workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, *, as
     if not as_cudf:
         tasks = [workers.call(strings_as_dask_has_them, one) for one in tables]
         return dd.from_delayed(tasks, meta=strings_as_dask_has_them(meta), verify_meta=False)
-    fitting = workers.that_have("a result as a frame of cuDF", CUDF, INSTALL)
+    fitting = workers.that_have("a result as a frame of cuDF", CUDF, f"{INSTALL}; or take compute()")
     import cudf
     import dask_cudf
 

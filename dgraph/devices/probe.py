@@ -18,10 +18,8 @@ SIMULATOR = "NUMBA_ENABLE_CUDASIM"  # set to 1, Numba runs kernels on threads of
 KERNELS = {"numba_cuda": "numba-cuda", "cupy": "cupy"}  # packages that kernels take: module -> its name for users
 CUDF = {"cudf": "cudf", "dask_cudf": "dask-cudf"}  # those that frames on GPUs take
 NO_GPU = "a GPU that the CUDA driver (libcuda.so.1) shows to it"
-INSTALL = (
-    "Install dgraph[cuda12] or dgraph[cuda13], as your driver is, on every worker that has a GPU; or choose "
-    'device="cpu", or device="auto", which takes the GPUs that are there'
-)
+INSTALL = "Install dgraph[cuda12] or dgraph[cuda13], as your driver is, on every worker that has a GPU"
+OR_OTHERS = f'{INSTALL}; or choose device="cpu", or device="auto", which takes the GPUs that are there'  # of runs
 CAPABILITY = 75, 76  # numbers of the driver's attributes: major and minor
 
 
@@ -101,7 +99,7 @@ def need(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
 
 def need_cuda() -> None:
     """Raise what this process is missing for device="cuda", all of it at once."""
-    need('device="cuda"', {"this process": lacking()}, INSTALL)
+    need('device="cuda"', {"this process": lacking()}, OR_OTHERS)
 
 
 @cache

@@ -26,7 +26,7 @@ class OnGpus:
 
     def __init__(self, workers: Workers):
         self.workers = workers
-        self.fitting = workers.that_have('read_edges(device="cuda")', CUDF, INSTALL)
+        self.fitting = workers.that_have('read_edges(device="cuda")', CUDF, f'{INSTALL}; or choose device="cpu"')
 
     def parquet(self, pieces: list[tuple[str, int]], schema: pa.Schema) -> Pieces:
         return self._pieces(parquet_block, pieces, schema)

@@ -21,6 +21,7 @@ from dgraph.io.networkx import from_networkx as _from_networkx
 from dgraph.io.networkx import to_networkx as _to_networkx
 from dgraph.io.sparse import from_scipy as _from_scipy
 from dgraph.io.sparse import to_scipy as _to_scipy
+from dgraph.options import one_of
 from dgraph.partition.source import Pieces
 from dgraph.workers import Workers
 
@@ -73,10 +74,10 @@ def read_edges(
         "weight": weight,
         "columns": columns,
     }
-    if device not in ("cpu", "cuda") or (device == "cuda" and (name not in BY_BLOCKS or lazy is False)):
-        remedy = '"cuda" reads Parquet and text block by block; choose "cpu"'
-        raise OptionError(f"device={device!r} cannot be had for {path} as {name}: {remedy}")
-    if device == "cuda":
+    if one_of("device", device, ("cpu", "cuda")) == "cuda":
+        if name not in BY_BLOCKS or lazy is False:
+            remedy = '"cuda" reads Parquet and text block by block; choose "cpu"'
+            raise OptionError(f"device={device!r} cannot be had for {path} as {name}: {remedy}")
         from dgraph.io.cudf import OnGpus
 
         lazy, options["by"] = True, OnGpus(workers)
@@ -121,8 +122,7 @@ def write_edges(graph: Graph, path: str | os.PathLike, *, format: str | None = N
     """
     from dgraph.io.registry import write_edge_list
 
-    if isolated not in ("refuse", "drop"):
-        raise OptionError(f'isolated={isolated!r} is not known; choose "refuse" or "drop"')
+    one_of("isolated", isolated, ("refuse", "drop"))
     edges, vertices = computed(graph)
     ends = graph.listed.edges.source, graph.listed.edges.destination
     listed = EdgeList(edges, *ends, graph.weight, graph.directed, _as_range(vertices))

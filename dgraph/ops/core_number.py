@@ -61,7 +61,6 @@ def simple(graph: Graph) -> Graph:
         return graph
     if graph not in _simple:
         listed = graph.listed
-        policy, _, capacities = graph._asked
-        chosen: dict[str, Any] = {"policy": policy, "parts": graph.num_parts, "capacities": capacities}
+        chosen = graph.asked._replace(parts=graph.num_parts)._asdict()
         _simple[graph] = Graph(listed.edges, listed.vertices, rules, workers=graph.workers, **chosen)
     return _simple[graph]

@@ -8,6 +8,7 @@ come back in the user's own ids.
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +59,9 @@ class IdType:
             return int(value)
         if self.kind == "string" and isinstance(value, str):
             return str(value)
-        if self.kind == "uuid" and isinstance(value, uuid.UUID):
-            return value.bytes
+        if self.kind == "uuid" and isinstance(value, uuid.UUID | str):  # of which Dask's frames make strings
+            with suppress(ValueError):
+                return uuid.UUID(str(value)).bytes
         raise IdError(f"{value!r} is not an id of this graph, whose ids are of kind {self.kind} ({REMEDY})")
 
 

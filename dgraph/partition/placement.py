@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.partition import kernels, policies, rules, threads
+from dgraph.partition import kernels, metis, policies, rules, threads
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.chunk import Ids, Numbered
 from dgraph.partition.numbering import IDENTITY, Numbering
@@ -132,7 +132,7 @@ def by_metis(policy: Policy, chunks: Sequence[Numbered], size: int, shares: Sequ
         return Placement(policy, policies.split_evenly(np.ones(size), shares))
     both = [EdgeSlice(simple.sources, simple.destinations), EdgeSlice(simple.destinations, simple.sources)]
     graph = build(both, size, workers=workers)
-    return moved(policy, policies.metis_owners(graph, len(shares), shares), len(shares))
+    return moved(policy, metis.owners(graph, len(shares), shares), len(shares))
 
 
 # -- edges -------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ that places an edge by the owners of its ends. The proxies that follow from the 
 out: no vertex needs a broadcast under `outgoing`, none a reduce under `incoming`.
 
 Outgoing and incoming edge cuts, Cartesian vertex cut: Gluon (Dathathri et al., PLDI 2018). Hybrid vertex cut: PowerLyra
-(Chen et al., EuroSys 2015). METIS: Karypis and Kumar, SIAM J. Sci. Comput. 1998.
+(Chen et al., EuroSys 2015). METIS: `metis.py`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dgraph.errors import OptionError
-from dgraph.partition.adjacency import Adjacency
 
 NAMES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
 OUTGOING, INCOMING, CARTESIAN, HYBRID, BY_USER = range(5)  # the `rule` of kernels.place; BY_USER has a table of its own
@@ -26,6 +25,14 @@ FEW_PARTS = (
     8  # up to here an edge cut exchanges less than a grid, beyond it the grid's fewer peers win (Gluon, section 5)
 )
 HIGH_DEGREE = 100  # PowerLyra's threshold: a vertex with more in-edges is spread over its sources' partitions
+
+
+class Asked(NamedTuple):
+    """How a user asked for a graph to be partitioned; None is left to the graph."""
+
+    policy: Any
+    parts: int | None
+    capacities: Any
 
 
 @dataclass(frozen=True)
@@ -110,19 +117,3 @@ def split_evenly(work: np.ndarray, shares: Sequence[float]) -> np.ndarray:
 def grid_columns(parts: int) -> int:
     """The widest divisor up to the square root: partitions form a grid of parts / columns rows."""
     return max(c for c in range(1, int(parts**0.5) + 1) if parts % c == 0)
-
-
-def metis_owners(graph: Adjacency, parts: int, shares: Sequence[float]) -> np.ndarray:
-    """METIS's k-way partition of the undirected simple graph; each vertex weighs one plus its degree."""
-    import pymetis
-
-    if parts == 1 or not graph.num_edges:
-        return np.zeros(len(graph.indptr) - 1, np.uint16)
-    degree = np.diff(graph.indptr)
-    _, owners = pymetis.part_graph(
-        parts,
-        adjacency=pymetis.CSRAdjacency(graph.indptr.astype(np.int32), graph.neighbours.astype(np.int32)),
-        vweights=(degree + 1).astype(np.int32),
-        tpwgts=[s / sum(shares) for s in shares],
-    )
-    return np.asarray(owners, np.uint16)

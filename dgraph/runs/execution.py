@@ -16,7 +16,7 @@ from dgraph.analysis import analyse
 from dgraph.checkpoint.keeper import Keeper, Kept
 from dgraph.checkpoint.option import Checkpoint
 from dgraph.codegen.recipe import Recipe, recipe_of
-from dgraph.devices.probe import INSTALL, KERNELS, device_here, need
+from dgraph.devices.probe import KERNELS, OR_OTHERS, device_here, need
 from dgraph.engines.rebalance import Rebalance
 from dgraph.engines.rounds import Rounds, Told
 from dgraph.errors import OptionError
@@ -151,7 +151,7 @@ def run(
         return lasting(graph, partial(solve, program=program, plan=plan, columns=columns or {}), columns or {})
     plan = plans.admit(plan, analyse(program), graph.num_parts)
     if device == plans.CUDA:
-        need('device="cuda"', graph.workers.lacking(KERNELS), INSTALL)
+        need('device="cuda"', graph.workers.lacking(KERNELS), OR_OTHERS)
     recipes, values = {}, parameters_of(graph, program)
     for target in (plans.CPU, *([plans.CUDA] if plan.device != plans.CPU else [])):
         recipe = recipe_of(program, target, plan.blocks.operator if plan.blocks else None, found.others)

@@ -27,14 +27,13 @@ def admit(plan: Plan, graph: Graph) -> None:
         raise OptionError(
             f"engine={plan.engine!r} has no common rounds, between which edges could move: choose gas or bsp"
         )
-    if policies.choose(graph._asked[0], graph.num_parts).owners is not None:
+    if policies.choose(graph.asked.policy, graph.num_parts).owners is not None:
         raise OptionError("rebalance=True is not for a policy that is a function: it says who has which vertices")
 
 
 def cost_of(graph: Graph) -> float:
     """Seconds that a move takes: as many as the partitions took to build."""
-    seconds = graph._watch.seconds
-    return sum(seconds.get(step, 0.0) for step in BUILDING) or graph.num_edges * SECONDS_AN_EDGE
+    return sum(graph.watch.seconds.get(step, 0.0) for step in BUILDING) or graph.num_edges * SECONDS_AN_EDGE
 
 
 class Carried:

@@ -52,7 +52,7 @@ def by_shares(graph: Graph, columns: Sequence[str], orders: Sequence[str], switc
     """The partitions that a run has, but each with its share of the work; not kept."""
     if switches.whole:
         return _build(graph, columns, orders, switches.twice, switches.deterministic, shares=shares)
-    policy = policies.choose(graph._asked[0], graph.num_parts)
+    policy = policies.choose(graph.asked.policy, graph.num_parts)
     return _build(graph, columns, orders, False, False, policy, shares)
 
 
@@ -67,7 +67,7 @@ def _build(
 ) -> list[Any]:
     workers, chunks, parts = graph.workers, graph.listed.by_number(columns), graph.num_parts
     rules: dict[str, Any] = {"mirror": not graph.directed, "skip_loops": graph.listed.rules.skip_loops}
-    shares = shares or workers.shares(graph._asked[2], parts)
+    shares = shares or workers.shares(graph.asked.capacities, parts)
     where = assembly.plan_places(workers, chunks, graph.numbering, policy, shares, **rules)
     bounds = np.minimum(-(-where.bounds // BLOCK) * BLOCK, where.bounds[-1]) if in_order else where.bounds
     where = replace(where, twice=twice, bounds=bounds)

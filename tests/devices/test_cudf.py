@@ -99,9 +99,13 @@ def test_what_cannot_be_had(tmp_path):
     path = written(tmp_path, "parquet")
     with pytest.raises(DeviceError, match=r"this process lacks a GPU .*cudf and the package dask-cudf.*dgraph\[cuda12"):
         dg.read_edges(path, device="cuda")
+    with pytest.raises(DeviceError, match=r'GPU; or choose device="cpu"$'):  # there is no device="auto" of readers
+        dg.read_edges(path, device="cuda")
     with pytest.raises(DeviceError, match="a result as a frame of cuDF cannot be had"):
         dg.wcc(dg.read_edges(path)).to_cudf()
-    for options in ({"device": "tpu"}, {"device": "cuda", "lazy": False}, {"device": "cuda", "format": "metis"}):
+    with pytest.raises(OptionError, match="device='gpu' is not known; choose one of cpu, cuda"):
+        dg.read_edges(path, device="gpu")
+    for options in ({"device": "cuda", "lazy": False}, {"device": "cuda", "format": "metis"}):
         with pytest.raises(OptionError, match="device="):
             dg.read_edges(path, **options)
 

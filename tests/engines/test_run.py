@@ -2,6 +2,7 @@
 
 import uuid
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,6 +35,21 @@ def test_ids_of_other_kinds_come_back():
     large = pd.DataFrame({"src": np.array([2**64 - 1], np.uint64), "dst": np.array([5], np.uint64)})
     found = dg.run(dg.Graph.from_edges(large), programs.BreadthFirst(source=2**64 - 1)).compute()
     assert found["vertex"].tolist() == [5, 2**64 - 1] and found["level"].tolist() == [1, 0]
+
+
+def test_uuids_in_a_frame_of_dask_name_their_vertices():
+    """Dask's frames turn UUIDs into strings: those join with the user's own, and name vertices like the UUIDs."""
+    ids = [uuid.UUID(int=17**k) for k in (1, 11, 30)]
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": ids[:2], "dst": ids[1:]}), parts=2)
+    found = dg.bfs(graph, ids[0])
+    names = found.frame["vertex"].compute().tolist()
+    assert names == [str(one) for one in ids]
+    assert found.compute()["vertex"].tolist() == ids
+    assert dg.bfs(graph, names[1]).compute().equals(dg.bfs(graph, ids[1]).compute())
+    with pytest.raises(errors.IdError, match="ids are of kind uuid"):
+        dg.bfs(graph, "no UUID")
+    with dask.config.set({"dataframe.convert-string": False}):
+        assert found.frame["vertex"].compute().tolist() == ids
 
 
 def test_a_vertex_without_a_value_is_missing():

@@ -1,14 +1,16 @@
 """Choosing masters and placing edges, on plain arrays."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgraph.errors import OptionError
-from dgraph.partition import policies
+from dgraph.partition import metis, policies
 from dgraph.partition.adjacency import EdgeSlice, build
-from dgraph.partition.policies import choose, grid_columns, metis_owners, split_evenly
+from dgraph.partition.policies import choose, grid_columns, split_evenly
 
 POSITIVE = st.floats(0.1, 10)
 
@@ -89,7 +91,27 @@ def test_metis_separates_communities_in_proportion():
     pairs += [(29, 30), (30, 29)]
     sources, destinations = np.array(pairs, np.uint32).T
     graph = build([EdgeSlice(sources, destinations)], 40)
-    owners = metis_owners(graph, 2, [900, 100])
+    owners = metis.owners(graph, 2, [900, 100])
     assert owners.dtype == np.uint16
     assert (owners == [0] * 30 + [1] * 10).all()
-    assert not metis_owners(graph, 1, [1.0]).any()
+    assert not metis.owners(graph, 1, [1.0]).any()
+
+
+def star(leaves):
+    centre, others = np.zeros(leaves, np.uint32), np.arange(1, leaves + 1, dtype=np.uint32)
+    return build([EdgeSlice(centre, others), EdgeSlice(others, centre)], leaves + 1)
+
+
+@pytest.mark.parametrize(("leaves", "parts"), [(16, 16), (2, 8), (39, 33)])
+def test_metis_prints_nothing_where_parts_stay_empty(leaves, parts, capfd):
+    owners = metis.owners(star(leaves), parts, [1.0] * parts)
+    assert owners.shape == (leaves + 1,) and owners.max() < parts
+    os.write(1, b"heard again")
+    assert capfd.readouterr().out == "heard again"
+
+
+def test_metis_says_what_it_cannot_count(monkeypatch):
+    monkeypatch.setattr(metis, "MOST", 47)
+    assert len(metis.owners(star(15), 2, [1, 1])) == 16  # 16 vertices and 30 arcs
+    with pytest.raises(OptionError, match=r"17 vertices and 32 arcs.*choose outgoing"):
+        metis.owners(star(16), 2, [1, 1])
