@@ -176,7 +176,7 @@ def _conflicts(plan: Plan) -> Iterator[str]:
     engine, switches, settings = plan.engine, plan.switches, plan.settings
     daemons = "" if settings.direct else settings.options()["daemons"]
     if switches.deterministic and switches.direction == "push":
-        yield 'deterministic=True gathers the messages of a vertex in one order: direction="push" cannot be had'
+        yield 'direction="push" is not for deterministic=True, which gathers messages in one order: choose "pull"'
     if settings.memory_budget is not None and plan.device == CPU:
         yield f'memory_budget={settings.memory_budget} is for device="cuda", and this run is one of CPUs'
     if plan.device == CUDA:
@@ -189,20 +189,20 @@ def _conflicts(plan: Plan) -> Iterator[str]:
         yield f"local_rounds={plan.local_rounds} is for {few}; engine={engine!r} takes 1"
     if plan.blocks and daemons:
         yield f"engine={DESCENT!r} is for daemons='in process', not for {daemons!r}"
-    if plan.free or plan.blocks:
-        refused = {"max_rounds": plan.max_rounds, "deterministic": switches.deterministic or None}
+    if plan.free or plan.blocks or engine == LOCAL:
+        refused: dict[str, Any] = {"max_rounds": plan.max_rounds, "deterministic": switches.deterministic or None}
         usual = ("active_only", "changed_only", "skip_exchange")
         refused |= {name: False for name in usual if not getattr(switches, name)}
+        if engine == LOCAL:
+            more = {"direction": switches.direction, "drop_weights": plan.drop_weights, "daemons": daemons or AUTO}
+            refused |= {name: value for name, value in more.items() if value not in (AUTO, True)}
         for name, value in refused.items():
             if value is not None:
-                yield f"engine={engine!r} has no common rounds: {name}={value} cannot be had; choose gas"
+                yield f"engine={engine!r} has no common rounds: {name}={value!r} cannot be had; choose gas"
     if plan.blocks and switches.direction != "auto":
         yield f'direction={switches.direction!r} is not for engine={DESCENT!r}: choose operator="push" or "pull"'
     if plan.blocks and not plan.drop_weights:
         yield f"drop_weights=False is not for engine={DESCENT!r}: choose gas, bsp or bulk_async"
-    in_rounds = replace(switches, random_seed=0) != Switches() or plan.max_rounds is not None
-    if engine == LOCAL and (in_rounds or daemons or not plan.drop_weights):
-        yield 'engine="local" has no rounds: max_rounds, direction, deterministic, switches and daemons cannot be had'
 
 
 def settling(plan: Plan, program: VertexProgram, analysis: Analysis) -> Settle | None:
@@ -251,7 +251,8 @@ def admit_checkpoints(plan: Plan, asked: Any) -> None:
         return
     if plan.engine == LOCAL or plan.blocks:
         raise OptionError(
-            f"engine={plan.engine!r} has no moment of which a checkpoint could be made: choose gas, bsp or bulk_async"
+            f"checkpoint= is not for engine={plan.engine!r}, which comes to no moment of which one could be made: "
+            "choose gas, bsp or bulk_async"
         )
     if not plan.settings.direct:
         raise OptionError('checkpoint= is for daemons="in process": others keep a part of the run to themselves')

@@ -25,7 +25,7 @@ def admit(plan: Plan, graph: Graph) -> None:
     """Edges move between two common rounds, unless a function of the user's says whose they are."""
     if not plan.has_rounds:
         raise OptionError(
-            f"engine={plan.engine!r} has no common rounds, between which edges could move: choose gas or bsp"
+            f"rebalance=True is not for engine={plan.engine!r}: edges move between common rounds; choose gas or bsp"
         )
     if policies.choose(graph.asked.policy, graph.num_parts).owners is not None:
         raise OptionError("rebalance=True is not for a policy that is a function: it says who has which vertices")

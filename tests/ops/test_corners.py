@@ -44,7 +44,7 @@ def test_weighted_pagerank_to_the_last_bit():
 
 @pytest.mark.parametrize("asked", [{"max_rounds": 1}, {"deterministic": True}, {"direction": "pull"}])
 def test_a_solver_does_not_pass_over_what_was_asked(asked):
-    with pytest.raises(OptionError, match='engine="local" has no rounds'):
+    with pytest.raises(OptionError, match=r"engine='local' has no common rounds: .* choose gas"):
         dg.wcc(weighted([(0, 1, 1.0)]), engine="local", **asked)
 
 
