@@ -12,6 +12,7 @@ START, END = "<!-- measured -->", "<!-- /measured -->"
 MANY = ("estimate",)  # benchmarks with a row for each graph: the tables have the worst of each kind
 SHOWN = ("build", "build_strings", "end_to_end", "open_graph", "processes")  # what README.md has of those with claims
 MEASURED = Path(__file__).parent / "MEASURED.md"
+OURS = {"alone": "**dgraph**", "workers": "two Dask workers", "float32": "float32"}  # rows of ours, by column
 HEAD = ("what", "against", "dgraph", "theirs", "ratio", "target")
 
 
@@ -63,16 +64,18 @@ def _operations(rows: Sequence[dict[str, Any]]) -> list[str]:
         return []
     lines = ["Seconds of the operation alone on two threads; in brackets end to end, from edge arrays in memory.", ""]
     for graph in dict.fromkeys(row["graph"] for row in details):
-        here = [row for row in details if row["graph"] == graph]
-        titles = dict.fromkeys(row["title"] for row in here)
+        mine = [row for row in details if row["graph"] == graph and row["column"] != "with a frame"]
+        titles = dict.fromkeys(row["title"] for row in mine if row["column"] in OURS)
+        if not titles:
+            continue
         lines += _lines([(graph, *titles), ("---", *(["---:"] * len(titles)))])
-        mine = [row for row in here if row["column"] != "with a frame"]
-        for name, column in (("**dgraph**", "alone"), ("two Dask workers", "workers"), ("float32", "float32")):
+        for column, name in OURS.items():
             cells = [_cell(mine, title, column, "ours") for title in titles]
             lines += _lines([(name, *cells)] if any(cells) else [])
         for peer in dict.fromkeys(row["peer"] for row in mine):
             theirs = [row for row in mine if row["peer"] == peer]
-            lines += _lines([(_plain(peer), *(_cell(theirs, title, "alone", "theirs") for title in titles))])
+            cells = [_cell(theirs, title, "alone", "theirs") for title in titles]
+            lines += _lines([(_plain(peer), *cells)] if any(cells) else [])
         lines.append("")
     notes: dict[str, dict[str, str]] = {}
     for row in details:

@@ -123,6 +123,21 @@ def test_a_measurement_becomes_a_row(readme):
 
 
 @pytest.mark.tiny
+def test_operations_and_peers_without_a_number_have_no_place(readme):
+    def row(title, peer, column):
+        seconds = {"title": title, "peer": peer, "column": column}
+        return ROW | seconds | {"detail": True, "graph": "a graph", "notes": ["", ""]}
+
+    found = [row("BFS", "one", "alone"), row("cores", "dgraph", "with a frame"), row("BFS", "another", "memory")]
+    lines = readme.table(found).splitlines()
+    assert "| a graph | BFS |" in lines and "| one | 1.5 |" in lines
+    assert not [line for line in lines if line.startswith("|") and ("cores" in line or "another" in line)]
+    assert "another graph" not in readme.table(
+        [*found, row("cores", "dgraph", "with a frame") | {"graph": "another graph"}]
+    )
+
+
+@pytest.mark.tiny
 def test_only_the_table_is_rewritten(readme):
     once = readme.replaced(README, readme.table([ROW]))
     assert readme.replaced(once, "new") == readme.replaced(README, "new")

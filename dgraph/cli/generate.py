@@ -10,7 +10,7 @@ import click
 from dgraph.cli.command import Command, as_json, tell
 from dgraph.cli.graphs import Place, runs_somewhere
 from dgraph.cli.results import write_edges
-from dgraph.cli.signatures import options_of, values_of
+from dgraph.cli.signatures import described, options_of, values_of
 
 EXAMPLES = {
     "rmat": "--scale 10",
@@ -41,8 +41,9 @@ def _command_for(name: str, generator: Callable) -> click.Command:
             told = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
         tell(told, as_json, f"{told['edges']:,} edges of the vertices 0 to {told['vertices'] - 1:,} in {output}")
 
-    lines = "\n".join(line.strip() for line in (generator.__doc__ or "").splitlines())
-    generate.__doc__ = f"{lines}\n\n\b\nExample:\n  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
+    generate.__doc__ = (
+        f"{described(generator)[0]}\n\n\b\nExample:\n  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
+    )
     decorated = as_json(runs_somewhere(generate))
     where = "Format by suffix; - is CSV on standard output."
     decorated = click.option("-o", "--output", metavar="FILE", required=True, help=where)(decorated)

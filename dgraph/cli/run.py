@@ -12,7 +12,7 @@ import dgraph as dg
 from dgraph.cli.command import Command, as_json, tell
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.cli.results import OUTPUT, write_frames, write_result, writer_of
-from dgraph.cli.signatures import id_reader, options_of, values_of
+from dgraph.cli.signatures import described, id_reader, options_of, values_of
 
 RUNNING = (
     click.option(
@@ -26,6 +26,13 @@ RUNNING = (
     click.option("--checkpoint", help="A folder or URL: write the run there every 10 rounds, and go on from there."),
 )
 RENAMED = {"source": "source_vertex"}  # --source is the column, everywhere
+SAID = {  # where a call can say more
+    "source": "A vertex; paths begin at the nearest, if the option is repeated.",
+    "left": "A vertex on the left, or the name of a vertex column; to be repeated. By default, the edges' sources.",
+    "personalization": "Where to jump; to be repeated. By default everywhere alike.",
+    "dangling": 'Where those go who come to a vertex without out-edges: "uniform", anywhere; "personalization", where '
+    'one jumps; "none", nowhere: ranks sum to less than 1. By default, as jumps.',
+}
 NEEDS = {"bfs": " --source-vertex 0", "sssp": " --source-vertex 0", "katz": " --alpha 0.001"}  # in the example
 EDGES = {
     "matching": "bipartite --left 50 --right 60 --edges 300",
@@ -82,15 +89,14 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         tell(told, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
 
     example = f"{name.replace('_', '-')} edges.parquet{NEEDS.get(name, '')} -o {name}.{SUFFIX.get(name, 'csv')}"
-    lines = "\n".join(line.strip() for line in (operation.__doc__ or "").splitlines())
     edges_of = EDGES.get(name, "rmat --scale 10 --weights 1 9")
     example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"
-    run.__doc__ = f"{lines}\n\n\b\nExample:\n{example}"
+    run.__doc__ = f"{described(operation)[0]}\n\n\b\nExample:\n{example}"
     decorated = as_json(reads_graph(OUTPUT(run)))
     for option in reversed(RUNNING):
         decorated = option(decorated)
     command = click.command(name.replace("_", "-"), cls=Command)(decorated)
-    command.params[:0] = options_of(operation, RENAMED)
+    command.params[:0] = options_of(operation, RENAMED, SAID)
     return command
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -28,10 +29,30 @@ class VertexValue(click.ParamType):
             return self.fail(f"{number!r} is no number", param, context)
 
 
-def options_of(function: Callable, renamed: Mapping[str, str] | None = None) -> list[click.Option]:
+def described(function: Callable) -> tuple[str, dict[str, str]]:
+    """A docstring, taken apart: what it says of the whole, and of each parameter, in `name: text` with indented lines
+    to follow. That the rest is as in `dgraph.run` is for those who call it."""
+    names = inspect.signature(function).parameters
+    whole, parts, current = [], {}, ""
+    for line in inspect.cleandoc(function.__doc__ or "").splitlines():
+        name, colon, text = line.partition(":")
+        if colon and name in names:
+            current, parts[name] = name, text.strip()
+        elif current and line.startswith(" "):
+            parts[current] += " " + line.strip()
+        else:
+            current = ""
+            whole.append(line)
+    rest = re.sub(r"(Other o|O)ptions are those of\s`dgraph\.run`\.", "", "\n".join(whole))
+    return rest.strip(), {name: text[:1].upper() + text[1:] for name, text in parts.items()}
+
+
+def options_of(
+    function: Callable, renamed: Mapping[str, str] | None = None, said: Mapping[str, str] | None = None
+) -> list[click.Option]:
     """An option for each parameter, the first (the graph) and **options left out. A parameter of any type is a vertex,
-    and may be given several times."""
-    hints, found = get_type_hints(function), []
+    and may be given several times. Its help is what the docstring says, unless it is `said` in other words."""
+    hints, found, texts = get_type_hints(function), [], {**described(function)[1], **(said or {})}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD or parameter.name == "graph":
             continue
@@ -39,6 +60,7 @@ def options_of(function: Callable, renamed: Mapping[str, str] | None = None) -> 
         how = _kind(hints.get(parameter.name, Any), parameter)
         if how is None:
             continue
+        how["help"] = texts.get(parameter.name)
         names = [f"--{spelling}/--no-{spelling}" if how.get("is_flag") else f"--{spelling}", OF + parameter.name]
         required = parameter.default is parameter.empty
         default = None if required or how.get("multiple") else parameter.default

@@ -52,7 +52,9 @@ def cdlp(graph: Graph, *, max_iter: int = 10, **options: Any) -> RunResult:
     and vertices with the same label are a community.
 
     In- and out-neighbours both vote, once for each edge: so does label propagation in GraphX and in GX-Plug, which
-    leave ties open. Vertices may swap labels for ever; `label_propagation` comes to an end. Other options are those of
-    `dgraph.run`.
+    leave ties open. Vertices may swap labels for ever; `label_propagation` comes to an end.
+
+    max_iter: how many rounds.
+    Other options are those of `dgraph.run`.
     """
     return run(graph, CommunityDetection(max_iter=whole_number("max_iter", max_iter)), **options)

@@ -101,9 +101,13 @@ def hits(
     """The columns `hub` and `authority`, each of which sums to 1 (or is 0 everywhere if there are no edges).
 
     A hub's score is in proportion to the sum of the authorities that its edges lead to, an authority's to that of the
-    hubs from which edges come. Iterations end after `max_iter` (of two rounds each), or when the scores of hubs change
-    by less than `tol` in all; with 0 or None, `max_iter` is their number. `weighted`: an edge
-    counts as often as its weight says, instead of once. Other options are those of `dgraph.run`.
+    hubs from which edges come.
+
+    max_iter: iterations at most, of two rounds each.
+    tol:      iterations end when the scores of hubs change by less than this in all; with 0 or None, `max_iter` is their
+              number.
+    weighted: an edge counts as often as its weight says, instead of once.
+    Other options are those of `dgraph.run`.
     """
     check_limits(max_iter, tol)
     program = WeightedHubsAndAuthorities if weighted else HubsAndAuthorities

@@ -66,7 +66,9 @@ class MainCore(CoreNumber):
 def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **options: Any) -> RunResult:
     """The column `in_core`: whether a vertex is in the k-core; without k, in the highest core that is not empty.
 
-    With `remove`, the result lists only the vertices that stay. Other options are those of `dgraph.run`.
+    k:      how many neighbours in the core each of its vertices has, or more.
+    remove: the result lists only the vertices that stay.
+    Other options are those of `dgraph.run`.
     """
     k = whole_number("k", k, 0, or_none=True)
     program = MainCore() if k is None else KCore(k=k)

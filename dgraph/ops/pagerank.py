@@ -78,9 +78,7 @@ def pagerank(
     alpha:    the probability of following an edge; else the surfer jumps.
     max_iter: rounds at most.
     tol:      rounds end when the ranks change by less than this a vertex on average; with 0 or None, `max_iter` is the
-              number of rounds. engine="bulk_async", and "block_descent" where it pushes, have no rounds and need no
-              `max_iter`: they end when the ranks are within `tol` of where rounds without end would lead, in sum over
-              all vertices. Both engines need a `tol`, and an `alpha` below 1.
+              number of rounds. Engines without rounds bound the error of all ranks together (docs/semantics.md).
     personalization: where to jump, as {vertex: weight}; by default everywhere alike. With a list of these, the column
               holds a vector for each vertex: its rank for each of them, all found in one run;
               engine="bulk_async" and "block_descent" take a run for each.

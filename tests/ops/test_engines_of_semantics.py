@@ -1,0 +1,79 @@
+"""docs/semantics.md: what `tol` bounds by engine, and which engine takes which option, each cell tried."""
+
+import importlib
+import re
+
+import numpy as np
+import pytest
+from test_semantics import PAGE
+
+import dgraph as dg
+from dgraph.errors import OptionError
+
+pagerank = importlib.import_module("dgraph.ops.pagerank")  # the module, not the function of the same name
+LOOSE = {"tol": 1e-4}
+TRIED = {
+    "`checkpoint=`": lambda graph, folder, **how: dg.pagerank(graph, checkpoint=dg.Checkpoint(folder), **LOOSE, **how),
+    "`rebalance=`": lambda graph, _, **how: dg.pagerank(graph, rebalance=True, **LOOSE, **how),
+    "`deterministic=`": lambda graph, _, **how: dg.pagerank(graph, deterministic=True, **LOOSE, **how),
+    "`max_rounds=`": lambda graph, _, **how: dg.pagerank(graph, max_rounds=50, **LOOSE, **how),
+    "several personalizations": lambda graph, _, **how: dg.pagerank(
+        graph, personalization=[{0: 1}, {1: 1}], **LOOSE, **how
+    ),
+    "`target=`": lambda graph, _, **how: dg.bfs(graph, 0, target=5, **how),
+}
+
+
+def table(heading):
+    """(engine, column) -> cell of the table under a heading, by the name of each engine of a row."""
+    lines = re.search(rf"^#+ {re.escape(heading)}\n\n((?:\|.*\n)+)", PAGE, re.MULTILINE)[1].splitlines()
+    head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [(engine, dict(zip(head, row, strict=True))) for row in rows for engine in re.findall(r"`(\w+)`", row[0])]
+
+
+def graph_for(engine):
+    return dg.rmat(scale=6, seed=1, parts=1 if engine == "local" else 2)
+
+
+@pytest.mark.parametrize(("engine", "row"), table("What engines take"))
+def test_what_engines_take(engine, row, tmp_path):
+    assert {"`engine=`", *TRIED} == set(row)
+    for option, ask in TRIED.items():
+        if row[option] == "no":
+            with pytest.raises(OptionError, match=f"engine=['\"]{engine}"):
+                ask(graph_for(engine), tmp_path / "run", engine=engine)
+        else:
+            assert len(ask(graph_for(engine), tmp_path / "run", engine=engine).compute()) == 64
+
+
+@pytest.mark.parametrize(("engine", "row"), table("What engines take"))
+def test_runs_of_several_personalizations(engine, row, monkeypatch):
+    begun = []
+    for where, name in ((pagerank, "run"), (pagerank.residuals, "ranks")):
+        work = getattr(where, name)
+        monkeypatch.setattr(where, name, lambda *given, work=work, **how: begun.append(work) or work(*given, **how))
+    said = row["several personalizations"]
+    if said != "no":
+        TRIED["several personalizations"](graph_for(engine), None, engine=engine)
+        assert len(begun) == {"in one run": 1, "a run for each": 2}[said]
+
+
+@pytest.mark.parametrize(("engine", "row"), table("What `tol` bounds in `pagerank`"))
+def test_what_tol_bounds(engine, row):
+    graph, tol = graph_for(engine), 1e-4
+    closest = dg.pagerank(graph, tol=1e-15, max_iter=1000).compute()["pagerank"]
+    for operator in re.findall(r"`(\w+)`", row["`operator=`"]) or [None]:
+        how = {"engine": engine} | ({"operator": operator} if operator else {})
+        found = dg.pagerank(graph, tol=tol, **how)
+        if "fixed point" in row["ends when"]:
+            assert np.abs(found.compute()["pagerank"] - closest).sum() <= tol
+        else:
+            assert found.totals["change"] < tol * 64
+        limited = dg.pagerank(graph, tol=1e-12, max_iter=3, **how)
+        assert (limited.rounds == 3) == (row["`max_iter=`"] != "no matter")
+        for options in ({"tol": 0, "max_iter": 7}, {"alpha": 1}):
+            if row["`tol=0`, `alpha=1`"] == "refused":
+                with pytest.raises(OptionError, match="choose one of bsp, gas"):
+                    dg.pagerank(graph, **options, **how)
+            else:
+                assert dg.pagerank(graph, **options, **how).rounds in (7, 8)
