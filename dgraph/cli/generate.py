@@ -41,9 +41,8 @@ def _command_for(name: str, generator: Callable) -> click.Command:
             told = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
         tell(told, as_json, f"{told['edges']:,} edges of the vertices 0 to {told['vertices'] - 1:,} in {output}")
 
-    generate.__doc__ = (
-        f"{described(generator)[0]}\n\n\b\nExample:\n  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
-    )
+    example = f"  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
+    generate.__doc__ = f"{described(generator)[0]}\n\n\b\nExample:\n{example}"
     decorated = as_json(runs_somewhere(generate))
     where = "Format by suffix; - is CSV on standard output."
     decorated = click.option("-o", "--output", metavar="FILE", required=True, help=where)(decorated)

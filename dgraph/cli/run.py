@@ -27,9 +27,9 @@ RUNNING = (
 )
 RENAMED = {"source": "source_vertex"}  # --source is the column, everywhere
 SAID = {  # where a call can say more
-    "source": "A vertex; paths begin at the nearest, if the option is repeated.",
-    "left": "A vertex on the left, or the name of a vertex column; to be repeated. By default, the edges' sources.",
-    "personalization": "Where to jump; to be repeated. By default everywhere alike.",
+    "source": "A vertex; repeat the option for several, and paths begin at the nearest.",
+    "left": "A vertex on the left; repeat the option for each. By default, the edges' sources.",
+    "personalization": "Where to jump; repeat the option for each vertex. By default everywhere alike.",
     "dangling": 'Where those go who come to a vertex without out-edges: "uniform", anywhere; "personalization", where '
     'one jumps; "none", nowhere: ranks sum to less than 1. By default, as jumps.',
 }

@@ -104,8 +104,8 @@ def hits(
     hubs from which edges come.
 
     max_iter: iterations at most, of two rounds each.
-    tol:      iterations end when the scores of hubs change by less than this in all; with 0 or None, `max_iter` is their
-              number.
+    tol:      iterations end when the scores of hubs change by less than this in all; with 0 or None, `max_iter` is
+              their number.
     weighted: an edge counts as often as its weight says, instead of once.
     Other options are those of `dgraph.run`.
     """
