@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import wraps
-from itertools import count
+from itertools import count, pairwise
 from typing import Any, TypeVar
 
 from dgraph.errors import LostError, OptionError, RunError
@@ -27,6 +27,7 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
         return work()
     from dgraph.exchange.dask import workers_of
 
+    seen: list[set[str]] = []  # who was there after each loss
     for losses in count(1):
         try:
             return work()
@@ -39,8 +40,12 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
             if not (is_loss(error) or empty):  # or all had left before the loss was told
                 raise
             if losses == ATTEMPTS:
-                raise RunError(f"workers were lost {losses} times in a row ({error}); do they lack memory?") from error
-            await_workers(client, error)
+                if any(before - after for before, after in pairwise(seen)):
+                    what = f"workers were lost {losses} times in a row ({error}); do they lack memory?"
+                else:
+                    what = f"{losses} attempts on the same workers failed ({error}); make the graph again"
+                raise RunError(what) from error
+            seen.append(await_workers(client, error))
             forget_lost()
     raise AssertionError("count() has no end")
 
@@ -63,15 +68,16 @@ def is_loss(error: BaseException) -> bool:
     return isinstance(error, LostError | CancelledError | KilledWorker | CommClosedError)
 
 
-def await_workers(client: Any, loss: BaseException) -> None:
-    """Until there is a worker. Those that are left go on at once; a nanny's replacement takes seconds."""
+def await_workers(client: Any, loss: BaseException) -> set[str]:
+    """Until there is a worker: who is there. Those that are left go on at once; a nanny's replacement takes seconds."""
     from dgraph.exchange.dask import workers_of
 
     begun = time.monotonic()
     time.sleep(PAUSE)
-    while not workers_of(client):
+    while not (there := workers_of(client)):
         if time.monotonic() - begun > GRACE:
             raise RunError(
                 f"no worker is left on {client!r}, and none came within {GRACE:g} s ({loss}); start some and run again"
             ) from loss
         time.sleep(PAUSE)
+    return set(there)

@@ -272,9 +272,9 @@ def threads_of_worker() -> int:
 
 
 def lost(held: Sequence[Any]) -> bool:
-    """Whether any of the results went away with its worker."""
+    """Whether any of the results, which were there, went away with its worker; Dask may have tried to make it again."""
     futures = (one for one in held if hasattr(type(one), "status"))  # others are delayed, or in this process
-    return any(future.status in ("lost", "cancelled") for future in futures)
+    return any(future.status in ("lost", "cancelled", "error") for future in futures)
 
 
 def _itself(value: Any) -> Any:

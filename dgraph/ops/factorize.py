@@ -16,7 +16,8 @@ from dgraph.errors import ColumnError, OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.options import one_of, whole_number
 from dgraph.runs.execution import run
-from dgraph.runs.result import Found, RunResult, lasting
+from dgraph.runs.found import Found
+from dgraph.runs.result import RunResult, lasting
 from dgraph.solvers.factors import DESCEND, LEAST_BLOCK, SEARCH, SOLVE, Ratings, objective, rmse
 
 UPDATES = ("gradient", "least_squares")

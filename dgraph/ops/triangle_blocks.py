@@ -22,7 +22,8 @@ from dgraph.graph import Graph
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.partition.threads import cores
-from dgraph.runs.result import Found, RunResult, lasting
+from dgraph.runs.found import Found
+from dgraph.runs.result import RunResult, lasting
 from dgraph.solvers.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
 from dgraph.solvers.triangles import are_short, count, ends, of_short_rows
 

@@ -61,6 +61,7 @@ def with_columns(
     there = {
         name: one for name, one in given.items() if isinstance(one, ResultColumn) and not anew and one.lies_with(graph)
     }
+    held, called = [one.held for one in there.values()], [one.name for one in there.values()]
     width = analysis.width
     sent = {name: _by_number(graph, read[name], width, values) for name, values in given.items() if name not in there}
     sent |= _attributes(graph, [column for name, column in read.items() if name not in given])
@@ -69,11 +70,10 @@ def with_columns(
     workers = graph.workers
     small = all(isinstance(values, Few) and values.values.nbytes < SMALL for values in sent.values())
     (shared,) = [sent] if small else workers.send([sent])
-    tasks = []
-    for part, partition in enumerate(partitions):
-        names = list(there)
-        found = [there[name].found(part) for name in names]
-        tasks.append(workers.call(_share_of, partition, part, shared, names, [c.name for c in there.values()], found))
+    tasks = [
+        workers.call(_share_of, partition, part, shared, list(there), called, [one.of(part) for one in held])
+        for part, partition in enumerate(partitions)
+    ]
     return workers.hold(tasks)
 
 

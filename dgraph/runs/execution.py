@@ -29,11 +29,12 @@ from dgraph.plan import Plan
 from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
 from dgraph.runs.columns import Given, with_columns
+from dgraph.runs.found import Found, has_none
 from dgraph.runs.progress import Progress, check_progress
 from dgraph.runs.reads import parameters_of, partitions_for, vertex_columns_of
 from dgraph.runs.rebalancing import Carried
 from dgraph.runs.repartition import by_shares
-from dgraph.runs.result import Found, RunResult, has_none, lasting
+from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.resuming import forget, forgetting, kept_for
 from dgraph.runs.solving import solve
 from dgraph.runs.steps import CHUNK, Outcome, Steps, run_steps
@@ -148,7 +149,7 @@ def run(
     if rebalance and graph.num_parts > 1:
         rebalancing.admit(plan, graph)
     if plan.engine == plans.LOCAL:
-        return lasting(graph, partial(solve, program=program, plan=plan, columns=columns or {}), columns or {})
+        return lasting(graph, partial(solve, program=program, plan=plan, columns=columns or {}), columns)
     plan = plans.admit(plan, analyse(program), graph.num_parts)
     if device == plans.CUDA:
         need('device="cuda"', graph.workers.lacking(KERNELS), OR_OTHERS)
@@ -160,8 +161,9 @@ def run(
     plan = replace(plan, settles=settle is not None, rebalance=bool(rebalance) and graph.num_parts > 1)
     work = partial(_in_rounds, recipes=recipes, plan=plan, settle=settle, exchange=exchange, checkpoint=kept)
     with forgetting(graph, kept):
-        now, later = (partial(work, columns=columns or {}, progress=who) for who in (progress, False))
-        return lasting(graph, now, columns or {}, later)
+        work = partial(work, columns=columns or {})
+        later = partial(work, plan=replace(plan, rebalance=False), progress=False)
+        return lasting(graph, partial(work, progress=progress), columns, later)
 
 
 def _in_rounds(

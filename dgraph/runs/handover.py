@@ -18,7 +18,8 @@ from dgraph.graph import Graph
 from dgraph.options import vertices
 from dgraph.partition.chunk import Numbered
 from dgraph.plan import CUGRAPH
-from dgraph.runs.result import Found, RunResult, has_none, lasting
+from dgraph.runs.found import Found, has_none
+from dgraph.runs.result import RunResult, lasting
 
 OF_VERTICES = ("component", "predecessor")  # columns
 

@@ -14,7 +14,7 @@ from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.partition import policies
 from dgraph.plan import Plan
-from dgraph.runs.result import Found
+from dgraph.runs.found import Found
 from dgraph.runs.steps import Outcome
 
 BUILDING = ("place", "partition", "transpose")  # what a move has to do again

@@ -14,46 +14,15 @@ import numpy as np
 import pandas as pd
 
 from dgraph.building.frames import of_result
-from dgraph.errors import ColumnError, LostError
+from dgraph.errors import ColumnError, RunError
 from dgraph.graph import Graph
 from dgraph.partition.numbering import Numbering
 from dgraph.recovery import retried, retry
+from dgraph.runs.found import Found, Held
 from dgraph.runs.run_report import COLUMNS, RunReport
-from dgraph.workers import lost
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
-
-
-class Found:
-    """What one worker has in the end. A plain class: Dask would look through a dict for tasks."""
-
-    def __init__(
-        self,
-        parts: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]],
-        missing: set[str],
-        rows: list[dict[str, Any]],
-        rounds: int,
-        totals: dict[str, Any],
-        found_end_in: float | None = None,
-    ):
-        self.parts = parts  # numbers of the owned vertices, and their values
-        self.missing = missing  # columns of vertices in which some vertex has none
-        self.rows, self.rounds, self.totals = rows, rounds, totals
-        self.found_end_in = found_end_in  # seconds from the last work on the worker, where there were no common rounds
-
-    def without_values(self) -> Found:
-        """What the result must know at once; the values stay where they are."""
-        empty = {
-            part: (numbers[:0], {name: v[:0].copy() for name, v in values.items()})
-            for part, (numbers, values) in self.parts.items()
-        }
-        return Found(empty, self.missing, self.rows, self.rounds, self.totals, self.found_end_in)
-
-
-def has_none(numbers: np.ndarray, vertices: int) -> bool:
-    """Whether some number is that of no vertex."""
-    return bool(numbers.size) and int(numbers.view(np.uint64).max()) >= vertices  # negative ones are the largest
 
 
 class RunResult:
@@ -78,13 +47,13 @@ class RunResult:
     ):
         self._whole, self._of_cudf = whole, graph.listed.edges.of_cudf
         self._workers, self._numbering, self._graph = graph.workers, graph.numbering, ref(graph)
-        self._found, self._vertex_columns = list(found), list(vertex_columns)
+        self._vertex_columns = list(vertex_columns)
         if not told:
             call, here = self._workers.call, self._workers.client is None
-            told = self._found if here else self._workers.get([call(Found.without_values, one) for one in self._found])
+            told = found if here else self._workers.get([call(Found.without_values, one) for one in found])
         self.rounds, self.totals = max(one.rounds for one in told), told[0].totals
         self._missing = set().union(*(one.missing for one in told))
-        self._homes = {part: i for i, one in enumerate(told) for part in one.parts}
+        self._held = Held(found, {part: i for i, one in enumerate(told) for part in one.parts})
         self._empty = next(iter(told[0].without_values().parts.values()))
         self._follows = False  # whether it was made from columns of another result
         self._work: Callable[[Graph], RunResult] | None = None  # finds the values again, where that can be done
@@ -96,32 +65,31 @@ class RunResult:
             self._options["local rounds taken"] = f"{min(counts)} to {max(counts)}"
             self._options["milliseconds to find the end"] = round(min(ends) * 1e3, 3)
 
-    def found_by(self, work: Callable[[Graph], RunResult], columns: Mapping[str, Any]) -> RunResult:
+    def found_by(self, work: Callable[[Graph], RunResult], before: Sequence[RunResult]) -> RunResult:
         """This result; should a worker leave with values of it, `work` finds them again. But a long row of results,
-        each made from columns of the one before, is not kept for that."""
-        before = [column.result for column in columns.values() if isinstance(column, ResultColumn)]
+        each made from columns of those `before`, is not kept for that."""
         self._follows = bool(before)
         if not any(result._follows and result._work is not None for result in before):
             self._work = work
         return self
 
+    def _there(self) -> Held:
+        """Where the values are: found again, if some went away with a worker."""
+        if self._held.lost:
+            graph, work = self._graph(), self._work
+            if graph is None or work is None:
+                why = "its graph is gone" if graph is None else "how is not kept for a long row of results"
+                raise RunError(f"a worker left with values of {self!r}, which cannot be found again: {why}; run again")
+            graph.forget_lost()
+            self._held = retried(work)(graph)._held
+        return self._held
+
     def _get(self, tasks: Callable[[], list[Any]]) -> list[Any]:
         """The results of tasks on the values, here."""
-        if self._work is None:
-            return self._workers.get(tasks())
-        return retry(self._workers.client, lambda: self._workers.get(tasks()), self._find_again)
+        return retry(self._workers.client, lambda: self._workers.get(tasks()), self._workers.forget)
 
     def _piece(self, part: int) -> list[Any]:
         return [self._workers.call(_frame, self._tasks()[part])]
-
-    def _find_again(self) -> None:
-        """The values, of which some went away with a worker."""
-        graph, work = self._graph(), self._work
-        if work is None or graph is None:
-            raise LostError("a worker left with values of this result, and the graph that they belong to is gone")
-        graph.forget_lost()
-        found = retried(work)(graph)
-        self._found, self._homes = found._found, found._homes
 
     @cached_property
     def report(self) -> RunReport:
@@ -141,8 +109,6 @@ class RunResult:
         return self._frame(as_cudf=True)
 
     def _frame(self, *, as_cudf: bool) -> Any:
-        if lost(self._found):
-            self._find_again()
         meta = _table(self._empty, self._numbering, self._vertex_columns, self._missing)
         tables = [self._workers.call(_frame, one) for one in self._tasks()]
         return of_result(self._workers, tables, meta, as_cudf=as_cudf)
@@ -161,7 +127,7 @@ class RunResult:
         if self._workers.client is None:
             yield self.compute()
             return
-        for part in range(len(self._homes)):
+        for part in range(len(self._held.homes)):
             yield self._get(partial(self._piece, part))[0]
 
     def column(self, name: str) -> ResultColumn:
@@ -176,8 +142,12 @@ class RunResult:
         """One column here, by the numbers of the vertices."""
         if not self._whole:
             raise ColumnError("this result lists only some vertices; take compute(), which names them")
-        call = self._workers.call
-        found = self._get(lambda: [call(_values, self._found[home], part, name) for part, home in self._homes.items()])
+
+        def tasks() -> list[Any]:
+            held = self._there()
+            return [self._workers.call(_values, held.of(part), part, name) for part in held.homes]
+
+        found = self._get(tasks)
         values = np.concatenate([value for _, value in found])
         values[np.concatenate([number for number, _ in found])] = values.copy()
         return values
@@ -193,29 +163,23 @@ class RunResult:
         partition, where it lies. `whole` says whether every vertex is listed still."""
         workers, changed = self._workers, copy(self)
 
-        def work() -> tuple[list[Any], Found]:
-            beside = zip(*(one._found for one in (self, *others)), strict=True)
-            found = workers.wait(workers.hold([workers.call(_changed, change, *one) for one in beside]))
-            return found, workers.get([workers.call(Found.without_values, found[0])])[0]
+        def work() -> tuple[Held, Found]:
+            held = [one._there() for one in (self, *others)]
+            homes = {part: i for i, part in enumerate(held[0].homes)}
+            tasks = [workers.call(_changed, change, part, *(one.of(part) for one in held)) for part in homes]
+            found = workers.wait(workers.hold(tasks))
+            return Held(found, homes), workers.get([workers.call(Found.without_values, found[0])])[0]
 
-        def find_lost_again() -> None:
-            for one in (self, *others):
-                if lost(one._found):
-                    one._find_again()
-
-        changed._found, first = retry(workers.client, work, find_lost_again)
+        changed._held, first = retry(workers.client, work, workers.forget)
         changed._empty, changed._whole = next(iter(first.parts.values())), whole
         if (find := self._work) is not None:
             changed._work = lambda graph: find(graph).map(change, *others, whole=whole)
         return changed
 
     def _tasks(self) -> list[Any]:
-        known = self._workers.share(self._numbering)
-        call = self._workers.call
-        return [
-            call(_numbered_table, self._found[home], part, known, self._vertex_columns, self._missing)
-            for part, home in sorted(self._homes.items())
-        ]
+        held, call = self._there(), self._workers.call
+        how = self._workers.share(self._numbering), self._vertex_columns, self._missing
+        return [call(_numbered_table, held.of(part), part, *how) for part in sorted(held.homes)]
 
     def __repr__(self) -> str:
         names = ", ".join(self._empty[1])
@@ -236,9 +200,10 @@ class ResultColumn:
         """Whether each partition of the graph has its share."""
         return self.result._graph() is graph and self.result._options.get("repartitioned", "no") == "no"
 
-    def found(self, part: int) -> Any:
-        """The `Found` of a partition."""
-        return self.result._found[self.result._homes[part]]
+    @property
+    def held(self) -> Held:
+        """Where its share of each partition is."""
+        return self.result._held
 
     def by_number(self) -> np.ndarray:
         return self.result.by_number(self.name)
@@ -251,13 +216,22 @@ def lasting(
     later: Callable[[Graph], RunResult] | None = None,
 ) -> RunResult:
     """The result of work on a graph (and columns), which is done again if a worker is lost meanwhile; or `later`, with
-    values of the result."""
-    return retried(work)(graph).found_by(later or work, columns or {})
+    values of the result. Columns whose values went away are found again before."""
+    before = [column.result for column in (columns or {}).values() if isinstance(column, ResultColumn)]
+
+    def after_those(work: Callable[[Graph], RunResult], graph: Graph) -> RunResult:
+        for result in before:
+            result._there()
+        return work(graph)
+
+    found = retried(partial(after_those, work))(graph)
+    return found.found_by(partial(after_those, later or work), before)
 
 
-def _changed(change: Callable[..., Any], found: Found, *others: Found) -> Found:
-    parts = {part: change(*one, *(other.parts[part][1] for other in others)) for part, one in found.parts.items()}
-    return Found(parts, found.missing, found.rows, found.rounds, found.totals)
+def _changed(change: Callable[..., Any], part: int, found: Found, *others: Found) -> Found:
+    numbers, values = found.parts[part]
+    changed = change(numbers, values, *(other.parts[part][1] for other in others))
+    return Found({part: changed}, found.missing, [], found.rounds, found.totals)
 
 
 def _values(found: Found, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:

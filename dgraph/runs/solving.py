@@ -11,8 +11,9 @@ from dgraph.graph import Graph
 from dgraph.plan import Plan
 from dgraph.program import VertexProgram
 from dgraph.runs.columns import Given, with_columns
+from dgraph.runs.found import Found, has_none
 from dgraph.runs.reads import edge_columns_of, parameters_of, vertex_columns_of
-from dgraph.runs.result import Found, RunResult, has_none
+from dgraph.runs.result import RunResult
 from dgraph.solvers.errand import answered
 from dgraph.solvers.solver import Problem, Solver
 from dgraph.workers import threads_of_worker

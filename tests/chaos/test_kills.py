@@ -65,7 +65,7 @@ def test_of_values_that_were_not_yet_fetched(fragile):
         if engine == "local":
             graph = dg.Graph.from_edges(FRAME, client=fragile, parts=1)
         found = dg.wcc(graph, engine=engine)
-        places = fragile.who_has(found._found)
+        places = fragile.who_has(found._held.found)
         kill(fragile, next(place[0] for place in places.values()))
         assert found.compute().equals(dg.wcc(dg.Graph.from_edges(FRAME)).compute())
 
@@ -81,10 +81,10 @@ def test_where_there_are_no_rounds_to_wait_for(fragile, name):
     timer.join()
     pd.testing.assert_frame_equal(found.compute(), expected, check_dtype=False)
     if name == "triangles":
-        places = [place for found in fragile.who_has(found._found).values() for place in found]
+        places = [place for found in fragile.who_has(found._held.found).values() for place in found]
         kill(fragile, places[0])
         until = time.monotonic() + 10
-        while not lost(found._found) and time.monotonic() < until:
+        while not lost(found._held.found) and time.monotonic() < until:
             time.sleep(0.01)
         frame = found.frame.compute(scheduler=fragile).sort_values("vertex", ignore_index=True)
         pd.testing.assert_frame_equal(frame, expected, check_dtype=False)

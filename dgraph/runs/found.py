@@ -1,0 +1,59 @@
+"""What the workers have in the end: the values of each partition's vertices, and on which worker they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dgraph.workers import lost
+
+
+class Found:
+    """What one worker has in the end. A plain class: Dask would look through a dict for tasks."""
+
+    def __init__(
+        self,
+        parts: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]],
+        missing: set[str],
+        rows: list[dict[str, Any]],
+        rounds: int,
+        totals: dict[str, Any],
+        found_end_in: float | None = None,
+    ):
+        self.parts = parts  # numbers of the owned vertices, and their values
+        self.missing = missing  # columns of vertices in which some vertex has none
+        self.rows, self.rounds, self.totals = rows, rounds, totals
+        self.found_end_in = found_end_in  # seconds from the last work on the worker, where there were no common rounds
+
+    def without_values(self) -> Found:
+        """What the result must know at once; the values stay where they are."""
+        empty = {
+            part: (numbers[:0], {name: v[:0].copy() for name, v in values.items()})
+            for part, (numbers, values) in self.parts.items()
+        }
+        return Found(empty, self.missing, self.rows, self.rounds, self.totals, self.found_end_in)
+
+
+@dataclass(frozen=True)
+class Held:
+    """The `Found` of all workers, and which of them has which partition."""
+
+    found: Sequence[Any]  # futures on a cluster
+    homes: dict[int, int]
+
+    @property
+    def lost(self) -> bool:
+        """Whether some went away with their worker."""
+        return lost(self.found)
+
+    def of(self, part: int) -> Any:
+        """The `Found` that has a partition."""
+        return self.found[self.homes[part]]
+
+
+def has_none(numbers: np.ndarray, vertices: int) -> bool:
+    """Whether some number is that of no vertex."""
+    return bool(numbers.size) and int(numbers.view(np.uint64).max()) >= vertices  # negative ones are the largest

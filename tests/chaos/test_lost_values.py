@@ -1,0 +1,138 @@
+"""A worker leaves with values of a result: whoever reads them afterwards, or at that moment, finds them again."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from clusters import worker_processes
+
+import dgraph as dg
+from dgraph import recovery
+from dgraph.errors import LostError, RunError
+from dgraph.ops import degrees, pagerank, residuals, sssp
+from dgraph.runs.result import RunResult
+
+RNG = np.random.default_rng(5)
+FRAME = pd.DataFrame(RNG.integers(0, 60, (300, 2)), columns=["src", "dst"]).assign(w=RNG.integers(1, 9, 300) / 8)
+
+
+@pytest.fixture
+def cluster():
+    """A client of threads as workers, which leave when they are told to."""
+    with worker_processes(3, processes=False, protocol="tcp") as client:
+        yield client
+
+
+def lose(client) -> None:
+    """One of those that hold anything leaves, and nobody hands it on."""
+    name, worker = next((name, one) for name, one in client.cluster.workers.items() if one.data)
+    del client.cluster.workers[name]
+    client.sync(worker.close, executor_wait=False, nanny=False)
+
+
+def graphs(client, parts: int = 3) -> tuple[dg.Graph, dg.Graph]:
+    """The same graph here, and on a cluster."""
+    return tuple(dg.Graph.from_edges(FRAME, weight="w", parts=n, client=one) for n, one in ((1, None), (parts, client)))
+
+
+def same(found: RunResult, expected: RunResult) -> None:
+    pd.testing.assert_frame_equal(found.compute(), expected.compute(), rtol=1e-9, atol=1e-6)
+
+
+class Passed(dg.VertexProgram):
+    """Every vertex gets the sum of a column over its in-edges."""
+
+    kind = "synchronous"
+    got = dg.State(float)
+    merge = dg.SUM
+    given = dg.VertexColumn(float)
+
+    def start(given):
+        return given
+
+    def send(got):
+        return got
+
+    def apply(message):
+        return message
+
+    def stop(round):
+        return round >= 1
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_column_that_a_run_reads(cluster, parts):
+    for number, graph in enumerate(graphs(cluster, parts)):
+        first = dg.degrees(graph)
+        once = dg.run(graph, Passed(), columns={"given": first.column("degree")})
+        if number:
+            lose(cluster)
+        twice = dg.run(graph, Passed(), columns={"given": once.column("got")})
+        if not number:
+            expected = twice
+    same(twice, expected)
+
+
+def after(function, client):
+    """The same function; when it is done the first time a worker leaves."""
+    calls = []
+
+    def changed(*arguments, **options):
+        found = function(*arguments, **options)
+        if not calls:
+            lose(client)
+        calls.append(arguments)
+        return found
+
+    return changed
+
+
+def test_between_two_runs_of_an_operation(cluster, monkeypatch):
+    here, there = graphs(cluster)
+    monkeypatch.setattr(pagerank, "_strength", after(pagerank._strength, cluster))
+    same(*(dg.pagerank(graph, weighted=True, max_iter=4, tol=None) for graph in (there, here)))
+    with monkeypatch.context() as patch:
+        patch.setattr(sssp, "run", after(sssp.run, cluster))
+        paths = dg.sssp(there, 0)
+    same(paths, dg.sssp(here, 0))
+
+
+def test_values_that_are_mapped(cluster, monkeypatch):
+    here, there = graphs(cluster)
+    expected = dg.degrees(here)
+    with monkeypatch.context() as patch:
+        patch.setattr(degrees, "run", after(degrees.run, cluster))
+        found = dg.degrees(there)
+    same(found, expected)
+    lose(cluster)
+    same(found, expected)
+
+
+def test_values_of_several_results(cluster, monkeypatch):
+    here, there = graphs(cluster)
+    asked = {"personalization": [{0: 1.0}, {3: 1.0}], "engine": "bulk_async", "tol": 1e-6}
+    expected = dg.pagerank(here, **asked)
+    with monkeypatch.context() as patch:
+        patch.setattr(residuals, "ranks", after(residuals.ranks, cluster))
+        found = dg.pagerank(there, **asked)
+    same(found, expected)
+
+
+def test_a_long_row_of_results(cluster):
+    """Each is made from the one before: not all of them stay in memory for the sake of a loss."""
+    _, graph = graphs(cluster)
+    found = dg.degrees(graph).map(lambda numbers, values: (numbers, {"got": values["degree"]}))
+    for _ in range(2):
+        found = dg.run(graph, Passed(), columns={"given": found.column("got")})
+    lose(cluster)
+    with pytest.raises(RunError, match=r"<result of .*>, which cannot be found again: how is not kept .* run again"):
+        found.compute()
+
+
+def test_attempts_that_fail_on_the_same_workers(cluster, monkeypatch):
+    monkeypatch.setattr(recovery, "PAUSE", 0.0)
+
+    def fail():
+        raise LostError("it is not here")
+
+    with pytest.raises(RunError, match=r"10 attempts on the same workers failed \(it is not here\)"):
+        recovery.retry(cluster, fail, list)
