@@ -101,7 +101,8 @@ class RunResult:
     @property
     def frame(self) -> dd.DataFrame:
         """Partition p of the frame is that of the run; of dask-cudf, if the graph was made by cuDF. It is of where the
-        values are now: ask for another when a worker has left."""
+        values are now: ask for another when a worker has left. Of a graph whose client is not the current one it is
+        computed by `frame.compute(scheduler=client)`, or `client.compute(frame)`."""
         return self._frame(as_cudf=self._of_cudf)
 
     def to_cudf(self) -> Any:

@@ -20,7 +20,7 @@ SWITCHES = 1e-4  # seconds a thread of Python runs: those of the simulator meet 
 @contextmanager
 def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1) -> Iterator[Client]:
     """A client of a cluster with so many workers of each kind, which ends with the block. It is not made the current
-    client: name it, as in `Graph.from_edges(frame, client=client)`.
+    client: name it, as in `Graph.from_edges(frame, client=client)` and `result.frame.compute(scheduler=client)`.
 
     GPU workers have `resources={"GPU": 1}` and take this machine's GPUs in turn; where there is none, Numba simulates
     one in them, which is right but thousands of times slower.

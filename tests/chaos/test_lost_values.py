@@ -105,6 +105,8 @@ def test_values_that_are_mapped(cluster, monkeypatch):
     same(found, expected)
     lose(cluster)
     same(found, expected)
+    frame = found.frame.compute(scheduler=cluster).sort_values("vertex", ignore_index=True)
+    pd.testing.assert_frame_equal(frame, expected.compute())
 
 
 def test_values_of_several_results(cluster, monkeypatch):
