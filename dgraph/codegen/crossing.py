@@ -59,23 +59,23 @@ class Crossing:
         arrived = kernel.use("arrived", True)
         waits = any_message(kernel, phase, inbox, 0, "v")
         self.kernels.open_list(kernel)
-        kernel.add("fired, work = uint64(0), uint64(0)")
+        kernel.add("_fired, _work = uint64(0), uint64(0)")
         with self.kernels.rows(kernel):
-            kernel.add(f"if not ({waits}): continue", "fired += one")
+            kernel.add(f"if not ({waits}): continue", "_fired += one")
             self.kernels.fold_inbox(kernel, phase, phase.triggers)
             self.kernels.empty_inbox(kernel, phase)
             kernel.add("if not changed: continue")
             self.kernels.hoist(kernel, phase)
             with kernel.block(f"if {any_message(kernel, phase, sent, 0, 'v')}:"):
                 self.kernels.enlist(kernel)
-                kernel.add("u = v", "work += uint64(indptr[u + one] - indptr[u])")
+                kernel.add("u = v", "_work += uint64(indptr[u + one] - indptr[u])")
                 kernel.add(*(f"from_{m.name} = {sent(phase, m)}[u]" for m in phase.messages))
                 with kernel.block(OUT_EDGES):
                     places = {m: f"{inbox(phase, m)}[neighbours[e]]" for m in phase.messages}
                     kernel.add(*(f"{place} = {merge(m)}({place}, from_{m.name})" for m, place in places.items()))
         with kernel.block(f"for v in range(uint64(len({arrived}))):"):
             kernel.add(f"{arrived}[v] = {waits}")
-        kernel.add("return fired, count, work")
+        kernel.add("return _fired, count, _work")
 
     def receive(self, phase: PhaseAnalysis) -> None:
         """Merge messages that came from another partition."""
