@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from dgraph.errors import OptionError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def known_options(*more: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """For a function that also takes the options of `more`: refuse others, and name the nearest that there is."""
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        every = [one for each in (function, *more) for one in inspect.signature(each).parameters.values()]
+        known = list(dict.fromkeys(one.name for one in every if one.kind is not one.VAR_KEYWORD))
+        named = [name for name in known if name not in ("graph", "program")]
+
+        @wraps(function)
+        def checked(*given: P.args, **options: P.kwargs) -> R:
+            for name, value in options.items():
+                if name not in known:
+                    near = get_close_matches(name, named, 1)
+                    remedy = f"did you mean {near[0]}=?" if near else f"it has {', '.join(named)}"
+                    raise OptionError(f"{name}={value!r}: {function.__name__} has no such option; {remedy}")
+            return function(*given, **options)
+
+        return checked
+
+    return decorated
 
 
 def whole_number(name: str, value: Any, low: int = 1, high: int | None = None, *, or_none: bool = False) -> Any:
@@ -25,6 +53,13 @@ def whole_number(name: str, value: Any, low: int = 1, high: int | None = None, *
 def is_number(value: Any) -> bool:
     """Whether `value` is one that can be compared: of Python or NumPy, whole or not."""
     return isinstance(value, int | float | np.integer | np.floating)
+
+
+def switch(name: str, value: Any) -> bool:
+    """`value`, which must be True or False: a word would count as True, whatever it says."""
+    if not isinstance(value, bool | np.bool_):
+        raise OptionError(f"{name}={value!r} is a switch: give True or False")
+    return bool(value)
 
 
 def one_of(name: str, value: Any, choices: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ from dgraph.engines.gas import gas
 from dgraph.errors import OptionError
 from dgraph.exact import exact_sums
 from dgraph.graph import Graph
-from dgraph.options import one_of, whole_number
+from dgraph.options import one_of, switch, whole_number
 from dgraph.program import VertexProgram
 from dgraph.solvers.solver import Settle
 from dgraph.states.blocks import Blocks
@@ -147,18 +147,18 @@ def choose(
     if engine == CUGRAPH:
         raise OptionError(f'engine={engine!r} is for {", ".join(OPERATIONS)} alone; choose engine="auto"')
     switches = Switches(
-        bool(active_only),
-        bool(changed_only),
+        switch("active_only", active_only),
+        switch("changed_only", changed_only),
         one_of("direction", direction, ("auto", "push", "pull")),
         random_seed=whole_number("random_seed", random_seed, -(2**63), 2**63 - 1),
-        deterministic=bool(deterministic),
-        skip_exchange=bool(skip_exchange),
+        deterministic=switch("deterministic", deterministic),
+        skip_exchange=switch("skip_exchange", skip_exchange),
     )
     plan = Plan(
         one_of("engine", engine, ("auto", LOCAL, *ENGINES)),
         one_of("device", device, DEVICES),
         whole_number("max_rounds", max_rounds, or_none=True),
-        bool(drop_weights),
+        switch("drop_weights", drop_weights),
         switches,
         local_rounds=whole_number("local_rounds", local_rounds, or_none=True),
         settings=settings,

@@ -11,6 +11,7 @@ from dgraph.agents.daemon import CpuDaemon, Daemon
 from dgraph.agents.process_daemon import PATIENCE, ProcessDaemon
 from dgraph.devices.probe import need_cuda
 from dgraph.errors import OptionError
+from dgraph.options import switch
 
 CACHE = 64 << 20  # bytes of vertices that a daemon keeps, a partition
 AUTO, IN_PROCESS, OWN_PROCESS = "auto", "in process", "own process"
@@ -99,6 +100,7 @@ def settings(
     daemons: Any, pipeline_block: Any, vertex_cache: Any, lazy_upload: Any, memory_budget: Any = None
 ) -> Settings:
     """Check what a user asked for."""
+    lazy_upload = switch("lazy_upload", lazy_upload)
     if pipeline_block not in (AUTO, None) and not _whole(pipeline_block, 1):
         raise OptionError(f'pipeline_block={pipeline_block!r} must be a number of edges, "auto", or None: no pipeline')
     if vertex_cache != AUTO and not _whole(vertex_cache, 0):
@@ -120,7 +122,7 @@ def settings(
                     f'daemons="{OWN_PROCESS}" or daemons=["{IN_PROCESS}"]'
                 )
     cache = CACHE if vertex_cache == AUTO else vertex_cache
-    return Settings(kinds, pipeline_block, cache, bool(lazy_upload), memory_budget)
+    return Settings(kinds, pipeline_block, cache, lazy_upload, memory_budget)
 
 
 def _kinds(given: Any) -> tuple[Kind, ...]:

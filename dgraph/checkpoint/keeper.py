@@ -115,7 +115,7 @@ def put_back(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]]) -> 
         known = {n.removeprefix(GLOBAL): v[()].item() for n, v in found.items() if n.startswith(GLOBAL)}
         state.values |= known
         rounds.globals |= known
-    rounds.round = rounds.settled = rounds.ahead.last = round
+    rounds.round = rounds.settled = round
     rounds.seeded, rounds.folded = False, []
     rounds.waiting = sum(len(state.senders) for state in rounds.states)
 

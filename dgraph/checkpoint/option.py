@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 from uuid import uuid4
 
 from dgraph.checkpoint.memory import Memory
 from dgraph.errors import OptionError
+from dgraph.options import is_number, whole_number
 
 EVERY = 10  # supersteps
 
@@ -27,7 +29,7 @@ class Checkpoint:
     path: Any = None
     every: int | None = EVERY
     seconds: float | None = None
-    part: int | None = None
+    part: str | None = None
 
     def __post_init__(self) -> None:
         in_memory = self.path is None or isinstance(self.path, Memory)
@@ -35,12 +37,10 @@ class Checkpoint:
             raise OptionError(
                 f"checkpoint={self.path!r} is no path: give a folder or a URL; dgraph.Checkpoint() is in memory"
             )
-        every, seconds = self.every, self.seconds
-        if every is not None and (not isinstance(every, int) or isinstance(every, bool) or every < 1):
-            raise OptionError(f"every={every!r} must be a whole number of supersteps above zero, or None")
-        if seconds is not None and not (isinstance(seconds, int | float) and 0 < seconds < float("inf")):
-            raise OptionError(f"seconds={seconds!r} must be a number above zero, or None")
-        if every is None and seconds is None:
+        whole_number("every", self.every, or_none=True)
+        if self.seconds is not None and not (is_number(self.seconds) and 0 < self.seconds < inf):
+            raise OptionError(f"seconds={self.seconds!r} must be a number above zero, or None")
+        if self.every is None and self.seconds is None:
             raise OptionError("every=None and seconds=None: say how often a checkpoint is made")
 
     @classmethod
@@ -58,6 +58,10 @@ class Checkpoint:
 
 
 def for_part(options: dict[str, Any], part: int) -> dict[str, Any]:
-    """Options for one of several runs of a program, each of which has checkpoints of its own."""
+    """Options for one of several runs of a program, each of which has checkpoints of its own; such a run may be of
+    several, too."""
     option = Checkpoint.of(options.get("checkpoint"))
-    return options if option is None else {**options, "checkpoint": replace(option, part=part)}
+    if option is None:
+        return options
+    named = str(part) if option.part is None else f"{option.part}_{part}"
+    return {**options, "checkpoint": replace(option, part=named)}

@@ -12,7 +12,8 @@ from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.monoid import MIN, NONE, UNREACHED
 from dgraph.ops.shortest_path_tree import Tree, in_rounds, tree_after
-from dgraph.plan import solves
+from dgraph.ops.weights import lone_cycles
+from dgraph.plan import DESCENT, LOCAL, WITHOUT_ROUNDS, solves
 from dgraph.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
@@ -87,29 +88,43 @@ class Lowered(VertexProgram):
 def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str, Any]) -> RunResult:
     """Bellman and Ford's method: for so many rounds, then a look for a negative cycle, and so on. As many rounds as
     there are vertices have found any."""
-    if options.get("engine") == "bulk_async":
+    engine = options.get("engine", "auto")
+    if engine in (*WITHOUT_ROUNDS, DESCENT):
+        raise OptionError(f"{engine=} is not for weights below zero, whose method counts rounds; choose bsp or gas")
+    if options.get("max_rounds") is not None:
         raise OptionError(
-            "engine='bulk_async' is not for weights below zero, whose method counts rounds; choose bsp or gas"
+            f"max_rounds={options['max_rounds']!r} cannot be had with weights below zero, whose rounds end when there "
+            "is no negative cycle: leave it out"
         )
-    if solves(graph, Steps(), options):
-        found = run(graph, Steps(), columns=given, **{**options, "engine": "local"})
+    if engine == LOCAL or solves(graph, Steps(), options):
+        found = run(graph, Steps(), columns=given, **{**options, "engine": LOCAL})
         _refuse(graph, found.totals["cycle"])
-        return found
-    kept = {name: options[name] for name in ("checkpoint",) if name in options}
-    options = in_rounds(options)
+        return _without_lone_cycles(graph, found)
+    asked, options = {**options, "engine": "bsp" if engine == "auto" else engine}, in_rounds(options)
     known, since = np.full(graph.num_vertices, inf), np.zeros(graph.num_vertices, np.int64)
     known[[graph.numbering.find(one) for one in given["source"]]] = 0
     before, rounds = 0, FIRST_ROUNDS
     while True:
         columns = {"known": known, "since_known": since}
-        how = {**options, **for_part(kept, before)}
-        paths = run(graph, BellmanFord(before=before), columns=columns, max_rounds=rounds, **how)
+        how = for_part({**asked, "max_rounds": rounds}, before)
+        paths = run(graph, BellmanFord(before=before), columns=columns, **how)
         known, since = paths.by_number("dist"), paths.by_number("since")
         if paths.rounds < rounds:
-            return tree_after(paths, graph, [Steps()], {"known": known, **given}, options)
+            found = tree_after(paths, graph, [Steps()], {"known": known, **given}, options)
+            return _without_lone_cycles(graph, found)
         columns = {"known": known, "since_known": since}
         _refuse(graph, cycle_of(run(graph, Lowered(), columns=columns, max_rounds=1, **options).by_number("by")))
         before, rounds = before + rounds, 2 * rounds
+
+
+def _without_lone_cycles(graph: Graph, found: RunResult) -> RunResult:
+    """The distances, if no edge that is a negative cycle by itself was reached: its weight may be so small, or the
+    distance so large, that the sum of both is the distance, which the method cannot tell from a fixed point."""
+    edges = lone_cycles(graph)
+    if len(edges):
+        reached = edges[found.by_number("distance")[edges[:, 0]] != inf]
+        _refuse(graph, np.unique(reached[:1]))
+    return found
 
 
 def _refuse(graph: Graph, cycle: np.ndarray) -> None:

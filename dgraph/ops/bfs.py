@@ -13,7 +13,7 @@ from dgraph.monoid import MIN, NONE, UNREACHED
 from dgraph.options import no_columns, vertices, whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
-from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.breadth_first import Goal, search
 from dgraph.solvers.levels import settle
@@ -99,7 +99,7 @@ class FromSeveralUpTo(UpTo, FromSeveral):
     """Both."""
 
 
-@or_by_cugraph
+@operation
 def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | None = None, **options: Any) -> RunResult:
     """The columns `distance` (inf where there is no path) and `predecessor` (of several, the smallest; missing for
     sources and for vertices without a path).

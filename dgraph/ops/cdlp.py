@@ -12,6 +12,7 @@ from dgraph.monoid import MOST_FREQUENT, NONE
 from dgraph.options import whole_number
 from dgraph.program import Parameter, State, VertexProgram, vertex
 from dgraph.runs.execution import run
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.labels import spread
 from dgraph.solvers.solver import Problem, Solved, Solver
@@ -47,6 +48,7 @@ class CommunityDetection(VertexProgram):
         return round >= max_iter
 
 
+@operation
 def cdlp(graph: Graph, *, max_iter: int = 10, **options: Any) -> RunResult:
     """The column `label` after `max_iter` rounds, in each of which all vertices change at once. Labels are vertices,
     and vertices with the same label are a community.

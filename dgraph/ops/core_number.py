@@ -14,7 +14,7 @@ from dgraph.monoid import H_INDEX
 from dgraph.plan import solves
 from dgraph.program import State, VertexProgram
 from dgraph.runs.execution import run
-from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.cores import core_numbers
 from dgraph.solvers.solver import Solver
@@ -42,7 +42,7 @@ class CoreNumber(VertexProgram):
         return min(core, max(message, 0))
 
 
-@or_by_cugraph
+@operation
 def core_number(graph: Graph, **options: Any) -> RunResult:
     """The column `core`. Options are those of `dgraph.run`."""
     program = CoreNumber()

@@ -12,7 +12,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.program import Phase, Result, State, VertexProgram
 from dgraph.runs.execution import run
-from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.solver import Problem, Solved, Solver
 
@@ -62,7 +62,7 @@ class Degrees(VertexProgram):
         return out
 
 
-@or_by_cugraph
+@operation
 def degrees(graph: Graph, **options: Any) -> RunResult:
     """The columns `in_degree`, `out_degree` and `degree`, their sum; in an undirected graph all three are the same.
 

@@ -17,6 +17,7 @@ from dgraph.graph import Graph
 from dgraph.options import one_of, whole_number
 from dgraph.runs.execution import run
 from dgraph.runs.found import Found
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult, lasting
 from dgraph.solvers.factors import DESCEND, LEAST_BLOCK, SEARCH, SOLVE, Ratings, objective, rmse
 
@@ -27,6 +28,7 @@ LARGEST = 1e100  # a rating: squares of errors, and their sums, are numbers yet
 STANDS = {"engine": "block_descent", "device": "cpu", "daemons": "in process", "progress": False}  # what else is so
 
 
+@operation
 def factorize(
     graph: Graph,
     *,
@@ -96,9 +98,6 @@ def _nothing_else(options: dict[str, Any]) -> None:
     """What `dgraph.run` knows may be said if it changes nothing here."""
     known = inspect.signature(run).parameters
     for name, value in options.items():
-        if name not in known or name in ("graph", "program"):
-            own = list(inspect.signature(factorize).parameters)[1:-1]
-            raise OptionError(f"{name}={value!r}: factorize has no such option; it has {', '.join(own)}")
         if not (value is None or (isinstance(value, str | bool) and value in (known[name].default, STANDS.get(name)))):
             raise OptionError(f"{name}={value!r}: factorize has blocks of its own; leave it out")
 

@@ -12,9 +12,10 @@ from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.ops.pagerank import check_limits
 from dgraph.ops.weights import bounds, check_weights
+from dgraph.options import switch
 from dgraph.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
 from dgraph.runs.execution import run
-from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.pagerank import hubs_and_authorities
 from dgraph.solvers.solver import Solver
@@ -94,7 +95,7 @@ class WeightedHubsAndAuthorities(HubsAndAuthorities):
         apply = HubsAndAuthorities.Hubs.apply
 
 
-@or_by_cugraph
+@operation
 def hits(
     graph: Graph, *, max_iter: int = 100, tol: float | None = 1e-8, weighted: bool = False, **options: Any
 ) -> RunResult:
@@ -110,6 +111,7 @@ def hits(
     Other options are those of `dgraph.run`.
     """
     check_limits(max_iter, tol)
+    weighted = switch("weighted", weighted)
     program = WeightedHubsAndAuthorities if weighted else HubsAndAuthorities
     if weighted:
         check_weights(graph, "hits", ("incoming", "out"))

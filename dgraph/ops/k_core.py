@@ -13,10 +13,10 @@ from numpy import int64
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.core_number import CoreNumber, peelable
-from dgraph.options import whole_number
+from dgraph.options import switch, whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import run
-from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.cores import core_of, main_core
 from dgraph.solvers.solver import Solver
@@ -62,7 +62,7 @@ class MainCore(CoreNumber):
         return core >= highest
 
 
-@or_by_cugraph
+@operation
 def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **options: Any) -> RunResult:
     """The column `in_core`: whether a vertex is in the k-core; without k, in the highest core that is not empty.
 
@@ -72,6 +72,7 @@ def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **option
     """
     k = whole_number("k", k, 0, or_none=True)
     program = MainCore() if k is None else KCore(k=k)
+    remove = switch("remove", remove)
     result = run(peelable(graph, program, options), program, **options)
     return result.map(_staying, whole=False) if remove else result
 

@@ -12,11 +12,11 @@ from dgraph.graph import Graph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.pagerank import check_limits
 from dgraph.ops.weights import bounds, check_weights
-from dgraph.options import is_number
+from dgraph.options import is_number, switch
 from dgraph.plan import DESCENT, sends_changes
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import run
-from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.pagerank import katz as solve
 from dgraph.solvers.solver import Solver
@@ -109,7 +109,7 @@ class Gains(Walks, VertexProgram):
         return (score + held) / math.sqrt(squares) if normalized and squares > 0 else score + held
 
 
-@or_by_cugraph
+@operation
 def katz(
     graph: Graph,
     *,
@@ -136,7 +136,8 @@ def katz(
         if not (is_number(value) and value >= 0 and value < math.inf):
             raise OptionError(f"{name}={value!r} must be a finite number, zero or more")
     check_limits(max_iter, tol)
-    values = {"alpha": alpha, "beta": beta, "normalized": bool(normalized), "max_iter": max_iter, "tol": tol or 0.0}
+    weighted, normalized = switch("weighted", weighted), switch("normalized", normalized)
+    values = {"alpha": alpha, "beta": beta, "normalized": normalized, "max_iter": max_iter, "tol": tol or 0.0}
     by_block = options.get("engine") == DESCENT
     freely = sends_changes(graph, options) and not (weighted and by_block and options.get("operator") != "push")
     if (freely and weighted) or ((freely or by_block) and not tol):

@@ -19,6 +19,7 @@ from dgraph.monoid import MOST_FREQUENT, SUM
 from dgraph.options import whole_number
 from dgraph.program import Global, Parameter, Result, State, VertexProgram, vertex
 from dgraph.runs.execution import run
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.labels import PATIENT, WAITS, spread
 from dgraph.solvers.randomness import draw
@@ -76,6 +77,7 @@ class LabelPropagation(VertexProgram):
         return held % vertices
 
 
+@operation
 def label_propagation(graph: Graph, *, max_iter: int = 100, random_seed: int = 0, **options: Any) -> RunResult:
     """The column `label`: vertices with the same label are a community, and the label is the vertex where it began.
 

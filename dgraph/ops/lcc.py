@@ -9,9 +9,11 @@ import numpy as np
 
 from dgraph.graph import Graph
 from dgraph.ops.triangle_blocks import across
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 
 
+@operation
 def lcc(graph: Graph, **options: Any) -> RunResult:
     """The column `lcc`: of a vertex with d neighbours, the arcs between these over d * (d - 1), their most; 0 if d < 2.
 

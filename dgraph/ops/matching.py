@@ -23,6 +23,7 @@ from dgraph.partition.chunk import Numbered
 from dgraph.program import Global, Phase, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.recovery import retried
 from dgraph.runs.execution import run
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.matching import match
 from dgraph.solvers.solver import Problem, Solved, Solver
@@ -81,6 +82,7 @@ class Matching(VertexProgram):
         return partner
 
 
+@operation
 def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options: Any) -> RunResult:
     """The column `mate`: the vertex that each one is matched with, missing if none. No edge is left between vertices
     without a mate, so there are at least half as many pairs as there can be. Directions and repeats do not count.

@@ -16,11 +16,11 @@ from dgraph.graph import Graph
 from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL
-from dgraph.options import is_number, no_columns, whole_number
+from dgraph.options import is_number, no_columns, switch, whole_number
 from dgraph.plan import DESCENT, WITHOUT_ROUNDS, sends_changes
 from dgraph.program import Global, Message, Result, State, VertexProgram
 from dgraph.runs.execution import run
-from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.pagerank import strengths
 from dgraph.solvers.solver import Solver
@@ -60,7 +60,7 @@ class Strength(VertexProgram):
         return added
 
 
-@or_by_cugraph
+@operation
 def pagerank(
     graph: Graph,
     *,
@@ -94,7 +94,7 @@ def pagerank(
     no_columns(options, "say where to jump with personalization=")
     if dtype not in ("float64", "float32"):
         raise OptionError(f'dtype={dtype!r} is not known; choose "float64" or "float32"')
-    several = isinstance(personalization, list | tuple)
+    weighted, several = switch("weighted", weighted), isinstance(personalization, list | tuple)
     jumps = [_jumps(graph, one, dangling) for one in (personalization if several else [personalization])]  # type: ignore[union-attr]
     if not jumps:
         raise OptionError("personalization=[]: give at least one {vertex: weight}")
@@ -107,13 +107,13 @@ def pagerank(
         why = f"engine={options['engine']!r} cannot be had: it ends when ranks {ends}"
         raise OptionError(f"{why}, and {what}; choose one of bsp, gas")
     if several and not (freely or by_block):
-        program = _single(SEVERAL[bool(weighted)]) if dtype == "float32" else SEVERAL[bool(weighted)]
+        program = _single(SEVERAL[weighted]) if dtype == "float32" else SEVERAL[weighted]
         values |= {"max_iter": max_iter, "several": len(jumps)}
         return run(graph, program(**values), columns=_together(graph, jumps) | shared, **options)
     results = []
     for part, columns in enumerate(jumps):
         programs: Any = residuals.PROGRAMS if freely else BY_BLOCK if by_block else PROGRAMS
-        program = programs[bool(weighted), bool(columns)]
+        program = programs[weighted, bool(columns)]
         program = _single(program) if dtype == "float32" else program
         how = for_part(options, part) if several else options
         if freely:
@@ -181,10 +181,12 @@ def _shares(name: str, weights: Any) -> dict[Any, float]:
     for vertex, weight in weights.items():
         if not is_number(weight):
             raise OptionError(f"{name}={dict(weights)!r}: the weight of {vertex!r} is {weight!r}, which is no number")
-    total = sum(weights.values())
-    if not 0 < total < inf or min(weights.values()) < 0:
-        raise OptionError(f"{name}={dict(weights)!r}: weights are not negative, and one is above zero")
-    return {vertex: weight / total for vertex, weight in weights.items()}
+    largest = max(weights.values(), default=0)
+    if not (largest > 0 and all(0 <= weight < inf for weight in weights.values())):
+        raise OptionError(f"{name}={dict(weights)!r}: weights are finite and not negative, and one is above zero")
+    shares = {vertex: weight / largest for vertex, weight in weights.items()}  # whose sum is a number, too
+    total = sum(shares.values())
+    return {vertex: share / total for vertex, share in shares.items()}
 
 
 def _strength(graph: Graph, options: dict[str, Any]) -> Any:

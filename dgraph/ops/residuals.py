@@ -3,11 +3,14 @@ once that is enough to matter. No rounds are asked for, so partitions need not w
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy import float64
 
+from dgraph.checkpoint.option import for_part
 from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
@@ -15,6 +18,7 @@ from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
 
 HELD = 0.4  # the share of what vertices may hold back, if all did: measured, so that few runs must be made again
+LESS = 0.25  # as much may be held back in a run that is made again
 
 
 class Residuals(VertexProgram):
@@ -55,22 +59,12 @@ class Residuals(VertexProgram):
 
 
 class PersonalResiduals(Residuals):
-    """Jumps lead to a vertex with the probability `restart`. Where those who come to an end go elsewhere (to `restart`
-    of a second run), they make up what the ranks of the first, `jumped`, lack to 1."""
+    """Jumps lead to a vertex with the probability `restart`."""
 
     restart = VertexColumn(float64)
-    jumped = VertexColumn(float64)
 
     def seed(alpha, restart):
         return (1 - alpha) * restart
-
-    @Global(float64, SUM)
-    def jumped_mass(jumped):
-        return jumped
-
-    @Result(float64)
-    def pagerank(rank, held, mass, kept, jumped, jumped_mass):
-        return jumped + (1 - jumped_mass) / mass * (rank + held) if kept > 0 else rank + held
 
 
 class WeightedResiduals(Residuals):
@@ -108,17 +102,22 @@ def ranks(
     tol: float,
     **options: Any,
 ) -> RunResult:
-    """Ranks whose distance from the fixed point is at most `tol`, summed over all vertices; `alpha` is below 1."""
+    """Ranks whose distance from the fixed point is at most `tol`, summed over all vertices; `alpha` is below 1. Where
+    those who come to an end do not go where jumps lead, the ranks of a second run, whose jumps lead there, make up what
+    those of the first lack to 1."""
     columns = dict(columns)
     restart, spread = columns.get("restart"), columns.pop("spread", None)
-    if restart is not None:
-        columns["jumped"] = np.zeros(graph.num_vertices)
     values = {"alpha": alpha, "kept": kept}
     if not kept or spread is restart:
         return _within(tol, graph, program, values, columns, options)
-    jumped = _within(tol / 4, graph, program, {**values, "kept": 0.0}, columns, options)
-    columns |= {"jumped": jumped.column("pagerank"), "restart": spread}
-    return _within(tol / 2, graph, program, values, columns, options).after(jumped)
+    jumped = _within(tol / 4, graph, program, {**values, "kept": 0.0}, columns, for_part(options, 0))
+    lost = _within(tol / 2, graph, program, values, {**columns, "restart": spread}, for_part(options, 1))
+    return jumped.map(partial(_made_up, share=1 - float(jumped.totals["mass"])), lost)
+
+
+def _made_up(numbers: np.ndarray, jumped: dict[str, Any], lost: dict[str, Any], share: float) -> Any:
+    """Ranks of two runs as one."""
+    return numbers, {"pagerank": jumped["pagerank"] + share * lost["pagerank"]}
 
 
 def _within(
@@ -130,14 +129,16 @@ def _within(
     options: dict[str, Any],
 ) -> RunResult:
     """What is owed in the end would become alpha / (1 - alpha) times as much, and twice that once ranks are divided by
-    their sum. Vertices hold back a part of what they may; where it is too much in sum, they may less."""
+    their sum. Vertices hold back a part of what they may; where it is too much in sum, they may less: always in the
+    same steps, by which a run that was stopped is known again."""
     arcs = graph.num_edges * (1 if graph.directed else 2)
     least = HELD * tol * (1 - values["alpha"]) / max(values["alpha"] * arcs, 1e-300)
-    while True:
-        result = run(graph, program(**values, least=least), columns=columns, **options)
+    for again in count():
+        tried = program(**values, least=least * LESS**again)
+        result = run(graph, tried, columns=columns, **for_part(options, again))
         off = result.totals["owed"] * values["alpha"] / (1 - values["alpha"])
         if off and values["kept"]:
             off *= 2 / (result.totals["mass"] + off)
         if off <= tol:
-            return result
-        least *= min(0.5, 0.8 * tol / off)
+            break
+    return result

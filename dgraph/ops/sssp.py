@@ -14,11 +14,11 @@ from dgraph.ops.bellman_ford import whatever_the_weights
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import Nearer, Tree, TreeUpTo, tree_after
 from dgraph.ops.weights import bounds
-from dgraph.options import no_columns, vertices
-from dgraph.plan import solves
+from dgraph.options import no_columns, switch, vertices
+from dgraph.plan import DESCENT, WITHOUT_ROUNDS, solves
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
-from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.shortest_paths import from_each, settle, shortest_paths
 from dgraph.solvers.solver import Solver
@@ -114,7 +114,7 @@ class HopsFromEach(FromEach):
         return dist + 1
 
 
-@or_by_cugraph
+@operation
 def sssp(
     graph: Graph,
     source: Any,
@@ -139,11 +139,15 @@ def sssp(
     """
     sources = vertices("source", source)
     no_columns(options, "name the vertices where paths begin as the source")
+    predecessors, per_source = switch("predecessors", predecessors), switch("per_source", per_source)
     weighted = graph.weight is not None
     lowest = 1.0 if graph.weight is None else bounds(graph)[0]
     if target is not None and (per_source or lowest < 0):
         why = "per_source=True" if per_source else f"the weight {lowest:g} below zero"
         raise OptionError(f"target={target!r} cannot be had with {why}: leave it out")
+    if target is not None and options.get("engine") in (*WITHOUT_ROUNDS, DESCENT):
+        why = f"engine={options['engine']!r}, which has no rounds that could end there"
+        raise OptionError(f"target={target!r} cannot be had with {why}: leave it out, or choose bsp or gas")
     if per_source:
         if lowest < 0:
             raise OptionError(f"per_source=True cannot be had with the weight {lowest:g}: ask for one source at a time")

@@ -11,11 +11,11 @@ import numpy as np
 
 from dgraph.graph import Graph
 from dgraph.ops.triangle_blocks import across
-from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 
 
-@or_by_cugraph
+@operation
 def triangles(graph: Graph, **options: Any) -> RunResult:
     """The column `triangles`: how many go through each vertex. `totals["triangles"]` of the result counts each once.
 

@@ -8,7 +8,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import MIN, UNREACHED
 from dgraph.program import State, VertexProgram, vertex
 from dgraph.runs.execution import run
-from dgraph.runs.handover import or_by_cugraph
+from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.components import components, settle
 from dgraph.solvers.solver import Solver
@@ -33,7 +33,7 @@ class Components(VertexProgram):
         return min(component, message)
 
 
-@or_by_cugraph
+@operation
 def wcc(graph: Graph, **options: Any) -> RunResult:
     """The column `component`: the smallest vertex of each one's component. Options are those of `dgraph.run`."""
     return run(graph, Components(), **options)

@@ -6,6 +6,8 @@ from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from dgraph.errors import ColumnError, WeightError
 from dgraph.graph import Graph
 from dgraph.recovery import retried
@@ -28,6 +30,23 @@ def bounds(graph: Graph, orders: tuple[str, ...] = ("out",)) -> tuple[float, flo
 def _bounds_here(partition: Any, weight: str) -> tuple[float, float]:
     weights = (partition.out or partition.incoming).columns[weight]
     return float(weights.min(initial=0)), float(weights.max(initial=0))
+
+
+@retried
+def lone_cycles(graph: Graph) -> np.ndarray:
+    """The edges that are negative cycles by themselves, as rows of two numbers of vertices: loops below zero, and
+    undirected edges."""
+    assert graph.weight is not None
+    held = graph.partitioned(("out",), (graph.weight,)).held
+    tasks = [graph.workers.call(_lone_cycles_here, one, graph.weight, graph.directed) for one in held]
+    return np.concatenate(graph.workers.get(tasks))
+
+
+def _lone_cycles_here(partition: Any, weight: str, directed: bool) -> np.ndarray:
+    rows = partition.out
+    below = rows.columns[weight] < 0
+    ends = np.stack([rows.rows()[below], rows.neighbours[below]], axis=1)
+    return partition.numbers.astype(np.int64)[ends if not directed else ends[ends[:, 0] == ends[:, 1]]]
 
 
 def check_weights(graph: Graph, operation: str, orders: tuple[str, ...]) -> None:

@@ -24,6 +24,7 @@ from dgraph.estimates.room import admit_run
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.post import Post
 from dgraph.graph import Graph
+from dgraph.options import known_options, switch
 from dgraph.partition import threads
 from dgraph.plan import Plan
 from dgraph.program import VertexProgram
@@ -44,6 +45,7 @@ from dgraph.states.state import State
 from dgraph.workers import threads_of_worker
 
 
+@known_options()
 def run(
     graph: Graph,
     program: VertexProgram,
@@ -146,7 +148,8 @@ def run(
     device = plans.device_for(graph, {**asked, **others})
     plan = plans.choose(**asked, device=device, random_seed=random_seed, solved=solved, settings=found, blocks=blocks)
     plans.admit_checkpoints(plan, kept)
-    if rebalance and graph.num_parts > 1:
+    rebalance = switch("rebalance", rebalance) and graph.num_parts > 1
+    if rebalance:
         rebalancing.admit(plan, graph)
     if plan.engine == plans.LOCAL:
         return lasting(graph, partial(solve, program=program, plan=plan, columns=columns or {}), columns)
@@ -158,7 +161,7 @@ def run(
         recipe = recipe_of(program, target, plan.blocks.operator if plan.blocks else None, found.others)
         recipes[target] = replace(recipe, values=values)
     settle = plans.settling(plan, program, recipes[plans.CPU].analysis)
-    plan = replace(plan, settles=settle is not None, rebalance=bool(rebalance) and graph.num_parts > 1)
+    plan = replace(plan, settles=settle is not None, rebalance=rebalance)
     work = partial(_in_rounds, recipes=recipes, plan=plan, settle=settle, exchange=exchange, checkpoint=kept)
     with forgetting(graph, kept):
         work = partial(work, columns=columns or {})

@@ -1,5 +1,5 @@
-"""The door to cuGraph: with `engine="cugraph"` an operation's arguments and edges go to one GPU, and its answer comes
-back as a result like any other."""
+"""The door to operations, and to cuGraph: with `engine="cugraph"` an operation's arguments and edges go to one GPU, and
+its answer comes back as a result like any other."""
 
 from __future__ import annotations
 
@@ -15,16 +15,22 @@ from dgraph.devices.probe import lacking
 from dgraph.engines.cugraph import OPERATIONS, PACKAGES, REMEDY, Edges, done
 from dgraph.errors import LostError, OptionError
 from dgraph.graph import Graph
-from dgraph.options import vertices
+from dgraph.options import known_options, vertices
 from dgraph.partition.chunk import Numbered
 from dgraph.plan import CUGRAPH
+from dgraph.runs.execution import run
 from dgraph.runs.found import Found, has_none
 from dgraph.runs.result import RunResult, lasting
 
 OF_VERTICES = ("component", "predecessor")  # columns
 
 
-def or_by_cugraph(operation: Callable[..., RunResult]) -> Callable[..., RunResult]:
+def operation(function: Callable[..., RunResult]) -> Callable[..., RunResult]:
+    """An operation, which knows its own options and those of `run`, and may be one that can be handed over."""
+    return known_options(run)(_or_by_cugraph(function) if function.__name__ in OPERATIONS else function)
+
+
+def _or_by_cugraph(operation: Callable[..., RunResult]) -> Callable[..., RunResult]:
     """The operation, which `engine="cugraph"` hands over."""
     signature = inspect.signature(operation)
 

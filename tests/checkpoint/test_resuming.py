@@ -2,6 +2,7 @@
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import OptionError, StorageError
+from dgraph.runs import resuming
 
 sys.path.append(str(Path(__file__).parents[1] / "engines"))
 
@@ -151,14 +153,15 @@ def test_local_fixed_points_go_on(tmp_path, name, parts):
 @pytest.mark.parametrize("operation", ["pagerank", "sssp"])
 def test_operations_of_several_runs_go_on(tmp_path, operation):
     """Killed in the second run of the same program; the first begins anew, the second goes on."""
-    frame = pd.DataFrame({"src": range(80), "dst": range(1, 81), "weight": -1.0})
+    order = np.random.default_rng(8).permutation(81)  # a path that crosses partitions over and over
+    frame = pd.DataFrame({"src": order[:-1], "dst": order[1:], "weight": -1.0})
     graph = dg.Graph.from_edges(frame, weight="weight", parts=2)
     path = tmp_path / "kept"
 
     def call(**options):
         if operation == "sssp":
-            return dg.sssp(graph, 0, **options)
-        return dg.pagerank(graph, personalization=[{0: 1}, {40: 1}], engine="bulk_async", **options)
+            return dg.sssp(graph, order[0], **options)
+        return dg.pagerank(graph, personalization=[{order[0]: 1}, {order[40]: 1}], engine="bulk_async", **options)
 
     option, begun = {"checkpoint": dg.Checkpoint(path, every=1)}, []
 
@@ -183,3 +186,59 @@ def test_no_folder_stays(tmp_path):
     graph = dg.Graph.from_edges(pd.DataFrame({"src": range(30), "dst": range(1, 31)}), parts=2)
     dg.pagerank(graph, tol=None, max_iter=5, checkpoint=dg.Checkpoint(tmp_path / "kept", every=1))
     assert not (tmp_path / "kept").exists()
+
+
+def stopped_at_end(monkeypatch, run: int, call, **options) -> None:
+    """A call that ends before the checkpoints of the n-th of its runs are removed."""
+    ended = []
+
+    def forget(*given) -> None:
+        ended.append(given)
+        if len(ended) == run:
+            raise Stopped
+        resuming.forget(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dgraph.runs.execution.forget", forget)
+        with pytest.raises(Stopped):
+            call(**options)
+
+
+def test_a_checkpoint_in_which_nobody_sends(tmp_path):
+    """What is left to do is to answer, and the report has the row of that."""
+    graph = dg.rmat(scale=6, seed=1, parts=3)
+    option = {"engine": "bulk_async", "checkpoint": dg.Checkpoint(tmp_path, every=1)}
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        stopped_at_end(monkeypatch, 1, partial(dg.pagerank, graph), **option)
+    found = dg.pagerank(graph, **option)
+    assert found.report["superstep"].min() > 1
+    assert found.rounds == found.report["superstep"].max()
+    expected = dg.pagerank(graph, engine="bulk_async").compute()
+    np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("run", "options"),
+    [
+        (2, {"personalization": {7: 1}, "dangling": "uniform"}),
+        (2, {"personalization": {7: 1}, "dangling": {3: 1}}),
+        (4, {"personalization": [{7: 1}, {8: 1}], "dangling": "uniform"}),
+        (2, {"personalization": {7: 1}}),  # a second run because too much is held back
+        (4, {"personalization": [{7: 1}, {8: 1}]}),
+    ],
+)
+def test_each_run_without_rounds_has_its_own(tmp_path, monkeypatch, run, options):
+    if "dangling" not in options:
+        monkeypatch.setattr("dgraph.ops.residuals.HELD", 2.0)
+    graph = dg.rmat(scale=6, seed=1, parts=3)
+    call = partial(dg.pagerank, graph, engine="bulk_async", tol=1e-6, **options)
+    checkpoint = dg.Checkpoint(tmp_path, every=1)
+    stopped_at_end(monkeypatch, run, call, checkpoint=checkpoint)
+    assert list(tmp_path.glob("*/*/*.piece"))
+    found = call(checkpoint=checkpoint).by_number("pagerank")
+    assert not list(tmp_path.glob("*")), "the run that was stopped went on, and then forgot"
+    np.testing.assert_allclose(found, call().by_number("pagerank"), atol=2e-6)
+
+
+def test_numbers_of_numpy_say_how_often(tmp_path):
+    assert dg.Checkpoint(tmp_path, every=np.int64(5), seconds=np.float32(5)).every == 5

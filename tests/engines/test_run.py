@@ -13,6 +13,8 @@ from dgraph import errors
 
 LETTERS = pd.DataFrame({"src": ["b", "a", "c", "x"], "dst": ["c", "b", "d", "y"], "weight": [1, 2, 3, 4]})
 
+SWITCHES = [name for name, one in inspect.signature(dg.run).parameters.items() if isinstance(one.default, bool)]
+
 
 @pytest.mark.parametrize("parts", [1, 3])
 def test_ids_of_strings_come_back(parts):
@@ -110,11 +112,28 @@ def test_progress(capsys):
         ({"engine": "block_descent", "drop_weights": False}, "drop_weights=False"),
         ({"progress": "x"}, "progress='x'"),
         ({"random_seed": "x"}, "random_seed='x'"),
+        *(({name: "no"}, f"{name}='no' is a switch") for name in SWITCHES),
+        ({"enginee": "gas"}, "enginee='gas'.*did you mean engine="),
     ],
 )
 def test_options_are_checked(options, words):
     with pytest.raises(errors.OptionError, match=words):
         dg.run(graph_for("PageRank"), PROGRAMS["PageRank"], **options)
+
+
+def test_switches_of_numpy_count():
+    for name in SWITCHES:
+        asked = {name: np.bool_(inspect.signature(dg.run).parameters[name].default)}
+        assert dg.run(graph_for("PageRank"), PROGRAMS["PageRank"], **asked).rounds
+
+
+@pytest.mark.parametrize("name", ["wcc", "pagerank", "lcc", "triangles", "cdlp", "label_propagation", "matching"])
+def test_an_operation_names_the_option_that_is_nearest(name):
+    call = getattr(dg, name)
+    with pytest.raises(errors.OptionError, match=f"enginee='x': {name} has no such option; did you mean engine="):
+        call(graph_for("PageRank"), enginee="x")
+    with pytest.raises(errors.OptionError, match=f"xyz=1: {name} has no such option; it has .*engine, "):
+        call(graph_for("PageRank"), xyz=1)
 
 
 def test_errors_name_the_remedy():

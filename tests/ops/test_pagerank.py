@@ -225,6 +225,8 @@ def test_weights_that_cannot_be_followed_are_refused(parts):
         ({"personalization": {3: "a"}}, "the weight of 3 is 'a'"),
         ({"dangling": {3: None}}, "the weight of 3 is None"),
         ({"personalization": {}}, "above zero"),
+        ({"personalization": {3: 1, 4: np.nan}}, "finite"),
+        ({"weighted": "no"}, "weighted='no' is a switch"),
         ({"personalization": []}, "at least one"),
         ({"personalization": [{3: 1}, 4]}, "personalization=4"),
         ({"personalization": 7}, "personalization=7"),
@@ -238,3 +240,9 @@ def test_weights_that_cannot_be_followed_are_refused(parts):
 def test_what_cannot_be_asked_for(options, words):
     with pytest.raises(errors.InputError, match=words):
         dg.pagerank(graph_of()[0], **options)
+
+
+def test_only_the_proportion_of_weights_counts():
+    graph = graph_of()[0]
+    large, small = (dg.pagerank(graph, personalization={3: w, 4: w}).compute() for w in (1e308, 1.0))
+    pd.testing.assert_frame_equal(large, small)

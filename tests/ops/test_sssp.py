@@ -196,6 +196,58 @@ def test_options_are_checked(call, words):
         call(graph)
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"engine": "block_descent", "order": "nonsense"}, "engine='block_descent'.*choose bsp or gas"),
+        ({"engine": "bulk_async"}, "engine='bulk_async'.*choose bsp or gas"),
+        ({"max_rounds": 1}, "max_rounds=1 .*leave it out"),
+        ({"engine": "bsp", "max_rounds": -3}, "max_rounds=-3 .*leave it out"),
+        ({"local_rounds": 5}, "local_rounds=5 is for bulk_async"),
+        ({"engine": "gas", "order": "priority"}, "order='priority' is for engine='block_descent'"),
+        ({"operator": "push"}, "operator='push' is for engine='block_descent'"),
+        ({"engine": "asp"}, "engine='asp'"),
+    ],
+)
+def test_negative_weights_drop_no_option(parts, options, words):
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1], "w": [-1.0]}), weight="w", parts=parts)
+    with pytest.raises(errors.OptionError, match=words):
+        dg.sssp(graph, 0, **options)
+
+
+def test_negative_weights_take_the_engine_that_was_asked_for():
+    frame = pd.DataFrame({"src": [0, 1, 2], "dst": [1, 2, 3], "w": [-1.0, 2.0, -3.0]})
+    graph = dg.Graph.from_edges(frame, weight="w", parts=3)
+    for engine in ("bsp", "gas"):
+        assert dg.sssp(graph, 0, engine=engine).report.options["engine"] == engine
+    with pytest.raises(errors.OptionError, match="the graph has 3 partitions"):
+        dg.sssp(graph, 0, engine="local")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("far", "below"), [(1.0, -1e-17), (1e17, -1.0), (1.0, -1.0)])
+def test_edges_that_are_negative_cycles_by_themselves(way, far, below):
+    """Whatever rounding makes of their weights; but only if they are reached."""
+    engine, parts = way
+    loop = pd.DataFrame({"src": [0, 1, 2], "dst": [1, 1, 3], "w": [far, below, 1.0]})
+    graph = dg.Graph.from_edges(loop, weight="w", parts=parts)
+    with pytest.raises(errors.WeightError, match="along the cycle 1 add up"):
+        dg.sssp(graph, 0, engine=engine)
+    assert dg.sssp(graph, 2, engine=engine).compute()["distance"].tolist() == [np.inf, np.inf, 0, 1]
+    both = pd.DataFrame({"src": [0, 1, 3], "dst": [1, 2, 4], "w": [far, below, far]})
+    graph = dg.Graph.from_edges(both, weight="w", parts=parts, directed=False)
+    with pytest.raises(errors.WeightError, match="along the cycle 1 -> 2 add up"):
+        dg.sssp(graph, 0, engine=engine)
+    assert dg.sssp(graph, 3, engine=engine).compute()["distance"].tolist() == [np.inf, np.inf, np.inf, 0, far]
+
+
+@pytest.mark.parametrize("engine", ["bulk_async", "block_descent"])
+def test_a_target_needs_rounds(engine):
+    with pytest.raises(errors.OptionError, match=f"target=2 .*engine='{engine}'.*choose bsp or gas"):
+        dg.sssp(dg.grid(rows=2, cols=2, parts=2), 0, target=2, engine=engine)
+
+
 def test_a_weight_that_is_no_number_is_refused():
     frame = pd.DataFrame({"src": [0, 1], "dst": [1, 0], "weight": [1.0, np.nan]})
     with pytest.raises(errors.WeightError):
