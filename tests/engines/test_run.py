@@ -1,5 +1,6 @@
 """What users see of a run: ids, frames, the report, progress, and errors that say what to do."""
 
+import inspect
 import uuid
 
 import dask
