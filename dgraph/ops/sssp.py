@@ -146,8 +146,8 @@ def sssp(
         why = "per_source=True" if per_source else f"the weight {lowest:g} below zero"
         raise OptionError(f"target={target!r} cannot be had with {why}: leave it out")
     if target is not None and options.get("engine") in (*WITHOUT_ROUNDS, DESCENT):
-        why = f"engine={options['engine']!r}, which has no rounds that could end there"
-        raise OptionError(f"target={target!r} cannot be had with {why}: leave it out, or choose bsp or gas")
+        why = f"engine={options['engine']!r} cannot end at target={target!r}, for it has no common rounds"
+        raise OptionError(f"{why}; choose one of bsp, gas, or leave it out")
     if per_source:
         if lowest < 0:
             raise OptionError(f"per_source=True cannot be had with the weight {lowest:g}: ask for one source at a time")
