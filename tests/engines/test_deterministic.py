@@ -73,7 +73,7 @@ def test_the_order_of_the_list_does_not_matter():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"direction": "push"}, 'direction="push" cannot'),
+        ({"direction": "push"}, 'direction="push" is not for deterministic'),
         ({"engine": "bulk_async"}, "deterministic=True cannot be had"),
     ],
 )

@@ -64,7 +64,7 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
     def leave(room: int) -> None:
         """Let each worker have so many bytes beside what its process takes."""
         known = {str(n): {"memory_limit": (room + PROCESS) / 0.8, "metrics": {"memory": PROCESS}} for n in range(2)}
-        small.setattr("dgraph.estimates.room.known_of_workers", lambda client: known)
+        small.setattr("dgraph.exchange.dask.known_of_workers", lambda client: known)
 
     with monkeypatch.context() as small:
         leave(160_000)
