@@ -155,6 +155,7 @@ def summarise(scale: int) -> None:
         return
     for operation, target in MEANS.items():
         found = [row for row in rows if _is(row, GAP, "alone") and row["operation"] == operation]
+        found.sort(key=lambda row: row["graph"])  # a name that each run finds again
         if found:
             sides = [prod(row[side] for row in found) ** (1 / len(found)) for side in ("ours", "theirs")]
             graphs = ", ".join(row["graph"].split(",")[0] for row in found)

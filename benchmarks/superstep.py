@@ -49,12 +49,12 @@ def measure(size: int, supersteps: int, **where: Any) -> list[float]:
     return [(after - before) * 1e3 / CHUNK for before, after in pairwise(ends[2:])]
 
 
-def report(name: str, size: int, times: list[float], target: float | None) -> bool:
+def report(name: str, size: int, times: list[float], target: float | None) -> None:
     """Keep the record; a limit stands in the place of a peer."""
     sends = f"with {size:,} bytes from every partition to every other" if size else "empty"
     where = "in this process" if name == "in process" else f"on two worker processes, {name}"
     claim = Claim("superstep", f"a superstep {where}, {sends}", "a limit", None if target is None else 1.0, unit="ms")
-    return claim.record(times, [target or TARGETS[name]] * len(times))["met"] is not False
+    claim.record(times, [target or TARGETS[name]] * len(times))
 
 
 def main() -> None:
@@ -68,10 +68,10 @@ def main() -> None:
             "own task": {"client": client, "fuse": False},
             "in process": {"threads": 2},
         }
-        passed = [report(n, 0, measure(0, options.supersteps, **p), TARGETS[n]) for n, p in places.items()]
+        for name, where in places.items():
+            report(name, 0, measure(0, options.supersteps, **where), TARGETS[name])
         for name, where in places.items():
             report(name, options.bytes, measure(options.bytes, options.supersteps, **where), None)
-    raise SystemExit(not all(passed))
 
 
 if __name__ == "__main__":
