@@ -17,6 +17,7 @@ from dgraph.solvers.pagerank import LINE, dividing, layout_of, page_rank
 from dgraph.solvers.solver import Problem, Solved
 from dgraph.solvers.team import atomic_add, barrier, kernel, prefetch, share, team
 
+CACHED = 1 << 25  # bytes that vertices send, beyond which each look at a sender is one at memory
 GROUP = 4  # components that are added up at a time; there are as many as fill whole groups
 CHANGE, DANGLING = 0, 1
 
@@ -24,7 +25,7 @@ CHANGE, DANGLING = 0, 1
 def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
     """The programs `PageRanks` of `ops/power_iteration.py`."""
     values, columns, n = problem.values, problem.columns, problem.vertices
-    if values["several"] < GROUP:
+    if values["several"] < GROUP or n * values["several"] * np.dtype(dtype).itemsize > CACHED:
         return _one_by_one(problem, dtype)
     layout, strength = dividing(layout_of(problem), columns, dtype)
     several = values["several"]
@@ -49,7 +50,7 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
 
 
 def _one_by_one(problem: Problem, dtype: Any) -> Solved:
-    """For too few to fill a group."""
+    """For too few to fill a group, or so many that looks at them are slower than one look for each."""
     each = []
     for c in range(problem.values["several"]):
         columns = {name: values[:, c] if values.ndim > 1 else values for name, values in problem.columns.items()}
