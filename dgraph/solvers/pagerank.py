@@ -160,9 +160,7 @@ def _fixed_point(
     `shares` are the scores by vertex."""
     kind, blocks = scores.dtype.type, cuts.size - 1
     low, high = share(rank, size, rows.size)
-    for i in range(uint64(low), uint64(high)):
-        w = strength[rows[i]]
-        shares[i] = 1 / w if w > 0 else 0
+    divide(low, high, rows, strength, shares)
     barrier(rank, size, signals)
     first, last = share(rank, size, blocks)
     rounds, change = 0, np.inf
@@ -191,6 +189,14 @@ def _fixed_point(
         shares[rows[i]] = scores[i]  # nobody sends any more
     if rank == 0:
         found[0], found[1], found[2] = rounds, change, dangling
+
+
+@njit(nogil=True)
+def divide(low, high, rows, strength, shares):
+    """What rows low:high send of each unit of their scores."""
+    for i in range(uint64(low), uint64(high)):
+        w = strength[rows[i]]
+        shares[i] = 1 / w if w > 0 else 0
 
 
 @njit(nogil=True)

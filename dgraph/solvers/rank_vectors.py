@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit, uint64
 
 from dgraph.solvers.gather import AHEAD, ONE
-from dgraph.solvers.pagerank import LINE, dividing, layout_of, page_rank
+from dgraph.solvers.pagerank import LINE, divide, dividing, layout_of, page_rank
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, barrier, kernel, prefetch, share, team
+from dgraph.solvers.team import atomic_add, barrier, kernel, prefetch, share, stopped, team
 
 CACHED = 1 << 25  # bytes that vertices send, beyond which each look at a sender is one at memory
 GROUP = 4  # components that are added up at a time; there are as many as fill whole groups
@@ -76,9 +76,7 @@ def _fixed_points(
     component, and its scores that go nowhere. A component at rest stays as it is."""
     blocks, mine, rounds = cuts.size - 1, totals[rank], 0
     low, high = share(rank, size, rows.size)
-    for i in range(uint64(low), uint64(high)):
-        w = strength[rows[i]]
-        shares[i] = 1 / w if w > 0 else 0
+    divide(low, high, rows, strength, shares)
     barrier(rank, size, signals)
     first, last = share(rank, size, blocks)
     while True:
@@ -88,7 +86,7 @@ def _fixed_points(
             turns[(rounds + 1) % 2 * LINE] = 0
         barrier(rank, size, signals)
         _add_up(sums, DANGLING, mine)
-        if rounds >= max_iter or not _moving(mine, several, tolerance):
+        if rounds >= max_iter or not _moving(mine, several, tolerance) or stopped(signals):
             return rounds
         while True:
             b = atomic_add(turns, rounds % 2 * LINE, 1)
