@@ -17,7 +17,7 @@ import numpy as np
 from harness import RESULTS, Claim, Wrong
 
 import dgraph as dg
-from dgraph import plan
+from dgraph.runs import choice
 from dgraph.solvers.team import barrier, kernel, team
 from dgraph.states.blocks import Blocks
 
@@ -163,11 +163,11 @@ def workers_of(*speeds):
     class Paced(Blocks):
         pace: tuple[float, ...] = speeds
 
-    plan.Blocks = Paced
+    choice.Blocks = Paced
     try:
         yield
     finally:
-        plan.Blocks = Blocks
+        choice.Blocks = Blocks
 
 
 @kernel

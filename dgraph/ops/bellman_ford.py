@@ -13,8 +13,9 @@ from dgraph.graph import Graph
 from dgraph.monoid import MIN, NONE, UNREACHED
 from dgraph.ops.shortest_path_tree import Tree, in_rounds, tree_after
 from dgraph.ops.weights import lone_cycles
-from dgraph.plan import DESCENT, LOCAL, WITHOUT_ROUNDS, solves
+from dgraph.plan import DESCENT, LOCAL, WITHOUT_ROUNDS
 from dgraph.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
+from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
 from dgraph.solvers.bellman_ford import cycle_of
@@ -96,7 +97,7 @@ def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str,
             f"max_rounds={options['max_rounds']!r} cannot be had with weights below zero, whose rounds end when there "
             "is no negative cycle: leave it out"
         )
-    if engine == LOCAL or solves(graph, Steps(), options):
+    if engine == LOCAL or Asked(**options).solves(graph, Steps()):
         found = run(graph, Steps(), columns=given, **{**options, "engine": LOCAL})
         _refuse(graph, found.totals["cycle"])
         return _without_lone_cycles(graph, found)

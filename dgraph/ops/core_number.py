@@ -11,8 +11,8 @@ from numpy import int64
 from dgraph.building.listed import Rules
 from dgraph.graph import Graph
 from dgraph.monoid import H_INDEX
-from dgraph.plan import solves
 from dgraph.program import State, VertexProgram
+from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
@@ -51,7 +51,7 @@ def core_number(graph: Graph, **options: Any) -> RunResult:
 
 def peelable(graph: Graph, program: VertexProgram, options: dict[str, Any]) -> Graph:
     """The graph on which to run: solvers pass over what does not count, programs need it gone."""
-    return graph if solves(graph, program, options) else simple(graph)
+    return graph if Asked(**options).solves(graph, program) else simple(graph)
 
 
 def simple(graph: Graph) -> Graph:

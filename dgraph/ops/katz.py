@@ -13,8 +13,9 @@ from dgraph.monoid import MAX, SUM
 from dgraph.ops.pagerank import check_limits
 from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import is_number, switch
-from dgraph.plan import DESCENT, sends_changes
+from dgraph.plan import DESCENT
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
+from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
@@ -139,7 +140,7 @@ def katz(
     weighted, normalized = switch("weighted", weighted), switch("normalized", normalized)
     values = {"alpha": alpha, "beta": beta, "normalized": normalized, "max_iter": max_iter, "tol": tol or 0.0}
     by_block = options.get("engine") == DESCENT
-    freely = sends_changes(graph, options) and not (weighted and by_block and options.get("operator") != "push")
+    freely = Asked(**options).sends_changes(graph) and not (weighted and by_block and options.get("operator") != "push")
     if (freely and weighted) or ((freely or by_block) and not tol):
         why = f"tol={tol!r} asks for a number of rounds" if not tol else "weighted=True needs rounds"
         if tol and by_block:

@@ -17,8 +17,9 @@ from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL
 from dgraph.options import is_number, no_columns, switch, whole_number
-from dgraph.plan import DESCENT, WITHOUT_ROUNDS, sends_changes
+from dgraph.plan import DESCENT, WITHOUT_ROUNDS
 from dgraph.program import Global, Message, Result, State, VertexProgram
+from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
@@ -100,7 +101,7 @@ def pagerank(
         raise OptionError("personalization=[]: give at least one {vertex: weight}")
     values = {"alpha": alpha, "tol": tol or 0.0, "kept": 0.0 if dangling == "none" else 1.0}
     shared = {"strength": _strength(graph, options)} if weighted else {}
-    freely, by_block = sends_changes(graph, options), options.get("engine") == DESCENT
+    freely, by_block = Asked(**options).sends_changes(graph), options.get("engine") == DESCENT
     if (freely or by_block) and (alpha == 1 or not tol):
         what = f"tol={tol!r} asks for a number of rounds" if not tol else "with alpha=1 no change ever fades"
         ends = "are within tol of the fixed point" if freely else "change by less than tol"

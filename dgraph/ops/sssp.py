@@ -15,8 +15,9 @@ from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import Nearer, Tree, TreeUpTo, tree_after
 from dgraph.ops.weights import bounds
 from dgraph.options import no_columns, switch, vertices
-from dgraph.plan import DESCENT, WITHOUT_ROUNDS, solves
+from dgraph.plan import DESCENT, WITHOUT_ROUNDS
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
+from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
@@ -158,7 +159,7 @@ def sssp(
     if predecessors and not weighted:
         return bfs(graph, sources, target=target, **options)
     tree = Tree() if target is None else TreeUpTo(target=target)
-    if predecessors and solves(graph, tree, options):
+    if predecessors and Asked(**options).solves(graph, tree):
         return run(graph, tree, columns=given, **{**options, "engine": "local"})
     if target is None:
         paths = run(graph, ShortestPaths() if weighted else Hops(), columns=given, **options)

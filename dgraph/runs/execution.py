@@ -3,46 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from operator import methodcaller
 from typing import Any
 
-from dgraph import plan as plans
-from dgraph.agents.agent import agent_of
-from dgraph.agents.edge_tables import EdgeTables
-from dgraph.agents.settings import settings
-from dgraph.analysis import analyse
-from dgraph.checkpoint.keeper import Keeper, Kept
-from dgraph.checkpoint.option import Checkpoint
 from dgraph.codegen.recipe import Recipe, recipe_of
-from dgraph.devices.probe import KERNELS, OR_OTHERS, device_here, need
-from dgraph.engines.rebalance import Rebalance
-from dgraph.engines.rounds import Rounds, Told
 from dgraph.errors import OptionError
 from dgraph.estimates.room import admit_run
-from dgraph.exchange.exchange import Exchange
-from dgraph.exchange.post import Post
 from dgraph.graph import Graph
-from dgraph.options import known_options, switch
+from dgraph.options import known_options
 from dgraph.partition import threads
-from dgraph.plan import Plan
+from dgraph.plan import CPU, LOCAL, Plan
 from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
+from dgraph.runs.asked import Asked
+from dgraph.runs.choice import choose
 from dgraph.runs.columns import Given, with_columns
-from dgraph.runs.found import Found, has_none
+from dgraph.runs.job import Job
 from dgraph.runs.progress import Progress, check_progress
 from dgraph.runs.reads import parameters_of, partitions_for, vertex_columns_of
-from dgraph.runs.rebalancing import Carried
 from dgraph.runs.repartition import by_shares
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.resuming import forget, forgetting, kept_for
 from dgraph.runs.solving import solve
-from dgraph.runs.steps import CHUNK, Outcome, Steps, run_steps
-from dgraph.solvers.solver import Settle
-from dgraph.states.settling import Settling
-from dgraph.states.state import State
-from dgraph.workers import threads_of_worker
+from dgraph.runs.steps import CHUNK, Outcome, run_steps
 
 
 @known_options()
@@ -121,90 +105,55 @@ def run(
                   blocks (then the rest is no matter); a block's vertices "pull" from all their in-edges, "push" what
                   has changed along their out-edges, or "pull_push": write to a slot for each edge, read in order.
     """
+    asked = Asked(**{name: value for name, value in locals().items() if name not in ("graph", "program")})
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
     check_progress(progress)
-    asked: dict[str, Any] = {
-        "engine": engine,
-        "max_rounds": max_rounds,
-        "local_rounds": local_rounds,
-        "direction": direction,
-        "active_only": active_only,
-        "drop_weights": drop_weights,
-        "changed_only": changed_only,
-        "skip_exchange": skip_exchange,
-        "deterministic": deterministic,
-    }
-    others = {"device": device, "daemons": daemons, "progress": progress, "exchange": exchange}
-    others |= {"checkpoint": checkpoint}
-    solved = plans.solves(graph, program, {**asked, **others})
-    if engine == plans.LOCAL and not solved:
-        why = "the program has no solver" if program.solver is None else f"the graph has {graph.num_parts} partitions"
-        raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(plans.ENGINES)}')
-    kept = Checkpoint.for_run(checkpoint, graph.client)
-    solved = solved and (kept is None or engine == plans.LOCAL)
-    blocks = {"block_size": block_size, "order": order, "mode": mode, "operator": operator}
-    found = settings(daemons, pipeline_block, vertex_cache, lazy_upload, memory_budget)
-    device = plans.device_for(graph, {**asked, **others})
-    plan = plans.choose(**asked, device=device, random_seed=random_seed, solved=solved, settings=found, blocks=blocks)
-    plans.admit_checkpoints(plan, kept)
-    rebalance = switch("rebalance", rebalance) and graph.num_parts > 1
-    if rebalance:
-        rebalancing.admit(plan, graph)
-    if plan.engine == plans.LOCAL:
-        return lasting(graph, partial(solve, program=program, plan=plan, columns=columns or {}), columns)
-    plan = plans.admit(plan, analyse(program), graph.num_parts)
-    if device == plans.CUDA:
-        need('device="cuda"', graph.workers.lacking(KERNELS), OR_OTHERS)
-    recipes, values = {}, parameters_of(graph, program)
-    for target in (plans.CPU, *([plans.CUDA] if plan.device != plans.CPU else [])):
-        recipe = recipe_of(program, target, plan.blocks.operator if plan.blocks else None, found.others)
-        recipes[target] = replace(recipe, values=values)
-    settle = plans.settling(plan, program, recipes[plans.CPU].analysis)
-    plan = replace(plan, settles=settle is not None, rebalance=rebalance)
-    work = partial(_in_rounds, recipes=recipes, plan=plan, settle=settle, exchange=exchange, checkpoint=kept)
-    with forgetting(graph, kept):
-        work = partial(work, columns=columns or {})
-        later = partial(work, plan=replace(plan, rebalance=False), progress=False)
-        return lasting(graph, partial(work, progress=progress), columns, later)
+    plan, columns = choose(graph, program, asked), columns or {}
+    if plan.engine == LOCAL:
+        return lasting(graph, partial(solve, program=program, plan=plan, columns=columns), columns)
+    recipes = _recipes(graph, program, plan)
+    work = partial(_in_rounds, recipes=recipes, columns=columns)
+    again = partial(work, plan=replace(plan, rebalance=False), progress=False)
+    with forgetting(graph, plan.checkpoint):
+        return lasting(graph, partial(work, plan=plan, progress=progress), columns, again)
+
+
+def _recipes(graph: Graph, program: VertexProgram, plan: Plan) -> dict[str, Recipe]:
+    """The program for each device, with the vertices among its parameters by number."""
+    values, operator = parameters_of(graph, program), plan.blocks.operator if plan.blocks else None
+    bare = {device: recipe_of(program, device, operator, plan.settings.others) for device in plan.kernels_for}
+    return {device: replace(recipe, values=values) for device, recipe in bare.items()}
 
 
 def _in_rounds(
-    graph: Graph,
-    recipes: dict[str, Recipe],
-    plan: Plan,
-    settle: Settle | None,
-    exchange: str,
-    checkpoint: Checkpoint | None,
-    columns: Given,
-    progress: Any,
+    graph: Graph, recipes: Mapping[str, Recipe], columns: Given, plan: Plan, progress: bool | Callable | None
 ) -> RunResult:
     """The run of a plan, from the partitions on."""
-    recipe = recipes[plans.CPU]
+    recipe = recipes[CPU]
     partitions, edge_columns, plan = partitions_for(graph, recipe.analysis, plan)
     given = with_columns(graph, recipe.analysis, partitions, columns, anew=bool(plan.repartitioned))
     admit_run(graph, partitions, recipe)
-    kept = None if checkpoint is None else kept_for(graph, recipe, plan, given, checkpoint)
+    checkpoints = kept_for(graph, recipe, plan, given, plan.checkpoint) if plan.checkpoint else None
     cores = graph.workers.threads_of_each(len(partitions))
     cost = rebalancing.cost_of(graph) if plan.rebalance else None
-    job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, settle, kept, cost)
+    job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost)
 
     def go_on(carried: Sequence[Any], round: int) -> Outcome:
-        at = replace(job, round=round)
         return run_steps(
-            Steps(at.setup, at.step, at.finish, methodcaller("without_values"), secedes=plan.free),
+            replace(job, round=round).steps,
             carried or given,
             client=graph.client,
             homes=graph.workers.where(partitions),
             threads=threads.cores(),
             chunk=1 if shown.active and graph.client is None else CHUNK,
             after_chunk=shown.after_chunk,
-            exchange=exchange,
+            exchange=plan.exchange,
             fuse=True if plan.free else None,
         )
 
     def build(shares: Sequence[float]) -> Sequence[Any]:
-        orders, names = plans.orders_for(recipe.analysis, graph.directed, plan), dict(edge_columns.values())
+        orders, names = plan.orders(recipe.analysis, graph.directed), dict(edge_columns.values())
         held = by_shares(graph, tuple(names), orders, plan.switches, shares)
         return with_columns(graph, recipe.analysis, held, columns, anew=True)
 
@@ -215,85 +164,6 @@ def _in_rounds(
     if plan.rebalance:
         options |= {"rebalanced": "; ".join(moves) or "no"} | ({"repartitioned": "by speed"} if moves else {})
     found = RunResult(graph, outcome.results, vertex_columns_of(recipe.analysis), options, told=told)
-    if kept is not None:  # nobody will go on from there
-        forget(graph, kept.store)
+    if checkpoints is not None:  # nobody will go on from there
+        forget(graph, checkpoints.store)
     return found
-
-
-@dataclass(frozen=True)
-class Job:
-    """What each worker does: a value that travels."""
-
-    recipes: dict[str, Recipe]  # by device
-    plan: Plan
-    directed: bool
-    vertices: int
-    columns: dict[str, tuple[str, str]]
-    threads: int | None  # as many as the worker has, whose partitions take turns
-    settle: Settle | None
-    kept: Kept | None = None
-    cost: float | None = None  # seconds to move edges, where that may be done
-    round: int = 0  # that the run goes on from, if edges have moved
-
-    def setup(self, exchange: Exchange, partitions: Mapping[int, Any]) -> Running:
-        agent, states = agent_of(exchange.route.workers[exchange.worker]), []
-        threads = self.threads or threads_of_worker()
-        device = device_here() if self.plan.device == plans.AUTO else self.plan.device
-        where: dict[str, Any] = {"device": device, "worker": exchange.worker, "threads": threads}
-        recipe = self.recipes[device]
-        carried = {part: one for part, one in partitions.items() if isinstance(one, Carried)}
-        for given in partitions.values():
-            one = given.given if isinstance(given, Carried) else given
-            partition, columns = one if isinstance(one, tuple) else (one, {})
-            edges = EdgeTables(partition, self.directed, self.columns, threads)
-            connected = agent.connect(recipe, partition.num_local, self.plan.settings, **where)
-            post, switches = Post(exchange, partition), self.plan.switches
-            parts = (edges, recipe, connected, post, switches, self.vertices, columns)
-            states.append(State(*parts) if self.settle is None else Settling(self.settle, *parts))
-        alone = len(exchange.route.workers) == 1
-        limits = {"limit": self.plan.max_rounds, "local_rounds": self.plan.local_rounds}
-        rounds = Rounds(states, recipe, directed=self.directed, alone=alone, **limits)
-        rounds.keeper = None if self.kept is None else Keeper(self.kept, self.kept.store.at(exchange))
-        if carried:
-            rounds.resume = rebalancing.resumption(carried, self.round)
-        elif rounds.keeper is not None and rounds.keeper.kept.round:
-            rounds.resume = rounds.keeper.restore
-        if self.cost is not None and not alone:
-            rounds.rebalance = Rebalance(states, self.cost, self.round)
-        rounds.blocks = self.plan.blocks
-        return Running(rounds, plans.ENGINES[self.plan.engine](rounds))
-
-    def step(self, running: Running, epoch: int, told: list[Told]) -> Told:
-        rounds = running.rounds
-        for state in rounds.states:
-            state.post.epoch = epoch
-        try:
-            return next(running.engine) if epoch == 0 else running.engine.send(told)
-        except StopIteration:
-            return {**rounds.tell(), "done": True}
-
-    def finish(self, running: Running) -> Found:
-        """The answers of each partition, and the rows of the report."""
-        rounds, parts, missing = running.rounds, {}, set()
-        if rounds.keeper is not None:
-            rounds.keeper.close()
-        if rounds.shares:
-            for state in rounds.states:
-                state.agent.disconnect()
-            return rebalancing.what_matters(rounds)
-        for state in rounds.states:
-            results = state.results()
-            for name in vertex_columns_of(rounds.analysis):
-                if has_none(results[name], self.vertices):
-                    missing.add(name)
-            owned = state.partition.num_owned
-            parts[state.partition.index] = state.partition.numbers[:owned], results
-            state.agent.disconnect()
-        totals = rounds.analysis.totals(rounds.globals)
-        return Found(parts, missing, rounds.rows, rounds.round, totals, rounds.found_end_in)
-
-
-@dataclass
-class Running:
-    rounds: Rounds
-    engine: Any

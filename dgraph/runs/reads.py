@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dgraph import plan as plans
 from dgraph.analysis import Analysis
 from dgraph.errors import ColumnError
 from dgraph.graph import Graph
@@ -39,7 +38,7 @@ def partitions_for(
     kept = tuple(name for name, _ in columns.values())
     if not plan.drop_weights and graph.weight is not None:
         kept = tuple(dict.fromkeys([*kept, graph.weight]))
-    orders = plans.orders_for(analysis, graph.directed, plan)
+    orders = plan.orders(analysis, graph.directed)
     anew, twice = needs_neighbourhoods(graph, analysis, gathers=plan.blocks is not None and plan.blocks.gathers)
     in_order = plan.switches.deterministic
     if not anew and not in_order:

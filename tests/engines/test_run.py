@@ -11,6 +11,7 @@ from cases import PROGRAMS, graph_for, programs
 
 import dgraph as dg
 from dgraph import errors
+from dgraph.runs.asked import Asked
 
 LETTERS = pd.DataFrame({"src": ["b", "a", "c", "x"], "dst": ["c", "b", "d", "y"], "weight": [1, 2, 3, 4]})
 
@@ -120,6 +121,11 @@ def test_progress(capsys):
 def test_options_are_checked(options, words):
     with pytest.raises(errors.OptionError, match=words):
         dg.run(graph_for("PageRank"), PROGRAMS["PageRank"], **options)
+
+
+def test_what_is_asked_is_what_run_takes():
+    takes = list(inspect.signature(dg.run).parameters.values())[2:]
+    assert {one.name: one.default for one in takes} == vars(Asked())
 
 
 def test_switches_of_numpy_count():

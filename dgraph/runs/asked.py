@@ -1,0 +1,85 @@
+"""What a user asks of a run: the options of `dgraph.run`, as they were given. `choice.py` checks them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dgraph.graph import Graph
+from dgraph.plan import AUTO, CPU, DESCENT, LOCAL, WITHOUT_ROUNDS
+from dgraph.program import VertexProgram
+
+OF_ROUNDS = (  # what only rounds can obey
+    "max_rounds",
+    "local_rounds",
+    "direction",
+    "active_only",
+    "drop_weights",
+    "changed_only",
+    "skip_exchange",
+    "deterministic",
+    "exchange",
+)
+OF_BLOCKS = ("block_size", "order", "mode", "operator")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The docstring of `dgraph.run` says what each means."""
+
+    engine: str = AUTO
+    device: str = AUTO
+    max_rounds: int | None = None
+    random_seed: int = 0
+    columns: Any = None
+    progress: Any = None
+    direction: str = AUTO
+    active_only: bool = True
+    drop_weights: bool = True
+    changed_only: bool = True
+    skip_exchange: bool = True
+    exchange: str = AUTO
+    local_rounds: int | None = None
+    deterministic: bool = False
+    checkpoint: Any = None
+    rebalance: bool = False
+    daemons: Any = AUTO
+    pipeline_block: int | str | None = AUTO
+    vertex_cache: int | str = AUTO
+    lazy_upload: bool = True
+    memory_budget: int | None = None
+    block_size: int | str | None = None
+    order: str | None = None
+    mode: str | None = None
+    operator: str | None = None
+
+    def unusual(self, *names: str) -> dict[str, Any]:
+        """Of these, what is not as it is by default."""
+        values = {one.name: (getattr(self, one.name), one.default) for one in fields(self) if one.name in names}
+        return {name: value for name, (value, usual) in values.items() if value != usual}
+
+    @property
+    def by_daemons(self) -> bool:
+        """Whether others than the worker itself are to compute."""
+        return self.daemons not in (AUTO, "in process", None)
+
+    def device_on(self, graph: Graph) -> str:
+        """In place of "auto" the CPU, where no worker has another device, or where only a CPU does what was asked."""
+        cpu_only = self.deterministic or self.engine in (LOCAL, DESCENT) or self.by_daemons
+        return CPU if self.device == AUTO and (cpu_only or not graph.workers.with_cuda) else self.device
+
+    def solves(self, graph: Graph, program: VertexProgram) -> bool:
+        """Whether the program's own solver is taken: where it has one, the graph is one partition, and nothing was
+        asked that only rounds can give."""
+        if program.solver is None or graph.num_parts > 1 or self.engine != AUTO:
+            return program.solver is not None and graph.num_parts == 1 and self.engine == LOCAL
+        needs_rounds = self.progress or self.by_daemons or self.unusual("checkpoint", *OF_ROUNDS)
+        return not needs_rounds and self.device_on(graph) == CPU
+
+    def sends_changes(self, graph: Graph) -> bool:
+        """Whether vertices only pass on changes: where partitions need not wait for each other, unless blocks pull."""
+        if self.engine != DESCENT:
+            return self.engine in WITHOUT_ROUNDS
+        if self.operator in (None, AUTO):
+            return graph.num_parts > 1 and self.mode != "bsp"
+        return self.operator == "push"

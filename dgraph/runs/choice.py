@@ -1,0 +1,166 @@
+"""From what a user asks to a plan: all is checked here, and what cannot be had is refused with what to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from dgraph.agents.settings import settings
+from dgraph.analysis import Analysis, analyse
+from dgraph.checkpoint.option import Checkpoint
+from dgraph.codegen.explain import engines_for, obstacle
+from dgraph.devices.probe import KERNELS, OR_OTHERS, need
+from dgraph.engines.cugraph import OPERATIONS
+from dgraph.errors import OptionError
+from dgraph.exact import exact_sums
+from dgraph.graph import Graph
+from dgraph.options import one_of, switch, whole_number
+from dgraph.plan import AUTO, CPU, CUDA, CUGRAPH, DESCENT, DEVICES, ENGINES, LOCAL, WITHOUT_ROUNDS, Plan
+from dgraph.program import VertexProgram
+from dgraph.runs import rebalancing
+from dgraph.runs.asked import OF_BLOCKS, Asked
+from dgraph.solvers.solver import Settle
+from dgraph.states.blocks import Blocks
+from dgraph.states.state import Switches
+
+
+def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
+    """Of the options that go together, those that are left open as suits the program, the graph and the workers."""
+    plan = Plan(
+        engine=_engine(graph, program, asked),
+        device=one_of("device", asked.device_on(graph), DEVICES),
+        max_rounds=whole_number("max_rounds", asked.max_rounds, or_none=True),
+        drop_weights=switch("drop_weights", asked.drop_weights),
+        switches=_switches(asked),
+        local_rounds=whole_number("local_rounds", asked.local_rounds, or_none=True),
+        settings=settings(
+            asked.daemons, asked.pipeline_block, asked.vertex_cache, asked.lazy_upload, asked.memory_budget
+        ),
+        exchange=asked.exchange,
+        blocks=_blocks(asked),
+        checkpoint=Checkpoint.for_run(asked.checkpoint, graph.client),
+        rebalance=switch("rebalance", asked.rebalance) and graph.num_parts > 1,
+    )
+    for problem in _conflicts(plan):
+        raise OptionError(problem)
+    if plan.rebalance:
+        rebalancing.admit(plan, graph)
+    if plan.engine == LOCAL:
+        return plan
+    plan = _suited(plan, analyse(program), graph.num_parts)
+    if plan.device == CUDA:
+        need('device="cuda"', graph.workers.lacking(KERNELS), OR_OTHERS)
+    return replace(plan, settle=_settle(plan, program))
+
+
+def _engine(graph: Graph, program: VertexProgram, asked: Asked) -> str:
+    """A solver is quicker than rounds. In GAS order these wait once for the others, in BSP order at times twice."""
+    engine = asked.engine
+    if engine == CUGRAPH:
+        raise OptionError(f'engine={engine!r} is for {", ".join(OPERATIONS)} alone; choose engine="auto"')
+    solved = asked.solves(graph, program)
+    if engine == LOCAL and not solved:
+        why = "the program has no solver" if program.solver is None else f"the graph has {graph.num_parts} partitions"
+        raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(ENGINES)}')
+    one_of("engine", engine, (AUTO, LOCAL, *ENGINES))
+    return engine if engine != AUTO else LOCAL if solved else "gas"
+
+
+def _switches(asked: Asked) -> Switches:
+    direction = one_of("direction", asked.direction, (AUTO, "push", "pull"))
+    deterministic = switch("deterministic", asked.deterministic)
+    return Switches(
+        active_only=switch("active_only", asked.active_only),
+        changed_only=switch("changed_only", asked.changed_only),
+        direction="pull" if deterministic and direction == AUTO else direction,  # messages come in one order
+        random_seed=whole_number("random_seed", asked.random_seed, -(2**63), 2**63 - 1),
+        deterministic=deterministic,
+        skip_exchange=switch("skip_exchange", asked.skip_exchange),
+    )
+
+
+def _blocks(asked: Asked) -> Blocks | None:
+    """What was asked of block descent; of any other engine, nothing may be."""
+    if asked.engine == DESCENT:
+        return Blocks.asked({name: getattr(asked, name) for name in OF_BLOCKS})
+    for name, value in asked.unusual(*OF_BLOCKS).items():
+        if value != AUTO:
+            raise OptionError(f"{name}={value!r} is for engine={DESCENT!r}, not for engine={asked.engine!r}")
+    return None
+
+
+def _conflicts(plan: Plan) -> Iterator[str]:
+    """What was asked and does not go together."""
+    engine, switches, settings = plan.engine, plan.switches, plan.settings
+    daemons = "" if settings.direct else settings.options()["daemons"]
+    if switches.deterministic and switches.direction == "push":
+        yield 'direction="push" is not for deterministic=True, which gathers messages in one order: choose "pull"'
+    if settings.memory_budget is not None and plan.device == CPU:
+        yield f'memory_budget={settings.memory_budget} is for device="cuda", and this run is one of CPUs'
+    if plan.device == CUDA:
+        only = {"engine": engine if engine in (LOCAL, DESCENT) else "", "deterministic": switches.deterministic}
+        for name, asked in {**only, "daemons": daemons}.items():
+            if asked:
+                yield f"{name}={asked!r} is for device='cpu', not for device={CUDA!r}"
+    if plan.local_rounds not in (None, 1) and not plan.free:
+        few = ", ".join(WITHOUT_ROUNDS)
+        yield f"local_rounds={plan.local_rounds} is for {few}; engine={engine!r} takes 1"
+    if plan.blocks and daemons:
+        yield f"engine={DESCENT!r} is for daemons='in process', not for {daemons!r}"
+    if plan.free or plan.blocks or engine == LOCAL:
+        for name, value in _of_common_rounds(plan, daemons).items():
+            yield f"engine={engine!r} has no common rounds: {name}={value!r} cannot be had; choose gas"
+    if plan.blocks and switches.direction != AUTO:
+        yield f'direction={switches.direction!r} is not for engine={DESCENT!r}: choose operator="push" or "pull"'
+    if plan.blocks and not plan.drop_weights:
+        yield f"drop_weights=False is not for engine={DESCENT!r}: choose gas, bsp or bulk_async"
+    if plan.checkpoint and (engine == LOCAL or plan.blocks):
+        yield (
+            f"checkpoint= is not for engine={engine!r}, which comes to no moment of which one could be made: "
+            "choose gas, bsp or bulk_async"
+        )
+    if plan.checkpoint and daemons:
+        yield 'checkpoint= is for daemons="in process": others keep a part of the run to themselves'
+
+
+def _of_common_rounds(plan: Plan, daemons: Any) -> dict[str, Any]:
+    """What was asked that engines without them cannot do."""
+    switches, asked = plan.switches, dict[str, Any]()
+    if plan.max_rounds is not None:
+        asked["max_rounds"] = plan.max_rounds
+    if switches.deterministic:
+        asked["deterministic"] = True
+    usual = ("active_only", "changed_only", "skip_exchange")
+    asked |= {name: False for name in usual if not getattr(switches, name)}
+    if plan.engine == LOCAL:
+        more = {"direction": switches.direction, "drop_weights": plan.drop_weights, "daemons": daemons or AUTO}
+        asked |= {name: value for name, value in more.items() if value not in (AUTO, True)}
+    return asked
+
+
+def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
+    """Refuse an engine that cannot run a program, and what cannot be made deterministic; the plan as suits it."""
+    fitting = [name for name in engines_for(analysis) if name in ENGINES]
+    if plan.engine not in fitting:
+        why = obstacle(plan.engine, analysis)
+        raise OptionError(
+            f"engine={plan.engine!r} cannot run {analysis.title}, which {why}; choose one of {', '.join(fitting)}"
+        )
+    if plan.switches.deterministic:
+        for name, (field, _) in analysis.globals.items():
+            if field.dtype.kind == "f" and not field.merge.idempotent and name not in exact_sums(analysis):
+                raise OptionError(
+                    f"deterministic=True cannot fold {field.name!r}, a {field.merge} of floats; only sums of them"
+                )
+    return replace(plan, blocks=plan.blocks.suited(analysis, parts)) if plan.blocks else plan
+
+
+def _settle(plan: Plan, program: VertexProgram) -> Settle | None:
+    """How partitions go to their local fixed points; None where rounds are single steps: because that was asked, or
+    because the program counts them."""
+    asked = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)
+    if program.solver is None or plan.blocks or asked != (None, None, Switches()):
+        return None
+    on_cpus = plan.device == CPU and plan.settings.direct
+    return program.solver.settle if on_cpus and "bulk_async" in engines_for(analyse(program)) else None

@@ -1,0 +1,113 @@
+"""What each worker of a run does: makes states of its partitions, takes their supersteps, and hands over the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import methodcaller
+from typing import Any
+
+from dgraph.agents.agent import agent_of
+from dgraph.agents.edge_tables import EdgeTables
+from dgraph.checkpoint.keeper import Keeper, Kept
+from dgraph.codegen.recipe import Recipe
+from dgraph.devices.probe import device_here
+from dgraph.engines.rebalance import Rebalance
+from dgraph.engines.rounds import Rounds, Told
+from dgraph.exchange.exchange import Exchange
+from dgraph.exchange.post import Post
+from dgraph.plan import AUTO, ENGINES, Plan
+from dgraph.runs import rebalancing
+from dgraph.runs.found import Found, has_none
+from dgraph.runs.reads import vertex_columns_of
+from dgraph.runs.rebalancing import Carried
+from dgraph.runs.steps import Steps
+from dgraph.states.settling import Settling
+from dgraph.states.state import State
+from dgraph.workers import threads_of_worker
+
+
+@dataclass(frozen=True)
+class Job:
+    """A value that travels: what a worker must know of the run beside its partitions."""
+
+    recipes: Mapping[str, Recipe]  # by device
+    plan: Plan
+    directed: bool
+    vertices: int
+    columns: dict[str, tuple[str, str]]  # of edges: what the program calls them -> the graph's name, and the dtype
+    threads: int | None  # as many as the worker has, whose partitions take turns
+    checkpoints: Kept | None = None
+    cost: float | None = None  # seconds to move edges, where that may be done
+    round: int = 0  # that the run goes on from, if edges have moved
+
+    @property
+    def steps(self) -> Steps:
+        return Steps(self.setup, self.step, self.finish, methodcaller("without_values"), secedes=self.plan.free)
+
+    def setup(self, exchange: Exchange, partitions: Mapping[int, Any]) -> Running:
+        carried = {part: one for part, one in partitions.items() if isinstance(one, Carried)}
+        device = device_here() if self.plan.device == AUTO else self.plan.device
+        states = [
+            self._state(exchange, device, carried[part].given if part in carried else one)
+            for part, one in partitions.items()
+        ]
+        alone = len(exchange.route.workers) == 1
+        limits = {"limit": self.plan.max_rounds, "local_rounds": self.plan.local_rounds}
+        rounds = Rounds(states, self.recipes[device], directed=self.directed, alone=alone, **limits)
+        keeper = None if self.checkpoints is None else Keeper(self.checkpoints, self.checkpoints.store.at(exchange))
+        rounds.keeper = keeper
+        if carried:
+            rounds.resume = rebalancing.resumption(carried, self.round)
+        elif keeper is not None and keeper.kept.round:
+            rounds.resume = keeper.restore
+        if self.cost is not None and not alone:
+            rounds.rebalance = Rebalance(states, self.cost, self.round)
+        rounds.blocks = self.plan.blocks
+        return Running(rounds, ENGINES[self.plan.engine](rounds))
+
+    def _state(self, exchange: Exchange, device: str, given: Any) -> State:
+        partition, columns = given if isinstance(given, tuple) else (given, {})
+        worker, threads = exchange.route.workers[exchange.worker], self.threads or threads_of_worker()
+        recipe, settings = self.recipes[device], self.plan.settings
+        where: dict[str, Any] = {"device": device, "worker": exchange.worker, "threads": threads}
+        connection = agent_of(worker).connect(recipe, partition.num_local, settings, **where)
+        edges = EdgeTables(partition, self.directed, self.columns, threads)
+        post = Post(exchange, partition)
+        parts = edges, recipe, connection, post, self.plan.switches, self.vertices, columns
+        return Settling(self.plan.settle, *parts) if self.plan.settle else State(*parts)
+
+    def step(self, running: Running, epoch: int, told: list[Told]) -> Told:
+        rounds = running.rounds
+        for state in rounds.states:
+            state.post.epoch = epoch
+        try:
+            return next(running.engine) if epoch == 0 else running.engine.send(told)
+        except StopIteration:
+            return {**rounds.tell(), "done": True}
+
+    def finish(self, running: Running) -> Found:
+        """The answers of each partition, and the rows of the report."""
+        rounds, parts, missing = running.rounds, {}, set()
+        if rounds.keeper is not None:
+            rounds.keeper.close()
+        if rounds.shares:
+            for state in rounds.states:
+                state.agent.disconnect()
+            return rebalancing.what_matters(rounds)
+        for state in rounds.states:
+            results = state.results()
+            for name in vertex_columns_of(rounds.analysis):
+                if has_none(results[name], self.vertices):
+                    missing.add(name)
+            owned = state.partition.num_owned
+            parts[state.partition.index] = state.partition.numbers[:owned], results
+            state.agent.disconnect()
+        totals = rounds.analysis.totals(rounds.globals)
+        return Found(parts, missing, rounds.rows, rounds.round, totals, rounds.found_end_in)
+
+
+@dataclass
+class Running:
+    rounds: Rounds
+    engine: Any
