@@ -13,6 +13,7 @@ from dgraph.engines.block_descent import block_descent
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.gas import gas
+from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.solvers.solver import Settle
 from dgraph.states.blocks import Blocks
 from dgraph.states.state import Switches
@@ -77,6 +78,14 @@ class Plan:
     def has_rounds(self) -> bool:
         """Whether there are moments at which nothing is under way."""
         return not (self.engine == LOCAL or self.free or self.blocks)
+
+    def begun(self, rounds: Rounds) -> Superstep:
+        """The engine, before its first stage."""
+        if self.blocks is not None:
+            return block_descent(rounds, self.blocks)
+        if self.engine == "bulk_async":
+            return bulk_async(rounds, self.local_rounds)
+        return ENGINES[self.engine](rounds)
 
     @property
     def kernels_for(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ STILL = 8.0  # seconds in which a worker is paused, none is at work, and nothing
 DONE = ("finished", "error")
 
 
-def settle(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> None:
+def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> None:
     """Wait until all have ended, well or not. `distributed.wait` would need a current client, and making one current
     changes Dask's setting of the scheduler for the whole process; and what is submitted while another thread closes the
     client never ends, so look up now and then, and have the caller `look` too.

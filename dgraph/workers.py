@@ -16,7 +16,7 @@ from dgraph.errors import LostError, OptionError
 from dgraph.partition import threads
 from dgraph.partition.chunk import local
 from dgraph.partition.source import Pieces, cut, is_cudf, is_lazy
-from dgraph.waiting import settle, telling_losses
+from dgraph.waiting import telling_losses, wait_for
 
 FAN = 8  # results that one task of a reduction takes
 BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
@@ -121,7 +121,7 @@ class Workers:
         if self.client is not None:
             with telling_losses():
                 for future in held:
-                    settle(self.client, [future])
+                    wait_for(self.client, [future])
                     if future.status != "finished":
                         future.result()
         return held

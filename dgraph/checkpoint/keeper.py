@@ -85,7 +85,7 @@ class Keeper:
         self.made.append(rounds.round)
         identity = dict(self.kept.store.identity)
         for state in rounds.states:
-            arrays = {**globals_of(rounds.globals), **arrays_of(state)}
+            arrays = {**globals_of(rounds.globals.values), **arrays_of(state)}
             piece = Piece(identity, rounds.round, state.partition.index, state.partition.parts, arrays)
             self._writing.append(self._pool.submit(self.store.write, piece))
         if len(self.made) > KEPT:
@@ -113,10 +113,9 @@ def put_back(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]]) -> 
         if state.settles:
             state.resume(rounds.phase)
         known = {n.removeprefix(GLOBAL): v[()].item() for n, v in found.items() if n.startswith(GLOBAL)}
-        state.values |= known
-        rounds.globals |= known
-    rounds.round = rounds.settled = round
-    rounds.seeded, rounds.folded = False, []
+        rounds.globals.put(known)
+    rounds.round = rounds.agreed = round
+    rounds.seeded = False
     rounds.waiting = sum(len(state.senders) for state in rounds.states)
 
 

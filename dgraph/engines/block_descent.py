@@ -9,20 +9,21 @@ from collections.abc import Sequence
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import FreeRounds
 from dgraph.engines.rounds import Rounds, Superstep
+from dgraph.states.blocks import Blocks
 from dgraph.states.descent import Descent
 from dgraph.states.state import State
 
 
-def block_descent(rounds: Rounds) -> Superstep:
+def block_descent(rounds: Rounds, blocks: Blocks) -> Superstep:
     """Changes may travel at any time, and merge: then nobody waits, and the end is found as in `bulk_async`."""
-    if rounds.blocks.mode == "bsp":  # all blocks, from the values of the round before
+    if blocks.mode == "bsp":  # all blocks, from the values of the round before
         yield from bsp(rounds)
         return
     yield from rounds.begin()
     senders, _ = rounds.sides(rounds.phase)
-    descents = [Descent(state, rounds.phase, rounds.blocks, senders) for state in rounds.states]
+    descents = [Descent(state, rounds.phase, blocks, senders) for state in rounds.states]
     rounds.seeded = False  # what the seed says is taken in
-    if rounds.blocks.free:
+    if blocks.free:
         FreeDescent(rounds, descents).to_the_end()
     else:
         yield from _together(rounds, descents)
@@ -64,22 +65,22 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
     synchronous = rounds.analysis.synchronous
     sides = rounds.sides(rounds.phase)
     if rounds.several and synchronous:  # how all begin
-        rounds.each(descents, "tell", *sides)
+        rounds.log.each(descents, "tell", *sides)
         yield from rounds.share()
     sweep = synchronous
     while not rounds.done:
         if rounds.several:
-            rounds.each(descents, "hear", *sides)
-        rounds.each(descents, "epoch", rounds.round + 1, sweep)
-        told = rounds.each(descents, "tell", *sides)
+            rounds.log.each(descents, "hear", *sides)
+        rounds.log.each(descents, "epoch", rounds.round + 1, sweep)
+        told = rounds.log.each(descents, "tell", *sides)
         rounds.waiting = sum(told) + sum(descent.waiting for descent in descents)
         for descent in descents:
             descent.state.changed = [rounds.waiting]
         rounds.round += 1
         rounds.fold()
-        rounds.report([descent.columns() for descent in descents])
-        yield from rounds.share() if rounds.several else rounds.settle(wait=True)
+        rounds.log.close(rounds.round, [descent.columns() for descent in descents])
+        yield from rounds.share() if rounds.several else rounds.agree(wait=True)
         if rounds.done and synchronous and not sweep:
             rounds.done, sweep = False, True
         else:
-            sweep = synchronous and descents[0].all_are_told(rounds.globals)
+            sweep = synchronous and descents[0].all_are_told(rounds.globals.values)

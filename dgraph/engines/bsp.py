@@ -1,4 +1,4 @@
-"""Bulk-synchronous order: a round is send, merge, apply; the next begins when this one is settled on all partitions."""
+"""Bulk-synchronous order: a round is send, merge, apply; the next begins when all agree that it is over."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def bsp(rounds: Rounds) -> Superstep:
         yield from rounds.send()
         rounds.merge()
         rounds.apply()
-        yield from rounds.settle(wait=rounds.decides_by_others or rounds.analysis.send_reads_global)
-        yield from rounds.keep()
+        yield from rounds.agree(wait=rounds.decides_by_others or rounds.analysis.send_reads_global)
+        yield from rounds.pause()
     yield from rounds.finish()

@@ -21,10 +21,11 @@ LOOK = 0.05  # seconds that a worker at rest sleeps, if nothing wakes it, until 
 TO_THE_END = 1 << 62  # steps: to the local fixed point
 
 
-def bulk_async(rounds: Rounds) -> Superstep:
-    """All of it is one superstep, in which workers tell each other only of the end."""
+def bulk_async(rounds: Rounds, local_rounds: int | None = None) -> Superstep:
+    """All of it is one superstep, in which workers tell each other only of the end. A partition takes so many steps
+    before others hear of it; None: as many as suit the program."""
     yield from rounds.begin()
-    FreeRounds(rounds).to_the_end()
+    FreeRounds(rounds, local_rounds).to_the_end()
     yield from rounds.finish()
 
 
@@ -46,12 +47,12 @@ class Clock:
 class FreeRounds:
     """The partitions of one worker between the first round and the end."""
 
-    def __init__(self, rounds: Rounds):
+    def __init__(self, rounds: Rounds, local_rounds: int | None = None):
         self.rounds, self.phase = rounds, rounds.phase
         self.senders, self.targets = rounds.sides(self.phase)
         self.exchange = rounds.states[0].post.exchange
         self.mail = self.exchange.free
-        self.limit = rounds.local_rounds or (TO_THE_END if self.phase.idempotent else 1)
+        self.limit = local_rounds or (TO_THE_END if self.phase.idempotent else 1)
         self.sweeps = all(map(can_sweep, rounds.states))
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
         self.came: dict[int, dict[int, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
@@ -65,7 +66,7 @@ class FreeRounds:
         for state in rounds.states:
             state.post.bring([])
             state.aim(self.phase, 1)
-        self.still = Standstill(self, rounds.keeper) if rounds.keeper is not None else None
+        self.still = Standstill(self, rounds.pauses.keeper) if rounds.pauses.keeper is not None else None
         if self.first:
             self.send_on()
 
@@ -207,6 +208,7 @@ class FreeRounds:
         seconds = self.clocks[part].round(begun, self.worked, bool(self.waiting(state)))
         rows = self.rows[part]
         row = {"superstep": self.first + len(rows) + 1, "partition": part, **state.counted(), **seconds, "steps": steps}
+        row["skipped"] = state.partition.parts > 1 and not row["messages"]
         rows.append(row | self.columns(state))
 
     def close(self) -> None:
@@ -217,6 +219,6 @@ class FreeRounds:
             if not rows:
                 self.report(state, now, 0)
             rows[-1]["idle"] += now - self.clocks[state.partition.index].since
-            self.rounds.rows += rows
+            self.rounds.log.rows += rows
             self.rounds.round = max(self.rounds.round, self.first + len(rows))
-        self.rounds.found_end_in = self.ended - self.worked
+        self.rounds.log.found_end_in = self.ended - self.worked

@@ -13,7 +13,7 @@ def gas(rounds: Rounds) -> Superstep:
     while not rounds.done:
         rounds.merge()
         rounds.apply()
-        yield from rounds.settle(wait=rounds.analysis.send_reads_global)
-        yield from rounds.keep()
+        yield from rounds.agree(wait=rounds.analysis.send_reads_global)
+        yield from rounds.pause()
         yield from rounds.send()
     yield from rounds.finish()

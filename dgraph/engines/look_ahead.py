@@ -57,5 +57,5 @@ class LookAhead:
     def end(self, rounds: Any) -> None:
         """Rounds in which nobody had anything to do were none. An engine that never starts one looks ahead of none."""
         if self.on and 0 < self.last < rounds.round:
-            rounds.round = rounds.settled = self.last
-            rounds.rows = [row for row in rounds.rows if row["superstep"] <= self.last]
+            rounds.round = rounds.agreed = self.last
+            rounds.log.rows = [row for row in rounds.log.rows if row["superstep"] <= self.last]

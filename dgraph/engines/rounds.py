@@ -6,16 +6,15 @@ workers take the same turns, because every choice is made from what all of them 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from dgraph.analysis import PhaseAnalysis
-from dgraph.checkpoint.keeper import Keeper
 from dgraph.codegen.recipe import Recipe
+from dgraph.engines.global_values import GlobalValues
+from dgraph.engines.log import Log
 from dgraph.engines.look_ahead import LookAhead
-from dgraph.engines.rebalance import Rebalance
-from dgraph.exact import ExactSum, exact_sums
+from dgraph.engines.pauses import Pauses
 from dgraph.states.state import COUNTED, State
 
 Told = dict[str, Any]
@@ -25,7 +24,7 @@ SIDES = {"out": ("out", "in"), "in": ("in", "out"), "both": ("any", "any")}  # p
 
 
 class Rounds:
-    """The run of a program on the partitions of one worker. `alone` says that no other worker takes part."""
+    """The run of a program on the partitions of one worker."""
 
     def __init__(
         self,
@@ -33,32 +32,23 @@ class Rounds:
         recipe: Recipe,
         *,
         directed: bool,
-        alone: bool,
+        alone: bool,  # no other worker takes part
         limit: int | None,
-        local_rounds: int | None,  # for engines without common rounds
+        pauses: Pauses | None = None,
     ):
         self.states, self.recipe, self.analysis = states, recipe, recipe.analysis
-        self.directed, self.alone, self.limit, self.local_rounds = directed, alone, limit, local_rounds
+        self.directed, self.alone, self.limit = directed, alone, limit
         self.several = states[0].partition.parts > 1
         self.whole, self.settles = states[0].switches.whole, states[0].settles
-        self.round, self.settled, self.done = 0, 0, False
-        self.keeper: Keeper | None = None  # of checkpoints
-        self.resume: Callable[[Rounds], None] | None = None
-        self.rebalance: Rebalance | None = None
-        self.shares: list[float] = []  # into which edges are to move before the run goes on
-        self.overdue = False  # whether some worker says that it is time for one
-        self.blocks: Any = None  # of block descent
+        self.round, self.done = 0, False
+        self.agreed = 0  # the last round of which all workers know the end
         self.seeded = not self.analysis.synchronous  # the messages of round 1 are there before anybody sends
-        self.globals = {name: field.identity for name, (field, _) in self.analysis.globals.items()}
-        self.folded: list[tuple[str, Any]] = []
-        self.unshared = False  # whether there are global values to share; a worker without vertices has folded none
-        self.exactly = exact_sums(self.analysis) if states[0].switches.deterministic else []
-        self.waiting, self.exchanges = 0, 0  # exchanges: since the last row of the report
-        self.ahead = LookAhead(states, self.analysis, limit)
+        self.waiting = 0  # how many vertices here have something to do, or to tell
         self.proxies = {"in": False, "out": False}  # whether any partition has such
-        self.rows: list[dict[str, Any]] = []
-        self.found_end_in: float | None = None  # seconds from the last work here, where nobody agrees on the end
-        self._opened, self._busy = time.perf_counter(), [0.0] * len(states)
+        self.globals = GlobalValues(states, recipe)
+        self.ahead = LookAhead(states, self.analysis, limit)
+        self.pauses = pauses or Pauses()
+        self.log = Log(states)
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
@@ -76,11 +66,11 @@ class Rounds:
                 yield from self.share()
                 self._each("take_copies")
         self._each("begin")
-        if self.resume is not None:
-            self.resume(self)
+        if self.pauses.resume is not None:
+            self.pauses.resume(self)
             return
         self.fold()
-        yield from self.settle(wait=self.unshared)
+        yield from self.agree(wait=self.globals.unshared)
 
     def send(self) -> Superstep:
         """The messages of the next round, as far as the masters' mailboxes."""
@@ -140,44 +130,38 @@ class Rounds:
         self.fold()
         self.ahead.fired_in(self.round)
         self.waiting = self._sum("news") if self.settles else sum(len(state.senders) for state in self.states)
-        self.report()
+        self.log.close(self.round)
         self.done = self.round == self.limit
         if self.turn_ends and self.analysis.stop is not None and not self.analysis.stop.of("global"):
-            self.done |= self._stops()
+            self.done |= self.globals.stop(self.round)
 
     def fold(self) -> None:
         """The global values that rounds read, as they are here."""
         self._fold("fold", self.analysis.globals_each_round)
 
-    def settle(self, wait: bool) -> Superstep:
-        """Agree on the global values of this round, and on whether it was the last: now, or with the next mail."""
+    def agree(self, wait: bool) -> Superstep:
+        """On the global values of this round, and on whether it was the last: now, or with the next mail."""
         if self.alone:
             self.learn([self.tell()])
         elif wait and not self.done:
             yield from self.share()
 
-    def keep(self) -> Superstep:
-        """A checkpoint, or an end so as to go on with edges moved, if due: between two rounds. All come with it."""
-        due = self.keeper if self.keeper is not None and self.keeper.is_due(self.round, self.overdue) else None
-        shares = self.rebalance.shares(self.round, self.limit) if self.rebalance and not self.ahead.quiet else []
-        if self.done or not (due or shares):
-            return
-        if due:
-            due.wait()
-        if not self.alone:
+    def pause(self) -> Superstep:
+        """What is due between two rounds. All come with it."""
+        due = [] if self.done else self.pauses.due(self)
+        if due and not self.alone:
             yield from self.share()
-        if due and not self.done:
-            due.keep(self)
-        if shares and not self.done:
-            self.shares, self.done = shares, True
+        for act in due:
+            if not self.done:
+                act(self)
 
     def finish(self) -> Superstep:
         """The global values that only results read."""
-        if self.shares:
+        if self.pauses.shares:
             return
         names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
         self._fold("conclude", names)
-        if self.unshared:  # these, or those of a last round that nobody waited for
+        if self.globals.unshared:  # these, or those of a last round that nobody waited for
             if self.alone:
                 self.learn([self.tell()])
             else:
@@ -193,7 +177,7 @@ class Rounds:
 
     def share(self) -> Superstep:
         """Tell all workers, and learn from them; mail sent before is there afterwards."""
-        self.exchanges += 1
+        self.log.exchanges += 1
         self.learn((yield self.tell()))
 
     def tell(self) -> Told:
@@ -201,49 +185,29 @@ class Rounds:
         return {
             "waiting": self.waiting,
             "changed": sum(int(count) for state in self.states for count in state.changed),
-            "folded": self.folded,
+            "folded": self.globals.folded,
             "proxies": {side: any(state.post.has(side) for state in self.states) for side in self.proxies},
             "round": self.round,
             "ahead": self.ahead.tell(),
-            "load": None if self.rebalance is None else self.rebalance.tell(self.rows),
-            "overdue": self.keeper is not None and self.keeper.overdue,
+            **self.pauses.tell(self.log.rows),
             **{what: sum(state.total[what] for state in self.states) for what in COUNTED},
         }
 
     def learn(self, told: list[Told]) -> None:
         """Take in what all workers have told, in one order everywhere."""
         self.proxies = {side: any(one["proxies"][side] for one in told) for side in self.proxies}
-        if self.unshared:
-            self._learn_globals(told)
-        if self.settled < self.round and self.turn_ends:
+        self.globals.learn([one["folded"] for one in told])
+        if self.agreed < self.round and self.turn_ends:
             unchanged = self.analysis.synchronous and not sum(one["changed"] for one in told)
-            self.done |= self._stops() if self.analysis.stop is not None else unchanged
+            self.done |= self.globals.stop(self.round) if self.analysis.stop is not None else unchanged
             for state in self.states:
                 state.changed = []
-        self.settled = self.round
-        self.overdue = any(one["overdue"] for one in told)
+        self.agreed = self.round
         self.ahead.learn([one["ahead"] for one in told])
-        if self.rebalance is not None:
-            self.rebalance.loads = [one["load"] for one in told]
+        self.pauses.learn(told)
         if not self.analysis.synchronous and not self.seeded and not sum(one["waiting"] for one in told):
             self.done = True
             self.ahead.end(self)
-
-    def _learn_globals(self, told: list[Told]) -> None:
-        merged: dict[str, Any] = {}
-        for one in told:
-            for name, value in one["folded"]:
-                merge = self.analysis.globals[name][0].merge.merge
-                merged[name] = merge(merged[name], value) if name in merged else value
-        merged = {name: float(value) if isinstance(value, ExactSum) else value for name, value in merged.items()}
-        self.globals |= merged
-        self.folded, self.unshared = [], False
-        for state in self.states:
-            state.values |= merged
-
-    def _stops(self) -> bool:
-        known = {**self.recipe.values, **self.globals, "round": self.round}
-        return self.recipe.should_stop({**known, "vertices": self.states[0].values["vertices"]})
 
     # -- pieces of the above -------------------------------------------------------------------------------------------
 
@@ -268,33 +232,7 @@ class Rounds:
         return sum(getattr(state, what) for state in self.states)
 
     def _fold(self, kernel: str, names: Sequence[str]) -> None:
-        self.unshared |= bool(names)
-        for values in (values for found in self._each("fold", kernel) for values in found):
-            self.folded += zip(names, values, strict=True)
-        if self.exactly:
-            sums = {name: ExactSum(value for one, value in self.folded if one == name) for name in self.exactly}
-            self.folded = [(name, value) for name, value in self.folded if name not in sums]
-            self.folded += [(name, sums[name]) for name in names if name in sums]
-
-    def each(self, some: Sequence[Any], what: str, *arguments: Any) -> list[Any]:
-        """Have `some`, one for each partition, do something, and measure how long it takes."""
-        answers = []
-        for i, (state, one) in enumerate(zip(self.states, some, strict=True)):
-            begun, waited = time.perf_counter(), state.post.waited
-            answers.append(getattr(one, what)(*arguments))
-            self._busy[i] += time.perf_counter() - begun - (state.post.waited - waited)
-        return answers
+        self.globals.fold(names, [values for found in self._each("fold", kernel) for values in found])
 
     def _each(self, what: str, *arguments: Any) -> list[Any]:
-        return self.each(self.states, what, *arguments)
-
-    def report(self, more: Sequence[dict[str, Any]] | None = None) -> None:
-        """A row a partition: what it did since the last, and more columns of each."""
-        now = time.perf_counter()
-        for i, state in enumerate(self.states):
-            row = {"superstep": self.round, "partition": state.partition.index, **state.counted()}
-            row |= {"exchanges": self.exchanges, "skipped": self.several and not self.exchanges}
-            row |= {"busy": self._busy[i], "idle": max(0.0, now - self._opened - self._busy[i])}
-            self.rows.append(row | (more[i] if more else {}))
-            self._busy[i] = 0.0
-        self._opened, self.exchanges = now, 0
+        return self.log.each(self.states, what, *arguments)

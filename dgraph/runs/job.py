@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any
@@ -12,11 +12,12 @@ from dgraph.agents.edge_tables import EdgeTables
 from dgraph.checkpoint.keeper import Keeper, Kept
 from dgraph.codegen.recipe import Recipe
 from dgraph.devices.probe import device_here
+from dgraph.engines.pauses import Pauses
 from dgraph.engines.rebalance import Rebalance
 from dgraph.engines.rounds import Rounds, Told
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.post import Post
-from dgraph.plan import AUTO, ENGINES, Plan
+from dgraph.plan import AUTO, Plan
 from dgraph.runs import rebalancing
 from dgraph.runs.found import Found, has_none
 from dgraph.runs.reads import vertex_columns_of
@@ -52,19 +53,19 @@ class Job:
             self._state(exchange, device, carried[part].given if part in carried else one)
             for part, one in partitions.items()
         ]
-        alone = len(exchange.route.workers) == 1
-        limits = {"limit": self.plan.max_rounds, "local_rounds": self.plan.local_rounds}
-        rounds = Rounds(states, self.recipes[device], directed=self.directed, alone=alone, **limits)
+        alone, recipe = len(exchange.route.workers) == 1, self.recipes[device]
         keeper = None if self.checkpoints is None else Keeper(self.checkpoints, self.checkpoints.store.at(exchange))
-        rounds.keeper = keeper
+        rebalance = None if self.cost is None or alone else Rebalance(states, self.cost, self.round)
+        pauses = Pauses(keeper, rebalance, self._resume(carried, keeper))
+        limit, directed = self.plan.max_rounds, self.directed
+        rounds = Rounds(states, recipe, directed=directed, alone=alone, limit=limit, pauses=pauses)
+        return Running(rounds, self.plan.begun(rounds))
+
+    def _resume(self, carried: dict[int, Carried], keeper: Keeper | None) -> Callable[[Rounds], None] | None:
+        """How the run goes on from where it was; None if it begins."""
         if carried:
-            rounds.resume = rebalancing.resumption(carried, self.round)
-        elif keeper is not None and keeper.kept.round:
-            rounds.resume = keeper.restore
-        if self.cost is not None and not alone:
-            rounds.rebalance = Rebalance(states, self.cost, self.round)
-        rounds.blocks = self.plan.blocks
-        return Running(rounds, ENGINES[self.plan.engine](rounds))
+            return rebalancing.resumption(carried, self.round)
+        return keeper.restore if keeper is not None and keeper.kept.round else None
 
     def _state(self, exchange: Exchange, device: str, given: Any) -> State:
         partition, columns = given if isinstance(given, tuple) else (given, {})
@@ -89,9 +90,9 @@ class Job:
     def finish(self, running: Running) -> Found:
         """The answers of each partition, and the rows of the report."""
         rounds, parts, missing = running.rounds, {}, set()
-        if rounds.keeper is not None:
-            rounds.keeper.close()
-        if rounds.shares:
+        if rounds.pauses.keeper is not None:
+            rounds.pauses.keeper.close()
+        if rounds.pauses.shares:
             for state in rounds.states:
                 state.agent.disconnect()
             return rebalancing.what_matters(rounds)
@@ -103,8 +104,8 @@ class Job:
             owned = state.partition.num_owned
             parts[state.partition.index] = state.partition.numbers[:owned], results
             state.agent.disconnect()
-        totals = rounds.analysis.totals(rounds.globals)
-        return Found(parts, missing, rounds.rows, rounds.round, totals, rounds.found_end_in)
+        totals = rounds.analysis.totals(rounds.globals.values)
+        return Found(parts, missing, rounds.log.rows, rounds.round, totals, rounds.log.found_end_in)
 
 
 @dataclass

@@ -22,7 +22,7 @@ from dgraph.exchange.mail import Message, Route, Token
 from dgraph.exchange.registry import key_of
 from dgraph.runs.step_graph import Chunk, DaskChain, release
 from dgraph.runs.steps import START, begin_steps, finish_steps, take_step
-from dgraph.waiting import settle
+from dgraph.waiting import wait_for
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ class MailChain(DaskChain):
     def _graph(self, chunk: Chunk) -> Any:
         return chunk.graph()
 
-    def _settle(self, futures: Sequence[Future]) -> None:
-        settle(self.client, futures, self._look)
+    def _wait(self, futures: Sequence[Future]) -> None:
+        wait_for(self.client, futures, self._look)
 
     def _look(self) -> None:
         if absent := set(self.route.workers) - set(exchange.workers_of(self.client)):

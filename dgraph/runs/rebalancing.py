@@ -58,7 +58,7 @@ def what_matters(rounds: Rounds) -> Found:
     """A worker's part of it, between two rounds."""
     pieces = {state.partition.index: arrays_of(state) for state in rounds.states}
     parts = {part: (arrays.pop(NUMBERS), arrays) for part, arrays in pieces.items()}
-    return Unfinished(parts, rounds.rows, rounds.round, rounds.globals, rounds.shares)
+    return Unfinished(parts, rounds.log.rows, rounds.round, rounds.globals.values, rounds.pauses.shares)
 
 
 def carry(given: Any, *found: Found) -> Carried:
@@ -78,8 +78,8 @@ def resumption(carried: dict[int, Carried], round: int) -> Callable[[Rounds], No
 
     def resume(rounds: Rounds) -> None:
         put_back(rounds, round, [carried[state.partition.index].rows for state in rounds.states])
-        if rounds.keeper is not None:
-            rounds.keeper.last = round
+        if rounds.pauses.keeper is not None:
+            rounds.pauses.keeper.last = round
 
     return resume
 

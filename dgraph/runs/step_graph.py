@@ -20,7 +20,7 @@ from dgraph.exchange import dask as exchange
 from dgraph.exchange.mail import Token
 from dgraph.exchange.registry import key_of
 from dgraph.runs.steps import START, Steps, finish_steps, is_done, new_route, open_steps, take_step, take_steps
-from dgraph.waiting import settle
+from dgraph.waiting import wait_for
 
 try:
     from dask._expr import Expr
@@ -182,7 +182,7 @@ class DaskChain:
         return self._ended(results)
 
     def _ended(self, futures: list[Future]) -> list[Future]:
-        self._settle(futures)
+        self._wait(futures)
         for future in futures:
             if future.status != "finished":
                 future.result()  # raises
@@ -205,11 +205,11 @@ class DaskChain:
 
     def _tokens(self) -> list[Token]:
         tokens = self.futures[: len(self.workers)]
-        self._settle(tokens)
+        self._wait(tokens)
         return self.client.gather(tokens)
 
-    def _settle(self, futures: Sequence[Future]) -> None:
-        settle(self.client, futures)
+    def _wait(self, futures: Sequence[Future]) -> None:
+        wait_for(self.client, futures)
 
     def _submit(self, kind: str, worker: int, task: Any, *arguments: Any) -> Future:
         key, on = key_of(kind, self.route.run, worker), [self.route.workers[worker]]
@@ -237,7 +237,7 @@ class DaskChain:
 def where(client: Client, partitions: Sequence[Any]) -> list[str]:
     """The worker of each partition: where its future lies, else evenly over all workers."""
     if all(isinstance(partition, Future) for partition in partitions):
-        settle(client, partitions)
+        wait_for(client, partitions)
         places = [sorted(found) for found in exchange.places_of(client, partitions)]
         if all(places):
             return [place[0] for place in places]

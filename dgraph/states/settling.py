@@ -22,9 +22,10 @@ from dgraph.states.state import State
 class Settling(State):
     """A State of which `settle` fires whoever it takes; `tell` and `hear` are all its mail."""
 
+    settles = True
+
     def __init__(self, settling: Settle, *arguments: Any):
         super().__init__(*arguments)
-        self.settles = True
         self.settling = settling
         self.improved = np.zeros(self.size, bool)
         self.found = NOBODY  # proxies with news for their masters

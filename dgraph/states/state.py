@@ -36,6 +36,8 @@ COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and parti
 class State(Copies):
     """One array a field; kernels and messages find them by name."""
 
+    settles = False  # whether a round takes a partition to its local fixed point
+
     def __init__(
         self,
         edges: EdgeTables,
@@ -58,7 +60,7 @@ class State(Copies):
         self.work: Any = None  # edges along which they send, once they are listed
         self.queued: Any = 0
         self.changed: list[Any] = []  # how many vertices have, in each range of rows since it was last asked
-        self.scan = self.pulled = self.settles = False
+        self.scan = self.pulled = False
         self.sent_before: dict[tuple, list[Any]] = {}
         self.total, self.reported = (dict.fromkeys(COUNTED, 0) for _ in range(2))
         self.values |= vertex_table(recipe, edges, columns)
@@ -233,9 +235,8 @@ class State(Copies):
         self.total |= {"messages": self.post.buffers, "bytes": self.post.bytes}
         found = {what: self.total[what] - self.reported[what] for what in COUNTED}
         self.reported = dict(self.total)
-        skipped = self.partition.parts > 1 and not found["messages"]
         direction = "pull" if self.analysis.synchronous or self.pulled else "push"
-        return {**found, "skipped": skipped, "direction": direction, **self.agent.counted()}
+        return {**found, "direction": direction, **self.agent.counted()}
 
     # -- global values and results -------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from mixing import check, mixing, start
 from dgraph.errors import RunError
 from dgraph.exchange import dask as exchange
 from dgraph.exchange.registry import NAME
-from dgraph.runs.step_graph import settle
+from dgraph.runs.step_graph import wait_for
 from dgraph.runs.steps import Steps, run_steps
 
 PARTS = 4
@@ -168,7 +168,7 @@ def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
     threading.Timer(0.2, gone.close).start()
     monkeypatch.setattr(Future, "exception", lambda future, timeout=None: future.client.sync(wait_in_vain, timeout))
     with pytest.raises(RunError, match="closed during the run"):
-        settle(gone, [never])
+        wait_for(gone, [never])
     wait_until(lambda: gone.status == "closed", seconds=10)
     with pytest.raises(RunError, match="not connected"):
         exchange.workers_of(gone)

@@ -1,0 +1,53 @@
+"""The global values of a program on one worker: folded from the vertices here, and merged with what others have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dgraph.codegen.recipe import Recipe
+from dgraph.exact import ExactSum, exact_sums
+from dgraph.states.state import State
+
+
+class GlobalValues:
+    """`values` are those that all workers know, and that kernels read."""
+
+    def __init__(self, states: Sequence[State], recipe: Recipe):
+        self.states, self.recipe = states, recipe
+        self.fields = {name: field for name, (field, _) in recipe.analysis.globals.items()}
+        self.values = {name: field.identity for name, field in self.fields.items()}
+        self.folded: list[tuple[str, Any]] = []  # here, since workers last told each other
+        self.unshared = False  # whether there are such to come; a worker without vertices has folded none
+        self.exactly = exact_sums(recipe.analysis) if states[0].switches.deterministic else []
+
+    def fold(self, names: Sequence[str], parts: Sequence[tuple]) -> None:
+        """What vertices here add up to; `parts` have a value for each name."""
+        self.unshared |= bool(names)
+        for values in parts:
+            self.folded += zip(names, values, strict=True)
+        if self.exactly:
+            sums = {name: ExactSum(value for one, value in self.folded if one == name) for name in self.exactly}
+            self.folded = [(name, value) for name, value in self.folded if name not in sums]
+            self.folded += [(name, sums[name]) for name in names if name in sums]
+
+    def learn(self, told: Sequence[list[tuple[str, Any]]]) -> None:
+        """What all workers have folded, in one order everywhere."""
+        if not self.unshared:
+            return
+        merged: dict[str, Any] = {}
+        for name, value in (pair for folded in told for pair in folded):
+            merged[name] = self.fields[name].merge.merge(merged[name], value) if name in merged else value
+        self.put({name: float(value) if isinstance(value, ExactSum) else value for name, value in merged.items()})
+
+    def put(self, values: Mapping[str, Any]) -> None:
+        """These are known; nothing is left to share."""
+        self.values |= values
+        self.folded, self.unshared = [], False
+        for state in self.states:
+            state.values |= values
+
+    def stop(self, round: int) -> bool:
+        """What the program's `stop` says of them after a round."""
+        known = {**self.recipe.values, **self.values, "round": round}
+        return self.recipe.should_stop({**known, "vertices": self.states[0].values["vertices"]})
