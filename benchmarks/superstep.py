@@ -20,8 +20,8 @@ from dgraph.runs.steps import CHUNK, Steps, run_steps
 TARGETS = {"fused": 3.0, "own task": 7.0, "in process": 0.5}  # milliseconds, empty superstep, median
 
 
-def steps(size: int) -> Steps:
-    """Steps that send `size` bytes from every partition to every other and check what comes."""
+def steps(size: int, supersteps: int) -> Steps:
+    """So many steps that send `size` bytes from every partition to every other and check what comes."""
 
     def setup(exchange: Any, partitions: dict) -> Any:
         return exchange, np.arange(size, dtype=np.int64).astype(np.uint8)
@@ -35,7 +35,7 @@ def steps(size: int) -> Steps:
                 raise AssertionError(f"round {round}: wrong mail")
             for there in range(parts):
                 exchange.send(round, here, there, block)
-        return {}
+        return {"done": round + 1 == supersteps}
 
     return Steps(setup, step, lambda state: None)
 
@@ -43,9 +43,7 @@ def steps(size: int) -> Steps:
 def measure(size: int, supersteps: int, **where: Any) -> list[float]:
     """Milliseconds a superstep, from the end of one chunk to the end of the next, without the first three."""
     ends: list[float] = []
-    run_steps(
-        steps(size), [None] * 4, limit=supersteps, after_chunk=lambda *_: ends.append(time.perf_counter()), **where
-    )
+    run_steps(steps(size, supersteps), [None] * 4, after_chunk=lambda *_: ends.append(time.perf_counter()), **where)
     return [(after - before) * 1e3 / CHUNK for before, after in pairwise(ends[2:])]
 
 

@@ -21,7 +21,7 @@ from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import Message, Route, Token
 from dgraph.exchange.registry import key_of
 from dgraph.runs.step_graph import Chunk, DaskChain, release
-from dgraph.runs.steps import START, begin_steps, finish_steps, take_step
+from dgraph.runs.steps import START, begin_steps, take_step
 from dgraph.waiting import wait_for
 
 
@@ -94,7 +94,7 @@ def deliver_task(end: MailExchange, told: list[Told]) -> Token:
 
 def finish_task(end: MailExchange, rounds: int) -> Any:
     end.turn(rounds)
-    return finish_steps(end)
+    return end.result
 
 
 class MailChunk(Chunk):
@@ -144,7 +144,7 @@ class MailChain(DaskChain):
         chunk = MailChunk(self.route, self.ends, first, rounds, tokens)
         return self._run(chunk)
 
-    def finish(self, done: bool) -> list[Future]:
+    def finish(self) -> list[Future]:
         return self._ended([self._submit("finish", w, finish_task, self.ends[w], self.rounds) for w in self.workers])
 
     def _graph(self, chunk: Chunk) -> Any:

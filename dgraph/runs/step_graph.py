@@ -19,7 +19,7 @@ from dgraph.errors import LostError, OptionError, RunError
 from dgraph.exchange import dask as exchange
 from dgraph.exchange.mail import Token
 from dgraph.exchange.registry import key_of
-from dgraph.runs.steps import START, Steps, finish_steps, is_done, new_route, open_steps, take_step, take_steps
+from dgraph.runs.steps import START, Steps, is_done, new_route, open_steps, take_step, take_steps
 from dgraph.waiting import wait_for
 
 try:
@@ -52,7 +52,7 @@ def fused_task(run: str, address: str, first: int, rounds: int, tokens: list[Tok
 
 def finish_task(run: str, address: str, last: list[Token]) -> Any:
     """The result; nothing, if it comes after a token that is not the last."""
-    return finish_steps(exchange.find_end(run, address)) if not last or is_done(last) else None
+    return exchange.find_end(run, address).result if is_done(last) else None
 
 
 class Chunk:
@@ -175,11 +175,8 @@ class DaskChain:
     def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
         return self._run(Chunk(self.route.run, self.route.workers, first, rounds, tokens, fuse))
 
-    def finish(self, done: bool) -> list[Future]:
-        results = self.futures[len(self.workers) :]
-        if not done:
-            results = [self._submit("finish", w, finish_task, *self._end(w), []) for w in self.workers]
-        return self._ended(results)
+    def finish(self) -> list[Future]:
+        return self._ended(self.futures[len(self.workers) :])
 
     def _ended(self, futures: list[Future]) -> list[Future]:
         self._wait(futures)
@@ -187,9 +184,6 @@ class DaskChain:
             if future.status != "finished":
                 future.result()  # raises
         return futures
-
-    def _end(self, worker: int) -> tuple[str, str]:
-        return self.route.run, self.route.workers[worker]
 
     def _run(self, chunk: Chunk) -> list[Token]:
         if chunk.fuse and chunk.rounds and not self.steps.secedes:

@@ -25,7 +25,6 @@ from dgraph.options import one_of
 CHUNK = 10  # supersteps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
 LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker
 START = -1  # the epoch of `setup`
-FOREVER = 1 << 62
 SUMMARY = "summary"  # among the values of a last token
 EXCHANGES = ("auto", "workers", "graph")
 
@@ -68,7 +67,9 @@ class Chain(AbstractContextManager["Chain"], Protocol):
 
     def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]: ...
 
-    def finish(self, done: bool) -> list[Any]: ...
+    def finish(self) -> list[Any]:
+        """The result of each worker; a future on a cluster."""
+        ...
 
 
 def run_steps(
@@ -80,12 +81,10 @@ def run_steps(
     threads: int | None = None,
     fuse: bool | None = None,
     chunk: int = CHUNK,
-    limit: int | None = None,
     after_chunk: Callable[[int, list[Token]], None] | None = None,
-    patience: float = PATIENCE,
     exchange: str = "auto",
 ) -> Outcome:
-    """Run steps over partitions (objects; futures with a client) until they are done, or for `limit` rounds.
+    """Run steps over partitions (objects; futures with a client) until they are done.
 
     `client=None` means this process, on `threads` threads. `homes` are the addresses of the partitions' workers;
     without them a future is used where it lies. `fuse=None` fuses a chunk's steps into one task a worker while light.
@@ -99,35 +98,32 @@ def run_steps(
     one_of("exchange", exchange, EXCHANGES)
     if client is None and exchange != "auto":
         raise OptionError(f"exchange={exchange!r} is for a cluster; pass a client, or leave it out")
-    with _chain(steps, partitions, client, homes, threads, patience, exchange) as chain:
+    with _chain(steps, partitions, client, homes, threads, exchange) as chain:
         if fuse and chain.exchange == "graph":
             raise OptionError(
                 "steps that need all workers at once cannot run with exchange='graph'; choose engine='gas'"
             )
-        rounds, limit = 0, FOREVER if limit is None else limit
-        tokens = chain.start(0 if fuse is False else min(chunk, limit))
+        tokens, rounds = chain.start(0 if fuse is False else chunk), 0
         while True:
             if after_chunk is not None and tokens[0].epoch >= rounds:
                 after_chunk(tokens[0].epoch + 1, tokens)
             rounds = tokens[0].epoch + 1
-            if is_done(tokens) or rounds >= limit:
+            if is_done(tokens):
                 break
             light = max(token.seconds for token in tokens) < LIGHT
-            tokens = chain.advance(rounds, min(chunk, limit - rounds), tokens, light if fuse is None else fuse)
-        results, values = chain.finish(is_done(tokens)), [token.values for token in tokens]
+            tokens = chain.advance(rounds, chunk, tokens, light if fuse is None else fuse)
+        results, values = chain.finish(), [token.values for token in tokens]
         summaries = [one.pop(SUMMARY, None) for one in values]
         return Outcome(rounds, values, results, summaries, chain.route, chain.exchange)
 
 
-def _chain(
-    steps: Steps, partitions: Sequence[Any], client: Any, homes: Any, threads: Any, patience: float, exchange: str
-) -> Chain:
+def _chain(steps: Steps, partitions: Sequence[Any], client: Any, homes: Any, threads: Any, exchange: str) -> Chain:
     if client is None:
         workers = min(len(partitions), threads or os.cpu_count() or 1)
-        return LocalChain(steps, partitions, workers, patience)
+        return LocalChain(steps, partitions, workers, PATIENCE)
     from dgraph.runs.mail_graph import choose_chain
 
-    return choose_chain(client, exchange)(steps, partitions, client, homes, patience)
+    return choose_chain(client, exchange)(steps, partitions, client, homes, PATIENCE)
 
 
 def new_route(workers: Sequence[str], homes: Sequence[int]) -> Route:
@@ -186,13 +182,6 @@ def take_steps(exchange: Exchange, rounds: range, tokens: list[Token]) -> Token:
     return tokens[exchange.worker]
 
 
-def finish_steps(exchange: Exchange) -> Any:
-    """The last task of a worker: its result, or that of a run that was cut short."""
-    with exchange.failing():
-        steps, state = exchange.held
-        return steps.finish(state) if exchange.result is None else exchange.result
-
-
 # -- in this process ---------------------------------------------------------------------------------------------------
 
 
@@ -215,8 +204,8 @@ class LocalChain:
     def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
         return self._each(take_steps, [(range(first, first + rounds), tokens)] * len(self.ends))
 
-    def finish(self, done: bool) -> list[Any]:
-        return self._each(finish_steps, [()] * len(self.ends))
+    def finish(self) -> list[Any]:
+        return [end.result for end in self.ends]
 
     def _each(self, task: Callable[..., Any], arguments: Sequence[tuple]) -> list[Any]:
         if self.pool is None:

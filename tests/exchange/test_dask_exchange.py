@@ -276,7 +276,7 @@ def test_a_worker_that_leaves_ends_the_run_in_seconds(frail, how):
     def run():
         try:
             mail = "graph" if "graph" in how else "workers"
-            run_steps(mixing(10**6), start(6), client=client, fuse="fused" in how, patience=20, exchange=mail)
+            run_steps(mixing(10**6), start(6), client=client, fuse="fused" in how, exchange=mail)
         except Exception as error:
             failed.append((time.monotonic(), error))
 

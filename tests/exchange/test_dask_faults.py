@@ -91,9 +91,12 @@ def counts(client) -> list[int]:
 
 
 @pytest.mark.parametrize(("fault", "fuse"), CASES)
-def test_every_message(faulty, fault, fuse):
+def test_every_message(faulty, fault, fuse, monkeypatch):
+    if fault in PATIENCE:
+        monkeypatch.setattr("dgraph.runs.steps.PATIENCE", PATIENCE[fault])
+
     def run():
-        return run_steps(mixing(LAST), start(PARTS), client=faulty, fuse=fuse, patience=PATIENCE.get(fault, 30.0))
+        return run_steps(mixing(LAST), start(PARTS), client=faulty, fuse=fuse)
 
     for worker in (0, 1):
         put(faulty, worker, "none", -1)

@@ -40,7 +40,9 @@ class Faulty(LocalExchange):
 
 def run(fault, k, patience=0.06):
     Faulty.fault, Faulty.k, Faulty.count, Faulty.held = fault, k, 0, []
-    return steps_module.run_steps(mixing(LAST), start(PARTS), threads=WORKERS, patience=patience)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(steps_module, "PATIENCE", patience)
+        return steps_module.run_steps(mixing(LAST), start(PARTS), threads=WORKERS)
 
 
 @pytest.fixture(autouse=True)
