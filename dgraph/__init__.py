@@ -10,69 +10,42 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Graph": "dgraph.graph",
-    "Policy": "dgraph.partition.policies",
-    "errors": "dgraph.errors",
-    "open_graph": "dgraph.building.saved",
-    "bipartite": "dgraph.io.graphs",
-    "from_igraph": "dgraph.io.graphs",
-    "from_networkx": "dgraph.io.graphs",
-    "from_scipy": "dgraph.io.graphs",
-    "grid": "dgraph.io.graphs",
-    "ratings": "dgraph.io.graphs",
-    "read_edges": "dgraph.io.graphs",
-    "rmat": "dgraph.io.graphs",
-    "to_igraph": "dgraph.io.graphs",
-    "to_networkx": "dgraph.io.graphs",
-    "to_scipy": "dgraph.io.graphs",
-    "uniform": "dgraph.io.graphs",
-    "write_edges": "dgraph.io.graphs",
-    "capacities": "dgraph.estimates.calibration",
-    "daemons_for": "dgraph.partition.balance",
-    "Checkpoint": "dgraph.checkpoint.option",
-    "explain": "dgraph.codegen.explain",
-    "run": "dgraph.runs.execution",
-    "dot": "dgraph.functions",
-    "AND": "dgraph.monoid",
-    "CHOOSE": "dgraph.monoid",
-    "H_INDEX": "dgraph.monoid",
-    "MAX": "dgraph.monoid",
-    "MIN": "dgraph.monoid",
-    "MOST_FREQUENT": "dgraph.monoid",
-    "Monoid": "dgraph.monoid",
-    "NONE": "dgraph.monoid",
-    "OR": "dgraph.monoid",
-    "PRODUCT": "dgraph.monoid",
-    "SUM": "dgraph.monoid",
-    "UNREACHED": "dgraph.monoid",
-    "Delta": "dgraph.program",
-    "EdgeColumn": "dgraph.program",
-    "Global": "dgraph.program",
-    "Message": "dgraph.program",
-    "Parameter": "dgraph.program",
-    "Phase": "dgraph.program",
-    "Result": "dgraph.program",
-    "State": "dgraph.program",
-    "VertexColumn": "dgraph.program",
-    "VertexProgram": "dgraph.program",
-    "vertex": "dgraph.program",
-    "bfs": "dgraph.ops.bfs",
-    "cdlp": "dgraph.ops.cdlp",
-    "core_number": "dgraph.ops.core_number",
-    "degrees": "dgraph.ops.degrees",
-    "factorize": "dgraph.ops.factorize",
-    "hits": "dgraph.ops.hits",
-    "k_core": "dgraph.ops.k_core",
-    "katz": "dgraph.ops.katz",
-    "label_propagation": "dgraph.ops.label_propagation",
-    "lcc": "dgraph.ops.lcc",
-    "matching": "dgraph.ops.matching",
-    "pagerank": "dgraph.ops.pagerank",
-    "sssp": "dgraph.ops.sssp",
-    "triangles": "dgraph.ops.triangles",
-    "wcc": "dgraph.ops.wcc",
+_NAMES = {
+    # a graph: from frames, files, generators and other libraries, and back
+    "dgraph.graph": "Graph",
+    "dgraph.building.saved": "open_graph",
+    "dgraph.io.graphs": "read_edges write_edges from_networkx from_igraph from_scipy to_networkx to_igraph to_scipy",
+    "dgraph.io.generated": "rmat uniform grid ratings bipartite",
+    # algorithms
+    "dgraph.ops.pagerank": "pagerank",
+    "dgraph.ops.hits": "hits",
+    "dgraph.ops.katz": "katz",
+    "dgraph.ops.degrees": "degrees",
+    "dgraph.ops.bfs": "bfs",
+    "dgraph.ops.sssp": "sssp",
+    "dgraph.ops.wcc": "wcc",
+    "dgraph.ops.k_core": "k_core",
+    "dgraph.ops.core_number": "core_number",
+    "dgraph.ops.triangles": "triangles",
+    "dgraph.ops.lcc": "lcc",
+    "dgraph.ops.label_propagation": "label_propagation",
+    "dgraph.ops.cdlp": "cdlp",
+    "dgraph.ops.matching": "matching",
+    "dgraph.ops.factorize": "factorize",
+    # programs of your own: what they are made of, what became of them, and to run them
+    "dgraph.program": "VertexProgram State Delta Message Parameter EdgeColumn VertexColumn Global Result Phase vertex",
+    "dgraph.monoid": "MIN MAX SUM PRODUCT AND OR Monoid MOST_FREQUENT CHOOSE H_INDEX NONE UNREACHED",
+    "dgraph.functions": "dot",
+    "dgraph.codegen.explain": "explain",
+    "dgraph.runs.execution": "run",
+    # where and how: placing edges, unlike workers, losses
+    "dgraph.partition.policies": "Policy",
+    "dgraph.estimates.calibration": "capacities",
+    "dgraph.partition.balance": "daemons_for",
+    "dgraph.checkpoint.option": "Checkpoint",
+    "dgraph": "errors",
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["__version__", *_HOME]
 # those that take any graph; `factorize` is for ratings of items by users
@@ -86,19 +59,15 @@ if TYPE_CHECKING:
     from dgraph.estimates.calibration import capacities
     from dgraph.functions import dot
     from dgraph.graph import Graph
+    from dgraph.io.generated import bipartite, grid, ratings, rmat, uniform
     from dgraph.io.graphs import (
-        bipartite,
         from_igraph,
         from_networkx,
         from_scipy,
-        grid,
-        ratings,
         read_edges,
-        rmat,
         to_igraph,
         to_networkx,
         to_scipy,
-        uniform,
         write_edges,
     )
     from dgraph.monoid import AND, CHOOSE, H_INDEX, MAX, MIN, MOST_FREQUENT, NONE, OR, PRODUCT, SUM, UNREACHED, Monoid
@@ -138,8 +107,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'dgraph' has no attribute {name!r}")
-    module = import_module(_HOME[name])
-    value = module if _HOME[name] == f"dgraph.{name}" else getattr(module, name)
+    home = _HOME[name]
+    value = import_module(f"{home}.{name}") if home == "dgraph" else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -31,7 +31,7 @@ class VertexValue(click.ParamType):
 
 def described(function: Callable) -> tuple[str, dict[str, str]]:
     """A docstring, taken apart: what it says of the whole, and of each parameter, in `name: text` with indented lines
-    to follow. That the rest is as in `dgraph.run` is for those who call it."""
+    to follow. That others are as in `dgraph.run` is for those who call it."""
     names = inspect.signature(function).parameters
     whole, parts, current = [], {}, ""
     for line in inspect.cleandoc(function.__doc__ or "").splitlines():
@@ -43,7 +43,7 @@ def described(function: Callable) -> tuple[str, dict[str, str]]:
         else:
             current = ""
             whole.append(line)
-    rest = re.sub(r"(Other o|O)ptions are those of\s`dgraph\.run`\.", "", "\n".join(whole))
+    rest = re.sub(r"(Other o|O)ptions\sare\sthose\sof\s`(dgraph\.run|Graph\.from_edges)`\.", "", "\n".join(whole))
     return rest.strip(), {name: text[:1].upper() + text[1:] for name, text in parts.items()}
 
 

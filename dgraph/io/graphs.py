@@ -1,10 +1,9 @@
-"""Graphs from files, generators and other libraries, and back: what users call."""
+"""Graphs from files and other libraries, and back: what users call."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import pandas as pd
 from dgraph.building.frames import computed
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
-from dgraph.io import generate
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.igraph import from_igraph as _from_igraph
 from dgraph.io.igraph import to_igraph as _to_igraph
@@ -22,12 +20,10 @@ from dgraph.io.networkx import to_networkx as _to_networkx
 from dgraph.io.sparse import from_scipy as _from_scipy
 from dgraph.io.sparse import to_scipy as _to_scipy
 from dgraph.options import one_of
-from dgraph.partition.source import Pieces
 from dgraph.workers import Workers
 
 BY_BLOCKS = ("text", "parquet")  # formats that many workers can read at once
 MEMORY_SHARE = 8  # a file larger than this fraction of the free memory is read block by block
-BLOCK = 1 << 21  # edges that one task of a generator makes
 
 
 def read_edges(
@@ -138,125 +134,24 @@ def _as_range(vertices: pd.DataFrame) -> Any:
     return range(first, last + 1) if last - first + 1 == len(ids) else vertices
 
 
-# -- generators --------------------------------------------------------------------------------------------------------
-
-
-def rmat(
-    *,
-    scale: int,
-    edge_factor: int = 16,
-    seed: int = 1,
-    weights: tuple[float, float] | None = None,
-    a: float = 0.57,
-    b: float = 0.19,
-    c: float = 0.19,
-    permute: bool = True,
-    directed: bool = True,
-    **options: Any,
-) -> Graph:
-    """A graph of 2**scale vertices with a skewed degree distribution (R-MAT; the defaults are Graph500's).
-
-    `weights` are the lowest and the highest. Options are those of `Graph.from_edges`. Chakrabarti et al., SDM 2004.
-    """
-    return _generated(generate.Rmat(scale, edge_factor, seed, weights, a, b, c, permute, directed), options)
-
-
-def uniform(
-    *,
-    vertices: int,
-    edges: int,
-    seed: int = 1,
-    weights: tuple[float, float] | None = None,
-    directed: bool = True,
-    **options: Any,
-) -> Graph:
-    """A graph of edges whose ends are drawn uniformly."""
-    return _generated(generate.Uniform(vertices, edges, seed, weights, directed), options)
-
-
-def grid(
-    *,
-    rows: int,
-    cols: int,
-    seed: int = 1,
-    removed: float = 0.1,
-    weights: tuple[float, float] | None = (1, 255),
-    **options: Any,
-) -> Graph:
-    """A road-like undirected grid: edges between the four neighbours, a share of them removed."""
-    return _generated(generate.Grid(rows, cols, seed, removed, weights), options)
-
-
-def ratings(
-    *,
-    users: int,
-    items: int,
-    ratings: int,
-    rank: int = 8,
-    noise: float = 0.1,
-    seed: int = 1,
-    mean: float = 3.5,
-    spread: float = 1.0,
-    **options: Any,
-) -> Graph:
-    """A bipartite graph whose weight `rating` has low rank and noise of known size; items are numbered after users."""
-    return _generated(generate.Ratings(users, items, ratings, rank, noise, seed, mean, spread), options)
-
-
-def bipartite(
-    *,
-    left: int,
-    right: int,
-    edges: int,
-    seed: int = 1,
-    weights: tuple[float, float] | None = None,
-    **options: Any,
-) -> Graph:
-    """An undirected bipartite graph of edges drawn uniformly; the right side is numbered after the left."""
-    return _generated(generate.Bipartite(left, right, edges, seed, weights), options)
-
-
-def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
-    for name in ("source", "destination", "weight", "vertices"):
-        if name in options:
-            raise OptionError(f"{name}={options[name]!r}: a generated graph has its own columns and vertices")
-    workers = Workers.find(options.pop("client", None))
-    frame: Any = generator.build() if workers.client is None else _blocks(generator, workers)
-    weight = next((name for name in ("weight", "rating") if name in generator.columns), None)
-    return Graph.from_edges(
-        frame,
-        source="source",
-        destination="destination",
-        weight=weight,
-        **{"directed": generator.directed, **options},
-        vertices=range(generator.num_vertices),
-        client=workers.client,
-    )
-
-
-def _blocks(generator: generate.Generator, workers: Workers) -> Pieces:
-    """The edges as tasks, each of which makes a block."""
-    pieces = max(len(workers.addresses), -(-generator.num_indices // BLOCK))
-    cuts = [generator.num_indices * i // pieces for i in range(pieces + 1)]
-    meta = pd.DataFrame({name: np.empty(0, dtype) for name, dtype in generator.columns.items()})
-    return Pieces(lambda: meta, lambda: [workers.call(generator.block, a, z) for a, z in pairwise(cuts)])
-
-
 # -- other libraries ---------------------------------------------------------------------------------------------------
 
 
 def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) -> Graph:
-    """A graph from NetworkX, with its attributes; the edge attribute `weight`, if there is one, is the weight."""
+    """A graph from NetworkX, with its attributes; the edge attribute `weight`, if there is one, is the weight. Options
+    are those of `Graph.from_edges`."""
     return _graph(_from_networkx(graph, weight), None, None, **options)
 
 
 def from_igraph(graph: Any, *, weight: str | None = "weight", name: str | None = "name", **options: Any) -> Graph:
-    """A graph from igraph, with its attributes; the vertex attribute `name`, if there is one, is the id."""
+    """A graph from igraph, with its attributes; the vertex attribute `name`, if there is one, is the id, and the edge
+    attribute `weight` the weight. Options are those of `Graph.from_edges`."""
     return _graph(_from_igraph(graph, weight, name), None, None, **options)
 
 
 def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
-    """A graph from a sparse adjacency matrix: an edge from i to j, with its value as weight, for every stored entry."""
+    """A graph from a sparse adjacency matrix: an edge from i to j, with its value as weight, for every stored entry.
+    Options are those of `Graph.from_edges`."""
     return _graph(_from_scipy(matrix, directed=directed), None, None, **options)
 
 

@@ -101,8 +101,8 @@ class FromSeveralUpTo(UpTo, FromSeveral):
 
 @operation
 def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | None = None, **options: Any) -> RunResult:
-    """The columns `distance` (inf where there is no path) and `predecessor` (of several, the smallest; missing for
-    sources and for vertices without a path).
+    """Paths of the fewest edges: the columns `distance` (inf where there is no path) and `predecessor` (of several, the
+    smallest; missing for sources and for vertices without a path).
 
     source:       a vertex, or a list of vertices: then paths begin at the nearest.
     target:       the search ends once the distance of this vertex is known. All vertices that are not farther are

@@ -50,8 +50,8 @@ class CommunityDetection(VertexProgram):
 
 @operation
 def cdlp(graph: Graph, *, max_iter: int = 10, **options: Any) -> RunResult:
-    """The column `label` after `max_iter` rounds, in each of which all vertices change at once. Labels are vertices,
-    and vertices with the same label are a community.
+    """Communities as LDBC Graphalytics has them: the column `label` after `max_iter` rounds, in each of which all
+    vertices change at once. Labels are vertices, and vertices with the same label are a community.
 
     In- and out-neighbours both vote, once for each edge: so does label propagation in GraphX and in GX-Plug, which
     leave ties open. Vertices may swap labels for ever; `label_propagation` comes to an end.

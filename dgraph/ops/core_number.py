@@ -44,7 +44,8 @@ class CoreNumber(VertexProgram):
 
 @operation
 def core_number(graph: Graph, **options: Any) -> RunResult:
-    """The column `core`. Options are those of `dgraph.run`."""
+    """Core numbers: the column `core` is the largest k for which a vertex is in the k-core, where all have k neighbours
+    or more. Directions, loops and repeats do not count. Options are those of `dgraph.run`."""
     program = CoreNumber()
     return run(peelable(graph, program, options), program, **options)
 

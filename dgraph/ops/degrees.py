@@ -64,7 +64,8 @@ class Degrees(VertexProgram):
 
 @operation
 def degrees(graph: Graph, **options: Any) -> RunResult:
-    """The columns `in_degree`, `out_degree` and `degree`, their sum; in an undirected graph all three are the same.
+    """How many edges there are at each vertex: the columns `in_degree`, `out_degree` and `degree`, their sum; in an
+    undirected graph all three are the same.
 
     Repeated edges all count, and a self loop is one arc: 1 into its vertex and 1 out of it, so 2 in the `degree` of a
     directed graph and 1 of an undirected one. Options are those of `dgraph.run`.

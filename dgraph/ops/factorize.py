@@ -43,9 +43,10 @@ def factorize(
     random_seed: int = 0,
     **options: Any,
 ) -> RunResult:
-    """The column `factors`, a vector of each vertex: a rating is about the mean of all and the inner product of those
-    at its ends. The mean is in `totals`. The report has a row for each epoch, in which every vertex has one turn:
-    `rmse` of the ratings learned from, `held_out` of those that were kept for the test.
+    """Collaborative filtering: the column `factors` is a vector of each vertex, so that a rating is about the mean of
+    all and the inner product of those at its ends. The mean is in `totals`. The report has a row for each epoch, in
+    which every vertex has one turn: `rmse` of the ratings learned from, `held_out` of those that were kept for the
+    test.
 
     rank:           the length of the vectors.
     regularization: how much the squares of factors weigh beside the squares of errors.

@@ -99,7 +99,7 @@ class WeightedHubsAndAuthorities(HubsAndAuthorities):
 def hits(
     graph: Graph, *, max_iter: int = 100, tol: float | None = 1e-8, weighted: bool = False, **options: Any
 ) -> RunResult:
-    """The columns `hub` and `authority`, each of which sums to 1 (or is 0 everywhere if there are no edges).
+    """Hubs and authorities: the columns `hub` and `authority`, each of which sums to 1 (or is 0 if there are no edges).
 
     A hub's score is in proportion to the sum of the authorities that its edges lead to, an authority's to that of the
     hubs from which edges come.

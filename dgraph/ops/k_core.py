@@ -64,7 +64,8 @@ class MainCore(CoreNumber):
 
 @operation
 def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **options: Any) -> RunResult:
-    """The column `in_core`: whether a vertex is in the k-core; without k, in the highest core that is not empty.
+    """The k-core, the largest part of the graph in which every vertex has k neighbours or more: the column `in_core`
+    says who is in it. Without k, the highest that is not empty. Directions, loops and repeats do not count.
 
     k:      how many neighbours in the core each of its vertices has, or more.
     remove: the result lists only the vertices that stay.

@@ -122,7 +122,7 @@ def katz(
     weighted: bool = False,
     **options: Any,
 ) -> RunResult:
-    """The column `katz`: beta, and alpha times the sum of it over all edges that come in.
+    """Katz centrality: the column `katz` is beta, and alpha times the sum of it over all edges that come in.
 
     alpha:      what a step along an edge leaves of a score, below 1 / the largest eigenvalue of the adjacency matrix.
     beta:       what every vertex has of itself.

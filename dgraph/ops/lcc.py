@@ -15,7 +15,8 @@ from dgraph.runs.result import RunResult
 
 @operation
 def lcc(graph: Graph, **options: Any) -> RunResult:
-    """The column `lcc`: of a vertex with d neighbours, the arcs between these over d * (d - 1), their most; 0 if d < 2.
+    """Local clustering coefficients: the column `lcc` is the share of the d (d - 1) arcs there can be between the d
+    neighbours of a vertex that there are; 0 if d < 2.
 
     A neighbour is one by an edge of either direction. Two neighbours may have an arc each way; an undirected edge is
     both. Self loops and repeated edges do not count.

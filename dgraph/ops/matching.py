@@ -84,8 +84,9 @@ class Matching(VertexProgram):
 
 @operation
 def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options: Any) -> RunResult:
-    """The column `mate`: the vertex that each one is matched with, missing if none. No edge is left between vertices
-    without a mate, so there are at least half as many pairs as there can be. Directions and repeats do not count.
+    """A maximal matching of a bipartite graph: the column `mate` is the vertex that each one is matched with, missing
+    if none. No edge is left between vertices without a mate, so there are at least half as many pairs as there can be.
+    Directions and repeats do not count.
 
     left:        the vertices on the left: their ids, or the name of a vertex column that is true for them; by default
                  the sources of the edges as they were listed. Every edge must join one of them to one of the others.

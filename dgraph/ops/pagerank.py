@@ -74,7 +74,8 @@ def pagerank(
     dtype: str = "float64",
     **options: Any,
 ) -> RunResult:
-    """The column `pagerank`, which sums to 1.
+    """PageRank, how often a surfer comes to each vertex who follows edges and now and then jumps anywhere: the column
+    `pagerank`, which sums to 1.
 
     alpha:    the probability of following an edge; else the surfer jumps.
     max_iter: rounds at most.

@@ -125,8 +125,8 @@ def sssp(
     per_source: bool = False,
     **options: Any,
 ) -> RunResult:
-    """The columns `distance` (inf where there is no path) and `predecessor` (of several, the smallest; missing for
-    sources and for vertices without a path).
+    """Shortest paths: the columns `distance` (inf where there is no path) and `predecessor` (of several, the smallest;
+    missing for sources and for vertices without a path).
 
     source:       a vertex, or a list of vertices: then paths begin at the nearest.
     target:       the search ends once the distance of this vertex is known. All vertices that are not farther are

@@ -17,7 +17,8 @@ from dgraph.runs.result import RunResult
 
 @operation
 def triangles(graph: Graph, **options: Any) -> RunResult:
-    """The column `triangles`: how many go through each vertex. `totals["triangles"]` of the result counts each once.
+    """Triangles: the column `triangles` is how many go through each vertex. `totals["triangles"]` of the result counts
+    each once.
 
     Time grows with the edges, and with how many neighbours of higher degree their ends have: what is dense is dear.
 

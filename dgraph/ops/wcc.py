@@ -35,5 +35,6 @@ class Components(VertexProgram):
 
 @operation
 def wcc(graph: Graph, **options: Any) -> RunResult:
-    """The column `component`: the smallest vertex of each one's component. Options are those of `dgraph.run`."""
+    """Weakly connected components: the column `component` is the smallest vertex that can be reached along edges of
+    either direction. Options are those of `dgraph.run`."""
     return run(graph, Components(), **options)
