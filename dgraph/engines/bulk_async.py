@@ -150,7 +150,7 @@ class FreeRounds:
             if self.sweeps:
                 sweep(state, self.phase)
                 state.broadcast(self.phase, self.senders, self.targets)
-                state.told(self.phase)
+                state.forget_sent(self.phase)
             else:
                 state.fire(self.phase)
                 self.send(state)

@@ -2,7 +2,8 @@
 
 Edges go from every step to every step of the next round and carry tokens: what was sent, and each worker's part of the
 global values. So all steps of a round decide alike from the same tokens, also that the run is over, and a step starts
-only when all it needs has been sent. Blocks travel past the scheduler, through the exchange.
+only when all it needs has been sent. Mail travels past the scheduler, through the exchange. A round here is one step of
+every worker; a program's round, which the report counts, takes one of these or two.
 """
 
 from __future__ import annotations
@@ -35,14 +36,16 @@ Values = dict[str, Any]
 class Steps:
     """What each worker does. In a round's values, a true `done` ends the run; all workers must decide it alike."""
 
-    setup: Callable[
-        [Exchange, dict[int, Any]], Any
-    ]  # the worker's partitions by index -> its state; may send, epoch -1
-    step: Callable[[Any, int, list[Values]], Values]  # state, round, what each worker told last -> what this one tells;
-    #                                                   sends with epoch `round`, collects with epoch `round - 1`
-    finish: Callable[[Any], Any]  # state -> this worker's result
-    summary: Callable[[Any], Any] | None = None  # result -> what the caller must know of it at once
-    secedes: bool = False  # steps are long, and wait for each other: on a cluster, leave their threads to other tasks
+    # the worker's partitions by index -> its state; may send, in epoch -1
+    setup: Callable[[Exchange, dict[int, Any]], Any]
+    # state, round, what each worker told last -> what this one tells; sends in epoch `round`, collects `round - 1`
+    step: Callable[[Any, int, list[Values]], Values]
+    # state -> this worker's result
+    finish: Callable[[Any], Any]
+    # result -> what the caller must know of it at once
+    summary: Callable[[Any], Any] | None = None
+    # whether steps are long, and wait for each other: on a cluster they leave their threads to other tasks
+    secedes: bool = False
 
 
 @dataclass(frozen=True)

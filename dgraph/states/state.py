@@ -55,16 +55,19 @@ class State(Copies):
         self.values: dict[str, Any] = {**recipe.values, "vertices": vertices, "round": 0}
         self.values["random_seed"] = switches.random_seed
         self.values |= {name: field.identity for name, (field, _) in self.analysis.globals.items()}
-        self.degrees: dict[str, Any] = {}
-        self.senders: Any = NOBODY
-        self.work: Any = None  # edges along which they send, once they are listed
-        self.queued: Any = 0
-        self.changed: list[Any] = []  # how many vertices have, in each range of rows since it was last asked
-        self.scan = self.pulled = False
-        self.sent_before: dict[tuple, list[Any]] = {}
-        self.total, self.reported = (dict.fromkeys(COUNTED, 0) for _ in range(2))
         self.values |= vertex_table(recipe, edges, columns)
+        self.degrees: dict[str, Any] = {}  # along which edges -> of each vertex
+        # Who has a message: the first `queued` of `queue`; or, if `scan`, all whose flag `arrived` is up.
         self.queue, self.other_queue = (np.empty(max(self.size, 1), np.uint32) for _ in range(2))
+        self.queued: Any = 0
+        self.scan = False
+        # Who fired and has something to send, in `other_queue`; and along how many edges, once that is known.
+        self.senders: Any = NOBODY
+        self.work: Any = None
+        self.pulled = False  # whether messages last crossed by a pull
+        self.changed: list[Any] = []  # how many vertices have, in each range of rows since it was last asked
+        self.sent_before: dict[tuple, list[Any]] = {}  # which arrays -> what they were when they last travelled
+        self.total, self.reported = (dict.fromkeys(COUNTED, 0) for _ in range(2))
 
     # -- before the first round ----------------------------------------------------------------------------------------
 
@@ -155,7 +158,7 @@ class State(Copies):
             self._pull(phase, 0, self.n)
             self._mark(False)
         if phase.hoisted and not phase.idempotent and not self.analysis.synchronous:
-            self.told(phase)
+            self.forget_sent(phase)
 
     def reduce(self, phase: PhaseAnalysis, side: str) -> None:
         """What proxies have gathered, to their masters; then their inboxes are empty again."""
@@ -198,8 +201,8 @@ class State(Copies):
         self.work = self._work(self.analysis.phases[self.values["round"] % len(self.analysis.phases)])
         self.queued, self.scan = 0, False
 
-    def told(self, phase: PhaseAnalysis) -> None:
-        """All who must know have been told what vertices have sent along all their edges."""
+    def forget_sent(self, phase: PhaseAnalysis) -> None:
+        """All who must know have been told what vertices send along all their edges."""
         for message in phase.messages:
             self.arrays.put(self.values[sent(phase, message)], self.senders, message.identity)
 

@@ -18,7 +18,7 @@ def can_sweep(state: State) -> bool:
 
 
 def sweep(state: State, phase: PhaseAnalysis) -> None:
-    """Once over all rows. Proxies elsewhere are to be told by `broadcast`; then `told` forgets what was sent."""
+    """Once over all rows. Proxies elsewhere are to be told by `broadcast`; then `forget_sent` may be called."""
     for name in state.analysis.before:
         state.arrays.copy(state.values[f"{name}_before"], state.values[name])
     (side,) = state.edges.senders(phase.along)
