@@ -52,10 +52,9 @@ class State(Copies):
         self.partition, self.analysis = edges.partition, recipe.analysis
         self.arrays: VertexArrays = IN_PROCESS  # until all is here that others know
         self.n, self.size = self.partition.num_owned, self.partition.num_local
-        self.values: dict[str, Any] = {**recipe.values, "vertices": vertices, "round": 0}
-        self.values["random_seed"] = switches.random_seed
-        self.values |= {name: field.identity for name, (field, _) in self.analysis.globals.items()}
-        self.values |= vertex_table(recipe, edges, columns)
+        known = {"vertices": vertices, "round": 0, "random_seed": switches.random_seed}
+        known |= {name: field.identity for name, (field, _) in self.analysis.globals.items()}
+        self.values: dict[str, Any] = {**recipe.values, **known, **vertex_table(recipe, edges, columns)}
         self.degrees: dict[str, Any] = {}  # along which edges -> of each vertex
         # Who has a message: the first `queued` of `queue`; or, if `scan`, all whose flag `arrived` is up.
         self.queue, self.other_queue = (np.empty(max(self.size, 1), np.uint32) for _ in range(2))
