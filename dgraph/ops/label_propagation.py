@@ -79,8 +79,8 @@ class LabelPropagation(VertexProgram):
 
 @operation
 def label_propagation(graph: Graph, *, max_iter: int = 100, random_seed: int = 0, **options: Any) -> RunResult:
-    """Communities: the column `label`; vertices with the same label are a community, and the label is the vertex where
-    it began.
+    """Communities by their labels: the column `label`. Vertices with the same label are a community, and the label is
+    the vertex where it began.
 
     In- and out-neighbours both vote, once for each edge; a vertex whose own label is among the most frequent keeps it.
     max_iter:    stop after so many rounds, with whatever labels there are then. The `totals["restless"]` of the result

@@ -17,7 +17,7 @@ from dgraph.runs.result import RunResult
 
 @operation
 def triangles(graph: Graph, **options: Any) -> RunResult:
-    """Triangles: the column `triangles` is how many go through each vertex. `totals["triangles"]` of the result counts
+    """How many triangles go through each vertex: the column `triangles`. `totals["triangles"]` of the result counts
     each once.
 
     Time grows with the edges, and with how many neighbours of higher degree their ends have: what is dense is dear.
