@@ -20,10 +20,6 @@ EVERYTHING = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglo
 
 HEAVY = {"cudf", "cupy", "dask", "distributed", "numba", "numpy", "pandas", "pyarrow", "scipy"}
 MOST, LEAST = 300, 30  # lines of a file
-TOO_LONG = {
-    "tests/program/test_analysis.py": "one list of what a program may say and what it may not",
-    "tests/io/test_generate.py": "all generators under the same laws",
-}
 TOO_SHORT = {
     "dgraph/io/edge_list.py": "the one record that all readers share",
     "dgraph/solvers/randomness.py": "what dgraph/randomness.py says, compiled",
@@ -129,7 +125,7 @@ def test_errors_are_defined_in_one_place(path):
 def test_files_are_short_and_say_what_they_are_for(path):
     text = path.read_text()
     lines = len(text.splitlines())
-    assert lines <= MOST or named(path) in TOO_LONG, f"{lines} lines: cut it along a noun"
+    assert lines <= MOST, f"{lines} lines: cut it along a noun"
     if path in SOURCES and path.name != "__init__.py":
         assert lines >= LEAST or named(path) in TOO_SHORT, f"{lines} lines: where does it belong?"
         head = ast.get_docstring(ast.parse(text))
@@ -139,7 +135,6 @@ def test_files_are_short_and_say_what_they_are_for(path):
 @pytest.mark.tiny
 def test_exceptions_to_the_size_are_still_needed():
     sizes = {named(path): len(path.read_text().splitlines()) for path in EVERYTHING}
-    assert [name for name in TOO_LONG if sizes.get(name, 0) <= MOST] == []
     assert [name for name in TOO_SHORT if sizes.get(name, LEAST) >= LEAST] == []
 
 

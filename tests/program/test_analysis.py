@@ -1,7 +1,6 @@
 """What a program reads and communicates follows from its functions; what cannot run is refused where it is written."""
 
 import math
-import os
 import pickle
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from numpy import float64, inf, int64
 
 from dgraph.analysis import analyse, example_of
-from dgraph.codegen import cache
 from dgraph.codegen.compile import compile_program, load
 from dgraph.codegen.explain import explain
 from dgraph.codegen.recipe import recipe_of
@@ -275,34 +273,3 @@ def test_types():
     with pytest.raises(OptionError, match="length"):
         programs.ManySources(source=[])
     assert State(vertex).dtype == np.int64
-
-
-def test_the_cache_is_private(tmp_path, monkeypatch):
-    folder = tmp_path / "kernels"
-    monkeypatch.setenv("DGRAPH_CACHE", str(folder))
-    assert cache.cache_folder() == folder and folder.stat().st_mode & 0o777 == 0o700
-    folder.chmod(0o777)
-    with pytest.raises(OptionError, match="others may write"):
-        cache.cache_folder()
-    link = tmp_path / "link"
-    link.symlink_to(folder)
-    monkeypatch.setenv("DGRAPH_CACHE", str(link))
-    with pytest.raises(OptionError, match="a link"):
-        cache.cache_folder()
-    if os.getuid() == 0:
-        folder.chmod(0o700)
-        os.chown(folder, 12345, 12345)
-        monkeypatch.setenv("DGRAPH_CACHE", str(folder))
-        with pytest.raises(OptionError, match="belongs to user 12345"):
-            cache.cache_folder()
-
-
-def test_a_spoiled_file_in_the_cache_is_written_anew(tmp_path, monkeypatch):
-    monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path / "kernels"))
-    cache.forget()
-    source = generate(programs.PageRank)
-    path = cache._written(source)
-    path.write_text("raise SystemExit")
-    assert cache._written(source).read_text() == source.text
-    assert not list(path.parent.glob(".new-*"))
-    cache.forget()
