@@ -10,6 +10,7 @@ from dgraph.building import assembly, frames
 from dgraph.building.listed import Listed, Rules
 from dgraph.building.partitions import Partitions
 from dgraph.building.report import Stopwatch
+from dgraph.building.shares import check_capacities, shares_of
 from dgraph.errors import ColumnError, OptionError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.room import admit_build
@@ -100,7 +101,7 @@ class Graph:
         edges = sources.edge_source(frame, source, destination, weight)
         workers = Workers.find(client)
         parts = whole_number("parts", parts, 1, 2**16 - 1, or_none=True)
-        workers.shares(capacities, parts or len(workers.addresses) or 1, check_only=True)
+        check_capacities(workers, capacities, parts or len(workers.addresses) or 1)
         graph = cls(
             edges,
             sources.vertex_source(vertices),
@@ -272,12 +273,10 @@ class Graph:
         return self._described(held, (order,), columns)
 
     def _transposed(self, now: Partitions, order: str) -> Partitions:
-        options: dict[str, Any] = {
-            "symmetric": not self.directed and self.num_parts == 1,
-            "workers": self.workers.threads_each(self.num_parts),
-        }
+        threads, symmetric = self.workers.threads_each(self.num_parts), not self.directed and self.num_parts == 1
+        how: dict[str, Any] = {"workers": threads, "symmetric": symmetric}
         with self.watch("transpose"):
-            tasks = [self.workers.call(Partition.with_orders, one, [order], **options) for one in now.held]
+            tasks = [self.workers.call(Partition.with_orders, one, [order], **how) for one in now.held]
             held = self.workers.wait(self.workers.hold(tasks))
         return self._described(held, (*now.orders, order), now.columns)
 
@@ -294,7 +293,7 @@ class Graph:
         if self._placement is None and self._as_saved and self.listed.saved is not None:
             self._placement = self.listed.saved.placement(self._policy)
         if self._placement is None:
-            shares = self.workers.shares(self.asked.capacities, self.num_parts)
+            shares = shares_of(self.workers, self.asked.capacities, self.num_parts)
             arcs = self.listed.rules.of_arcs
             self._placement = assembly.plan_places(self.workers, chunks, self.numbering, self._policy, shares, **arcs)
         return self._placement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -62,6 +62,13 @@ class Workers:
         """Bytes that the smallest worker may use; None where there is no limit."""
         limits = [info["memory_limit"] for info in self._infos if info["memory_limit"]]
         return min(limits, default=None)
+
+    @property
+    def by_name(self) -> dict[Any, str]:
+        """The addresses of workers by the names that they were given."""
+        if self.client is None:
+            return {}
+        return {w["name"]: address for address, w in self.client.scheduler_info(n_workers=-1)["workers"].items()}
 
     @property
     def _infos(self) -> list[dict[str, Any]]:
@@ -186,45 +193,6 @@ class Workers:
         with telling_losses():
             return list(self.client.gather(held))
 
-    def shares(self, capacities: Any, parts: int, check_only: bool = False) -> list[float]:
-        """The share of the work that each partition gets, from the capacities of the workers that will hold them."""
-        if capacities is None:
-            if check_only or not 0 < len(self.with_cuda) < len(self.addresses):
-                return [1.0] * parts  # workers are alike: all have a GPU, or none
-            capacities = self.measured()
-        if isinstance(capacities, str):
-            if capacities != "measure":
-                raise OptionError(f'capacities={capacities!r} is not known; give None, "measure" or {{worker: number}}')
-            if self.client is None or check_only:
-                return [1.0] * parts
-            capacities = _measured(self.client)
-        if isinstance(capacities, Mapping):
-            hosts = [self.host(part, parts) or "this process" for part in range(parts)]
-            names = self._names()
-            known = {names.get(key, key): value for key, value in capacities.items()}
-            missing = [host for host in hosts if host not in known]
-            if self.client is None or missing:
-                raise OptionError(f"capacities={dict(capacities)!r} lacks the workers {missing}; give one for each")
-            found = [known[host] for host in hosts]
-        else:
-            if not isinstance(capacities, Iterable):
-                raise OptionError(f'capacities={capacities!r} is not known; give None, "measure" or {{worker: number}}')
-            found, hosts = list(capacities), [str(part) for part in range(parts)]
-            if len(found) != parts:
-                raise OptionError(f"capacities={capacities!r} has {len(found)} entries for {parts} partitions")
-        try:
-            found = [float(value) / hosts.count(host) for value, host in zip(found, hosts, strict=True)]
-        except (TypeError, ValueError) as cause:
-            raise OptionError(f"capacities={capacities!r}: {cause}") from cause
-        if not all(0 < value < float("inf") for value in found):
-            raise OptionError(f"capacities={capacities!r}: each must be a finite number above zero")
-        return found
-
-    def _names(self) -> dict[Any, str]:
-        if self.client is None:
-            return {}
-        return {w["name"]: address for address, w in self.client.scheduler_info(n_workers=-1)["workers"].items()}
-
     # -- devices -------------------------------------------------------------------------------------------------------
 
     @property
@@ -245,10 +213,10 @@ class Workers:
             probe.need(what, found, remedy)
         return [None if self.client is None else where for where, missing in found.items() if not missing]
 
-    def measured(self) -> dict[str, float]:
-        """Edges a second of each worker; they are measured anew only if there is one that has not been."""
+    def measured(self, *, anew: bool = False) -> dict[str, float]:
+        """Edges a second of each worker; unless `anew`, only if there is one that has not been measured."""
         known, addresses = _answers.setdefault(self.client, {}).setdefault("edges a second", {}), self.addresses
-        if not known.keys() >= set(addresses):
+        if anew or not known.keys() >= set(addresses):
             known |= _measured(self.client)
         return {address: known[address] for address in addresses}
 

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dgraph.building import assembly
+from dgraph.building.shares import shares_of
 from dgraph.graph import Graph
 from dgraph.partition import policies
 from dgraph.partition.partition import Partition
@@ -67,7 +68,7 @@ def _build(
 ) -> list[Any]:
     workers, chunks, parts = graph.workers, graph.listed.by_number(columns), graph.num_parts
     rules: dict[str, Any] = {"mirror": not graph.directed, "skip_loops": graph.listed.rules.skip_loops}
-    shares = shares or workers.shares(graph.asked.capacities, parts)
+    shares = shares or shares_of(workers, graph.asked.capacities, parts)
     where = assembly.plan_places(workers, chunks, graph.numbering, policy, shares, **rules)
     bounds = np.minimum(-(-where.bounds // BLOCK) * BLOCK, where.bounds[-1]) if in_order else where.bounds
     where = replace(where, twice=twice, bounds=bounds)

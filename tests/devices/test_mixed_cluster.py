@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
+from dgraph.building.shares import shares_of
 from dgraph.errors import DeviceError
 from dgraph.testing import mixed_cluster
 
@@ -68,7 +69,7 @@ def test_edges_are_split_by_measured_capacity(mixed):
     graph = dg.rmat(scale=10, edge_factor=8, seed=1, client=mixed)
     (slow,), rates = graph.workers.with_cuda, graph.workers.measured()
     assert rates[slow] == min(rates.values()) < max(rates.values()) / 10
-    assert graph.workers.shares(None, 2) == [rates[address] for address in graph.workers.addresses]
+    assert shares_of(graph.workers, None, 2) == [rates[address] for address in graph.workers.addresses]
     sizes = dict(zip(graph.workers.addresses, graph.partitions.report.frame["edges"], strict=True))
     assert sizes[slow] < 0.2 * sum(sizes.values())
     assert dg.degrees(graph).compute()["out_degree"].sum() == graph.num_edges
