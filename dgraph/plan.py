@@ -8,7 +8,7 @@ from typing import Any
 
 from dgraph.agents.settings import DIRECT, Settings
 from dgraph.analysis import Analysis
-from dgraph.checkpoint.option import Checkpoint
+from dgraph.checkpoint.option import Series
 from dgraph.engines.block_descent import block_descent
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
@@ -40,7 +40,7 @@ class Plan:
     settings: Settings = DIRECT  # of agents and daemons
     exchange: str = AUTO  # how mail travels on a cluster
     blocks: Blocks | None = None  # of block descent
-    checkpoint: Checkpoint | None = None
+    checkpoints: Series | None = None
     rebalance: bool = False  # whether edges may move between supersteps
     settle: Settle | None = None  # by which partitions go to their local fixed points; None: rounds are single steps
     repartitioned: str = ""  # why the graph's partitions are not used as they are; empty if they are

@@ -23,17 +23,15 @@ class Checkpoint:
              two of them: for lost workers; it goes with the cluster and the client.
     every:   supersteps between two checkpoints; None: by `seconds` alone.
     seconds: at most so long between two checkpoints.
-    part:    set by operations that run a program several times: which of these runs it is.
     """
 
     path: Any = None
     every: int | None = EVERY
     seconds: float | None = None
-    part: str | None = None
 
     def __post_init__(self) -> None:
-        in_memory = self.path is None or isinstance(self.path, Memory)
-        if not in_memory and (not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path)):
+        is_path = isinstance(self.path, str | os.PathLike) and bool(os.fspath(self.path))
+        if self.path is not None and not is_path:
             raise OptionError(
                 f"checkpoint={self.path!r} is no path: give a folder or a URL; dgraph.Checkpoint() is in memory"
             )
@@ -43,25 +41,35 @@ class Checkpoint:
         if self.every is None and self.seconds is None:
             raise OptionError("every=None and seconds=None: say how often a checkpoint is made")
 
-    @classmethod
-    def of(cls, given: Any) -> Checkpoint | None:
-        """What `checkpoint=` says: None, a path, or a Checkpoint."""
-        return given if given is None or isinstance(given, cls) else cls(given)
+
+@dataclass(frozen=True)
+class Series:
+    """The checkpoints of one run of a program, of which an operation may make several."""
+
+    option: Checkpoint
+    part: str = ""  # which of several runs it is
+    memory: Memory | None = None  # where they lie, if there is no path
 
     @classmethod
-    def for_run(cls, given: Any, client: Any) -> Checkpoint | None:
+    def of(cls, given: Any) -> Series | None:
+        """What `checkpoint=` says: None, a path, a Checkpoint; or an operation of one of its runs."""
+        if given is None or isinstance(given, cls):
+            return given
+        return cls(given if isinstance(given, Checkpoint) else Checkpoint(given))
+
+    @classmethod
+    def for_run(cls, given: Any, client: Any) -> Series | None:
         """As one run takes it. In this process no worker can be lost: nothing is kept in memory."""
         asked = cls.of(given)
-        if asked is None or asked.path is not None:
+        if asked is None or asked.option.path is not None:
             return asked
-        return None if client is None else replace(asked, path=Memory(f"{client.id}-{uuid4().hex}"))
+        return None if client is None else replace(asked, memory=Memory(f"{client.id}-{uuid4().hex}"))
 
 
 def for_part(options: dict[str, Any], part: int) -> dict[str, Any]:
     """Options for one of several runs of a program, each of which has checkpoints of its own; such a run may be of
     several, too."""
-    option = Checkpoint.of(options.get("checkpoint"))
-    if option is None:
+    asked = Series.of(options.get("checkpoint"))
+    if asked is None:
         return options
-    named = str(part) if option.part is None else f"{option.part}_{part}"
-    return {**options, "checkpoint": replace(option, part=named)}
+    return {**options, "checkpoint": replace(asked, part=f"{asked.part}_{part}")}

@@ -8,7 +8,7 @@ from typing import Any
 
 from dgraph.agents.settings import settings
 from dgraph.analysis import Analysis, analyse
-from dgraph.checkpoint.option import Checkpoint
+from dgraph.checkpoint.option import Series
 from dgraph.codegen.explain import engines_for, obstacle
 from dgraph.devices.probe import KERNELS, OR_OTHERS, need
 from dgraph.engines.cugraph import OPERATIONS
@@ -39,7 +39,7 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
         ),
         exchange=asked.exchange,
         blocks=_blocks(asked),
-        checkpoint=Checkpoint.for_run(asked.checkpoint, graph.client),
+        checkpoints=Series.for_run(asked.checkpoint, graph.client),
         rebalance=switch("rebalance", asked.rebalance) and graph.num_parts > 1,
     )
     for problem in _conflicts(plan):
@@ -115,12 +115,12 @@ def _conflicts(plan: Plan) -> Iterator[str]:
         yield f'direction={switches.direction!r} is not for engine={DESCENT!r}: choose operator="push" or "pull"'
     if plan.blocks and not plan.drop_weights:
         yield f"drop_weights=False is not for engine={DESCENT!r}: choose gas, bsp or bulk_async"
-    if plan.checkpoint and (engine == LOCAL or plan.blocks):
+    if plan.checkpoints and (engine == LOCAL or plan.blocks):
         yield (
             f"checkpoint= is not for engine={engine!r}, which comes to no moment of which one could be made: "
             "choose gas, bsp or bulk_async"
         )
-    if plan.checkpoint and daemons:
+    if plan.checkpoints and daemons:
         yield 'checkpoint= is for daemons="in process": others keep a part of the run to themselves'
 
 

@@ -115,7 +115,7 @@ def run(
     recipes = _recipes(graph, program, plan)
     work = partial(_in_rounds, recipes=recipes, columns=columns)
     again = partial(work, plan=replace(plan, rebalance=False), progress=False)
-    with forgetting(graph, plan.checkpoint):
+    with forgetting(graph, plan.checkpoints):
         return lasting(graph, partial(work, plan=plan, progress=progress), columns, again)
 
 
@@ -134,7 +134,7 @@ def _in_rounds(
     partitions, edge_columns, plan = partitions_for(graph, recipe.analysis, plan)
     given = with_columns(graph, recipe.analysis, partitions, columns, anew=bool(plan.repartitioned))
     admit_run(graph, partitions, recipe)
-    checkpoints = kept_for(graph, recipe, plan, given, plan.checkpoint) if plan.checkpoint else None
+    checkpoints = kept_for(graph, recipe, plan, given, plan.checkpoints) if plan.checkpoints else None
     cores = graph.workers.threads_of_each(len(partitions))
     cost = rebalancing.cost_of(graph) if plan.rebalance else None
     job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost)

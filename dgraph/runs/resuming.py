@@ -17,7 +17,7 @@ from dgraph.checkpoint.folder import Folder
 from dgraph.checkpoint.keeper import Kept
 from dgraph.checkpoint.memory import Memory, listed, whole
 from dgraph.checkpoint.memory import forget as forget_here
-from dgraph.checkpoint.option import Checkpoint
+from dgraph.checkpoint.option import Checkpoint, Series
 from dgraph.codegen.recipe import Recipe
 from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
@@ -26,13 +26,13 @@ from dgraph.plan import Plan
 REMEDY = "give another path, or remove what is there"
 
 
-def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], option: Checkpoint) -> Kept:
+def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], series: Series) -> Kept:
     """The checkpoints of this run. Those of the same program on something else are refused, with what differs."""
-    if isinstance(option.path, Memory):
-        return _in_memory(graph, option, option.path)
+    option = series.option
+    if series.memory is not None:
+        return _in_memory(graph, option, series.memory)
     identity = _identity(graph, recipe, plan, given)
-    program = recipe.analysis.name if option.part is None else f"{recipe.analysis.name}_{option.part}"
-    folder = Folder(_from_anywhere(option.path), program, tuple(identity.items()))
+    folder = Folder(_from_anywhere(option.path), f"{recipe.analysis.name}{series.part}", tuple(identity.items()))
     for round in folder.rounds():
         parts = folder.parts(round)
         checks = [graph.workers.call(_is_whole, folder, round, part) for part in range(parts)]
@@ -63,13 +63,13 @@ def forget(graph: Graph, store: Folder | Memory) -> None:
 
 
 @contextmanager
-def forgetting(graph: Graph, option: Checkpoint | None) -> Iterator[None]:
+def forgetting(graph: Graph, series: Series | None) -> Iterator[None]:
     """What a call that fails for good has left in the memory of the workers goes."""
     try:
         yield
     except BaseException:
-        if option is not None and isinstance(option.path, Memory):
-            forget(graph, option.path)
+        if series is not None and series.memory is not None:
+            forget(graph, series.memory)
         raise
 
 
