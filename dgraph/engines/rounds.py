@@ -39,7 +39,7 @@ class Rounds:
         self.states, self.recipe, self.analysis = states, recipe, recipe.analysis
         self.directed, self.alone, self.limit = directed, alone, limit
         self.several = states[0].partition.parts > 1
-        self.whole, self.settles = states[0].switches.whole, states[0].settles
+        self.whole = states[0].switches.whole
         self.round, self.done = 0, False
         self.agreed = 0  # the last round of which all workers know the end
         self.seeded = not self.analysis.synchronous  # the messages of round 1 are there before anybody sends
@@ -80,56 +80,22 @@ class Rounds:
             self.seeded, self.waiting = False, self._sum("waiting")
             yield from self.share()
             return
-        phase = self.phase
-        senders, targets = self.sides(phase)
-        if self.settles:
-            self.waiting = sum(self._each("tell", phase, senders, targets)) + self._sum("queued")
-            yield from self.share()
-            return
-        self._each("aim", phase, self.round + 1)
-        if self.ahead.quiet:
-            self._each("cross", phase)
-            return
-        self.ahead.look(phase, self.round)
-        self._each("emit", phase)
-        broadcasts = self._any(senders) or (bool(phase.target_broadcast) and self._any(targets))
-        reduces = self._any(targets) and not self.whole
-        if broadcasts:
-            self._each("broadcast", phase, senders, targets)
-            yield from self.share()
-            if self.done:
-                return
-            self._each("take", phase, senders, targets)
-        self._each("cross_to_proxies", phase)
-        posted = self._sum("waiting_proxies") if reduces else 0
-        if reduces:
-            self._each("reduce", phase, targets)
-        self._each("cross_to_owned", phase)
-        self.waiting = posted + self._sum("waiting")
-        if reduces or not broadcasts:
-            yield from self.share()
-        self.ahead.start(self.round + 1)
+        yield from self._send()
 
     def merge(self) -> None:
-        """The messages from proxies into their masters' inboxes."""
-        senders, targets = self.sides(self.phase)
-        if self.done:
-            return
-        if self.settles:
-            self._each("hear", self.phase, senders, targets)
-        elif self._any(targets) and not self.whole and not self.ahead.quiet:
-            self._each("receive", self.phase, targets)
+        """What others have sent into the inboxes of masters."""
+        if not self.done:
+            self._receive()
 
     def apply(self) -> None:
         """Fire, and fold the global values."""
         if self.done:
             return
         self._each("aim", self.phase, self.round + 1)
-        self._each("settle" if self.settles else "fire", self.phase)
+        self.waiting = self._fire()
         self.round += 1
         self.fold()
         self.ahead.fired_in(self.round)
-        self.waiting = self._sum("news") if self.settles else sum(len(state.senders) for state in self.states)
         self.log.close(self.round)
         self.done = self.round == self.limit
         if self.turn_ends and self.analysis.stop is not None and not self.analysis.stop.of("global"):
@@ -166,6 +132,46 @@ class Rounds:
                 self.learn([self.tell()])
             else:
                 yield from self.share()
+
+    # -- what is done in them: rounds to local fixed points have other ways --------------------------------------------
+
+    def _send(self) -> Superstep:
+        """To proxies what their masters send, along the edges, and to masters what their proxies have gathered."""
+        phase = self.phase
+        senders, targets = self.sides(phase)
+        self._each("aim", phase, self.round + 1)
+        if self.ahead.quiet:
+            self._each("cross", phase)
+            return
+        self.ahead.look(phase, self.round)
+        self._each("emit", phase)
+        broadcasts = self._any(senders) or (bool(phase.target_broadcast) and self._any(targets))
+        reduces = self._any(targets) and not self.whole
+        if broadcasts:
+            self._each("broadcast", phase, senders, targets)
+            yield from self.share()
+            if self.done:
+                return
+            self._each("take", phase, senders, targets)
+        self._each("cross_to_proxies", phase)
+        posted = self._sum("waiting_proxies") if reduces else 0
+        if reduces:
+            self._each("reduce", phase, targets)
+        self._each("cross_to_owned", phase)
+        self.waiting = posted + self._sum("waiting")
+        if reduces or not broadcasts:
+            yield from self.share()
+        self.ahead.start(self.round + 1)
+
+    def _receive(self) -> None:
+        targets = self.sides(self.phase)[1]
+        if self._any(targets) and not self.whole and not self.ahead.quiet:
+            self._each("receive", self.phase, targets)
+
+    def _fire(self) -> int:
+        """Returns how many vertices have something to send."""
+        self._each("fire", self.phase)
+        return sum(len(state.senders) for state in self.states)
 
     # -- agreeing ------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.devices.probe import device_here
 from dgraph.engines.pauses import Pauses
 from dgraph.engines.rebalance import Rebalance
-from dgraph.engines.rounds import Rounds, Told
+from dgraph.engines.rounds import Rounds, Superstep, Told
+from dgraph.engines.settling import SettlingRounds
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.post import Post
 from dgraph.plan import AUTO, Plan
@@ -58,7 +59,8 @@ class Job:
         rebalance = None if self.cost is None or alone else Rebalance(states, self.cost, self.round)
         pauses = Pauses(keeper, rebalance, self._resume(carried, keeper))
         limit, directed = self.plan.max_rounds, self.directed
-        rounds = Rounds(states, recipe, directed=directed, alone=alone, limit=limit, pauses=pauses)
+        kind = SettlingRounds if self.plan.settle else Rounds
+        rounds = kind(states, recipe, directed=directed, alone=alone, limit=limit, pauses=pauses)
         return Running(rounds, self.plan.begun(rounds))
 
     def _resume(self, carried: dict[int, Carried], keeper: Keeper | None) -> Callable[[Rounds], None] | None:
@@ -89,26 +91,27 @@ class Job:
 
     def finish(self, running: Running) -> Found:
         """The answers of each partition, and the rows of the report."""
-        rounds, parts, missing = running.rounds, {}, set()
-        if rounds.pauses.keeper is not None:
-            rounds.pauses.keeper.close()
-        if rounds.pauses.shares:
-            for state in rounds.states:
-                state.agent.disconnect()
-            return rebalancing.what_matters(rounds)
+        rounds, pauses = running.rounds, running.rounds.pauses
+        if pauses.keeper is not None:
+            pauses.keeper.close()
+        found = rebalancing.what_matters(rounds) if pauses.shares else self._found(rounds)
+        for state in rounds.states:
+            state.agent.disconnect()
+        return found
+
+    def _found(self, rounds: Rounds) -> Found:
+        parts, missing = {}, set()
         for state in rounds.states:
             results = state.results()
-            for name in vertex_columns_of(rounds.analysis):
-                if has_none(results[name], self.vertices):
-                    missing.add(name)
-            owned = state.partition.num_owned
-            parts[state.partition.index] = state.partition.numbers[:owned], results
-            state.agent.disconnect()
+            missing |= {n for n in vertex_columns_of(rounds.analysis) if has_none(results[n], self.vertices)}
+            parts[state.partition.index] = state.partition.numbers[: state.n], results
         totals = rounds.analysis.totals(rounds.globals.values)
         return Found(parts, missing, rounds.log.rows, rounds.round, totals, rounds.log.found_end_in)
 
 
 @dataclass
 class Running:
+    """What a worker keeps from one step to the next."""
+
     rounds: Rounds
-    engine: Any
+    engine: Superstep
