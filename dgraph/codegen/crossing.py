@@ -181,7 +181,7 @@ class Crossing:
 
     def sender(self, kernel: Kernel, phase: PhaseAnalysis) -> Any:
         """Name the in-neighbour u; of an accumulative program, go on only if it sends in this round."""
-        kernel.add("u = neighbours[e]")
+        kernel.add(f"u = {kernel.of_edge('neighbours', 'e')}")
         if self.analysis.synchronous or phase.hoisted:  # `sent_...` of a vertex that sends nothing is the identity
             return kernel.components(False, 0)
         return kernel.block(f"if {kernel.use('sending')}[u]:")

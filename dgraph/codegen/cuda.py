@@ -2,14 +2,16 @@
 
 Vertices are listed through a counter, `listed`; messages of a push merge by atomics; a global value is folded to one
 number a block (`partial_...`), and by the last block to one (`total_...`). A row's edges are shared by a group of
-threads of one block: one, some or all of them, as the row is long; so are the edges of a sender. Edge arrays may be a
-block of a table: rows row_low:row_high, without the edges before `edge_base`. Bodies call the device by the names of
-the head alone: under another head they run on one thread of a CPU, which is how large graphs are checked without a GPU.
+threads of one block: one, some or all of them, as the row is long. So are the edges of a sender, `part_size` of them:
+whoever has more is on a list of its own, once for each further part. Edge arrays may be a block of a table: rows
+row_low:row_high, without the edges before `edge_base`. Bodies call the device by the names of the head alone: under
+another head they run on one thread of a CPU, which is how large graphs are checked without a GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from dgraph.analysis import Analysis, PhaseAnalysis
@@ -32,13 +34,13 @@ ARGUMENTS = {  # that kernels for a CPU do not have, or have with another type
     "edge_base": Argument("edge_base", "uint64"),
     "row_low": Argument("row_low", "uint64"),
     "row_high": Argument("row_high", "uint64"),
+    "parts": Argument("parts", "uint32", 1),
+    "part_size": Argument("part_size", "uint64"),
 }
 
 THREADS = "grid_size, thread, block_start = threads()"
-# every thread of a block comes to the end of this loop equally often: groups meet at barriers
-GROUPS = "for group_start in range(lo + block_start // group_size, hi, grid_size // group_size):"
-EDGES = "uint64(indptr[{0}]) - edge_base{1}, uint64(indptr[{0} + one]) - edge_base"
-SHARED_EDGES = f"for e in range({EDGES.format('{row}', ' + thread % group_size')}, group_size):"
+# once a kernel: a division of 64 bits takes longer than an edge
+GROUPS = "in_group, group_number, group_count = thread % group_size, thread // group_size, grid_size // group_size"
 
 
 def pushes(phase: PhaseAnalysis) -> bool:
@@ -65,21 +67,23 @@ def folded(analysis: Analysis) -> dict[str, Folded]:
 class CudaCrossing(Crossing):
     """Push, pull and receive."""
 
-    in_edges = f"for e in range({EDGES.format('v', '')}):"
+    in_edges = "for e in range(uint64(indptr[v]) - edge_base, uint64(indptr[v + one]) - edge_base):"
 
     def push(self, phase: PhaseAnalysis) -> None:
         if not pushes(phase):
             return
         doc = "senders[lo:hi] send along their out-edges; whoever has a first message joins the queue."
-        arguments = "senders", "group_size", "indptr", "neighbours", "edge_base", "row_low", "row_high"
+        arguments = "senders", "group_size", "indptr", "edge_base", "row_low", "row_high", "parts", "part_size"
         kernel = self.kernels.kernel(name_in(phase, "push"), doc, *arguments)
         source = {} if self.width or phase.hoisted else {name: f"from_{name}" for name in phase.send.of("state")}
-        kernel.add(THREADS)
-        with kernel.block("for i in range(lo + thread // group_size, hi, grid_size // group_size):"):
+        kernel.add(THREADS, GROUPS)
+        with kernel.block("for i in range(lo + group_number, hi, group_count):"):
             kernel.add("u = senders[i]", "if u < row_low or u >= row_high: continue")
             kernel.add(*(f"{local} = {kernel.use(name)}[u]" for name, local in source.items()))
-            with kernel.block(SHARED_EDGES.format(row="u")):
-                kernel.add("v = neighbours[e]")
+            kernel.add("part_start = uint64(indptr[u]) + part_size * parts[min(i, uint64(len(parts)) - one)]")
+            kernel.add("part_end = min(part_start + part_size, uint64(indptr[u + one]))")
+            with shared_edges(kernel, "part_start - edge_base", "part_end - edge_base"):
+                kernel.add(f"v = {kernel.of_edge('neighbours', 'e')}")
                 self.deliver(kernel, phase, "edge", source)
                 self.enqueue(kernel)
 
@@ -98,11 +102,13 @@ class CudaCrossing(Crossing):
             return
         kernel.use("row_list")
         kernel.use("group_size")
-        kernel.add(THREADS)
+        kernel.add(THREADS, GROUPS)
         for m in phase.messages:
             kernel.add(f"tile_{m.name} = cuda.shared.array(BLOCK, {dtype_name(m)})")
-        with kernel.block(GROUPS):
-            kernel.add("i = group_start + (thread - block_start) // group_size", "v = row_list[min(i, hi - one)]")
+        kernel.add("in_block = thread - block_start", "group_ahead = in_block // group_size")
+        # all threads of a block come to the end of this loop equally often: groups meet at barriers
+        with kernel.block("for group_start in range(lo + group_number - group_ahead, hi, group_count):"):
+            kernel.add("i = group_start + group_ahead", "v = row_list[min(i, hi - one)]")
             self.gather_in_groups(kernel, phase)
 
     def gather_in_groups(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
@@ -117,14 +123,15 @@ class CudaCrossing(Crossing):
                 kernel.use(bound(phase, m))
                 enough.append(f"total_{m.name} {'<=' if falls(m) else '>='} {bound(phase, m)}")
         wanted = f"i < hi and not ({' and '.join(enough)})" if limited else "i < hi"
-        with kernel.block(f"if {wanted}:"), kernel.block(SHARED_EDGES.format(row="v")), self.sender(kernel, phase):
+        first, last = (f"uint64(indptr[{row}]) - edge_base" for row in ("v", "v + one"))
+        with kernel.block(f"if {wanted}:"), shared_edges(kernel, first, last), self.sender(kernel, phase):
             self.new_message(kernel, phase, "edge", NOTHING)
             kernel.add(*(f"total_{m.name} = {merge(m)}(total_{m.name}, new_{m.name})" for m in phase.messages))
             if limited:
                 kernel.add(f"if {' and '.join(enough)}: break")
         with kernel.block("if group_size > one:"):
             in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", merge(m)) for m in phase.messages])
-        with kernel.block("if i < hi and thread % group_size == 0:"):
+        with kernel.block("if i < hi and in_group == 0:"):
             self.store(kernel, phase)
 
     def store(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
@@ -178,6 +185,15 @@ def place_on_queue(kernel: Kernel) -> str:
     return f"{queue}[{queued} + uint64(next_place({listed}))] = v"
 
 
+@contextmanager
+def shared_edges(kernel: Kernel, first: str, last: str) -> Iterator[None]:
+    """A loop over those edges that a thread takes of its group's; a `range` would divide by its step."""
+    kernel.add(f"e, edge_end = {first} + in_group, {last}")
+    with kernel.block("while e < edge_end:"):
+        yield
+        kernel.add("e += group_size")
+
+
 class CudaKernels(Kernels):
     """All kernels of a program."""
 
@@ -201,6 +217,11 @@ class CudaKernels(Kernels):
                 kernel.add(f"fold_{name} = {merge(m)}(fold_{name}, {kernel.use(sent(phase, m))}[u])")
         self.merge_blocks(kernel, fields)
 
+    def kernel(self, name: str, doc: str, *first: str) -> Kernel:
+        kernel = super().kernel(name, doc, *first)
+        kernel.at_edge = "streamed({array}, {edge})"
+        return kernel
+
     def rows(self, kernel: Kernel, row: str = "v") -> Any:
         kernel.add(THREADS)
         return kernel.block(f"for {row} in range(lo + thread, hi, grid_size):")
@@ -223,7 +244,7 @@ class CudaKernels(Kernels):
     def merge_blocks(self, kernel: Kernel, fields: Mapping[str, Any]) -> None:
         """The threads of each block merge what they have folded, and the last block what blocks have."""
         values = [(f"tile_{n}", f"fold_{n}", f"merge_{f.merge.name.lower()}") for n, f in fields.items()]
-        kernel.add("group_size = uint64(BLOCK)")
+        kernel.add("group_size = uint64(BLOCK)", "in_block = thread - block_start", "in_group = in_block")
         kernel.add(*(f"tile_{name} = cuda.shared.array(BLOCK, {dtype_name(field)})" for name, field in fields.items()))
         in_group(kernel, values)
         with kernel.block("if thread == block_start:"):
@@ -239,11 +260,10 @@ class CudaKernels(Kernels):
 
 def in_group(kernel: Kernel, values: Sequence[tuple[str, str, str]]) -> None:
     """Merge the values that a group of threads has, as (shared memory, variable, merge): its first thread has all."""
-    kernel.add("in_block = thread - block_start")
     kernel.add(*(f"{tile}[in_block] = {value}" for tile, value, _ in values), "reach = group_size // uint64(2)")
     with kernel.block("while reach > 0:"):
         kernel.add("barrier(group_size)")
-        with kernel.block("if in_block % group_size < reach:"):
+        with kernel.block("if in_group < reach:"):
             for tile, _, merged in values:
                 kernel.add(f"{tile}[in_block] = {merged}({tile}[in_block], {tile}[in_block + reach])")
         kernel.add("reach = reach // uint64(2)")

@@ -30,12 +30,21 @@ def sum_of_block(value, in_block):
 
 
 @kernel
-def count_edges(lo, hi, ids, listed, indptr, edges):
-    """The edges of ids[lo:hi]; hi = 0 stands for as many as were listed, which the host need not know yet."""
+def count_edges(lo, hi, ids, listed, indptr, edges, rest, senders, parts, part_size):
+    """The edges of ids[lo:hi]; hi = 0 stands for as many as were listed, which the host need not know yet. Whoever has
+    more than `part_size` is listed for each further part."""
     grid_size, thread, block_start = threads()
     count = int64(0)
     for i in range(lo + thread, uint64(listed[0]) if hi == 0 else hi, grid_size):
-        count += indptr[ids[i] + one] - indptr[ids[i]]
+        u = ids[i]
+        own = uint64(indptr[u + one] - indptr[u])
+        count += int64(own)
+        if own > part_size:
+            more = (own - one) // part_size
+            place = uint64(atomic_add(rest, 0, int64(more)))
+            for part in range(more):
+                senders[place + part] = u
+                parts[place + part] = part + one
     count = sum_of_block(count, thread - block_start)
     if thread == block_start:
         atomic_add(edges, 0, count)
@@ -136,6 +145,8 @@ def _argument(name: str, bits: str) -> Argument:
         "limit": Argument("limit", "uint64"),
         "marks": Argument("marks", "uint8", 1, True),
         "arrived": Argument("arrived", "int32", 1),
-        **{one: Argument(one, "int64", 1, True) for one in (LISTED, "edges")},
+        "part_size": Argument("part_size", "uint64"),
+        **{one: Argument(one, "uint32", 1, True) for one in ("senders", "parts")},
+        **{one: Argument(one, "int64", 1, True) for one in (LISTED, "edges", "rest")},
     }
     return known.get(name) or FIXED[name]

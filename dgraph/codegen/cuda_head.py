@@ -29,6 +29,12 @@ def barrier(group_size):
 
 
 @njit
+def streamed(array, place):
+    """What is read once: caches are for what is read again."""
+    return cuda.ldcs(array, place)
+
+
+@njit
 def atomic_add(array, place, value):
     return cuda.atomic.add(array, place, value)
 

@@ -54,6 +54,7 @@ class Kernel:
     arguments: dict[str, Argument] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     indent: int = 1
+    at_edge: str = "{array}[{edge}]"  # how an element of an array over edges is read
 
     def use(self, name: str, written: bool = False) -> str:
         """Ask for an argument."""
@@ -62,6 +63,10 @@ class Kernel:
         written = written or argument.written or (before is not None and before.written)
         self.arguments[name] = Argument(name, argument.dtype, argument.dims, written)
         return name
+
+    def of_edge(self, name: str, edge: str) -> str:
+        """Ask for an array over edges, and read what it says of one."""
+        return self.at_edge.format(array=self.use(name), edge=edge)
 
     def add(self, *lines: str) -> None:
         """Append lines at the present indentation."""
@@ -160,7 +165,7 @@ def call(
             message = next(m for m in phase.messages if m.name == name)
             arguments.append(item(kernel.use(inbox(phase, message)), place.at, message))
         elif kind == "edge":
-            arguments.append(f"{kernel.use(place.rows + name)}[{place.edge}]")
+            arguments.append(kernel.of_edge(place.rows + name, place.edge))
         elif kind == "target":
             target = name.removeprefix("target_")
             array = kernel.use({"id": "number"}.get(target, target))

@@ -1,8 +1,8 @@
 """A CUDA device: generated kernels as grids of threads. Nothing of CUDA is imported before the first kernel runs.
 
 Arrays over vertices live on the device from the first round to the last (`vertex_arrays.py`), edges as long as they
-live here. Rows are put into three lists by their number of edges: one thread gathers a short row, some threads a longer
-one, a whole block the longest.
+live here. Rows are put into lists by their number of edges: one thread gathers a short row, some a longer one, a block
+the longest. A sender's edges are shared by a warp; what is more than that should have to do, by blocks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from dgraph.devices.probe import simulated
 from dgraph.devices.vertex_arrays import Count, DeviceVertexArrays, Ids
 from dgraph.errors import DeviceError
 
-SHORT, LONG = 8, 2048  # edges: rows of fewer are gathered by one thread, of more by a block, the others by a warp
+LIMITS = 8, 64, 2048  # edges: rows of fewer are gathered by one thread, a quarter of a warp, a warp; others by a block
+WHOLE_ROW = 1 << 40  # edges, which nobody has
 BLOCKS = 2048  # of a grid, at most
 FEWEST = 128  # of a grid: fewer leave a GPU idle anyway, and Numba warns of each such grid
 
@@ -36,11 +37,11 @@ _one_at_a_time = threading.Lock()  # threads of this process share a device
 
 
 class Grid(Protocol):
-    """Where kernels run. `groups` are the numbers of threads that may share a row: one, some, all of a block."""
+    """Where kernels run. `groups` are the numbers of threads that may share a row: one, few, a warp, a block."""
 
     block: int
     blocks: int  # at most: a grid strides over what is left
-    groups: tuple[int, int, int]
+    groups: tuple[int, int, int, int]
     memory: Memory
 
     def __init__(self, source: Source): ...
@@ -80,6 +81,7 @@ class Cuda:
         self._own: dict[str, Any] = {total(name): self.tally.there[name] for name in dtypes}
         self._own |= {partial(name): self.memory.empty(self.grid.blocks, dtype) for name, dtype in dtypes.items()}
         self._own[FINISHED] = self.memory.moved(np.zeros(1, np.int64))
+        self._own |= {"parts": self.memory.moved(np.zeros(1, np.uint32)), "part_size": WHOLE_ROW}
         self._lists: dict[tuple, tuple[Any, list[Rows]]] = {}
         self._counts: dict[str, Count] = {}
         self._asked: dict[str, frozenset[str]] = {}  # arguments of each kernel
@@ -89,8 +91,15 @@ class Cuda:
         found = self._queue(values["queued"])
         values = {**values, "queued": found.before, LISTED: slots.QUEUED}
 
+        rest = slots.parts_of(values)
+
         def run(edges: Mapping[str, Any], low: int, high: int) -> None:
-            self._launch(name, 0, count, {**values, **edges}, self.grid.groups[1])
+            own = {**values, **edges}
+            if rest is None:
+                self._launch(name, 0, count, own, self.grid.groups[-2])
+                return
+            self._launch(name, 0, count, {**own, "part_size": slots.PART}, self.grid.groups[-2])
+            self._launch(name, 0, int(rest.count), {**own, **rest.arguments}, self.grid.groups[-1])
 
         if not count:
             return found
@@ -148,8 +157,8 @@ class Cuda:
     def _launch(self, name: str, lo: int, hi: int, values: Mapping[str, Any], group: int = 1) -> None:
         """Run a kernel over rows."""
         if hi > lo:
-            known = {**values, **self._own, "lo": lo, "hi": hi, "group_size": group}
-            known = {"edge_base": 0, "row_low": 0, "row_high": 1 << 32, **known}
+            known = {"edge_base": 0, "row_low": 0, "row_high": 1 << 32, **self._own, **values}
+            known |= {"lo": lo, "hi": hi, "group_size": group}
             self._start(self.grid, self.source, name, (hi - lo) * group, known)
 
     def _general(self, name: str, hi: int, lo: int = 0, most: int = 0, **values: Any) -> None:
@@ -217,8 +226,8 @@ class Cuda:
 
     def by_degree(self, ends: np.ndarray, first: int) -> list[tuple[int, np.ndarray]]:
         """(Threads a row, rows in ascending order), by their number of edges; they begin with the first."""
-        classes = np.digitize(np.diff(ends), [SHORT, LONG])
-        lists = [(first + np.flatnonzero(classes == i)).astype(np.uint32) for i in range(3)]
+        classes = np.digitize(np.diff(ends), LIMITS)
+        lists = [(first + np.flatnonzero(classes == i)).astype(np.uint32) for i in range(len(LIMITS) + 1)]
         return list(zip(self.grid.groups, lists, strict=True))
 
     def _room(self, name: str, edges: int) -> dict[str, DeviceArray]:
@@ -238,10 +247,11 @@ class Device:
         if simulated():  # each of its threads is one of Python's, and none is of a warp
             here = vars(self.module)
             here |= {"BLOCK": 4, "WARP": 0, "next_place": lambda counter: here["atomic_add"](counter, 0, 1)}
+            here["streamed"] = lambda array, place: array[place]
             here["__warningregistry__"] = {}  # else the first warning adds it while other threads look at these names
         self.block: int = vars(self.module)["BLOCK"]
         self.fewest, self.blocks = (1, 3) if simulated() else (FEWEST, BLOCKS)
-        self.groups = (1, min(32, self.block // 2), self.block)
+        self.groups = (1, min(8, self.block // 4), min(32, self.block // 2), self.block)
 
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
         there = [one.argument if isinstance(one, DeviceArray) else one for one in arguments]

@@ -276,8 +276,10 @@ class Tally:
         self._read = {name: self._here[place].view(dtype) for name, (place, dtype) in views.items()}
 
     def clear(self, first: str, last: str) -> None:
-        """Neighbours become 0."""
-        self.memory.fill(self._there[self._places[first].start : self._places[last].stop], 0)
+        """Neighbours become 0, here too: what has been read before is not told again."""
+        places = slice(self._places[first].start, self._places[last].stop)
+        self.memory.fill(self._there[places], 0)
+        self._here[places] = 0
 
     def __getitem__(self, name: str) -> Any:
         """What kernels have told, once they are done."""

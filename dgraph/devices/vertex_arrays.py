@@ -4,7 +4,7 @@ to the last. The host learns how long lists are, and what travels to other parti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,24 +16,47 @@ from dgraph.devices.memory import DeviceArray, Memory, Tally
 from dgraph.errors import DeviceError
 
 QUEUED, LISTED, EDGES, COUNTED = "queued", "listed", "edges", "counted"  # what kernels tell beside global values
-SLOTS = dict.fromkeys((QUEUED, LISTED, EDGES, COUNTED), "int64")
+REST = "rest_out", "rest_in"  # of each table of senders
+SLOTS = dict.fromkeys((QUEUED, LISTED, EDGES, *REST, COUNTED), "int64")
+PART = 1 << 11  # edges of a sender that are the work of one warp: the rest is shared by others
 
 Launch = Callable[..., Any]  # a kernel by name, over so many rows, with arguments by name
 
 
 class Count:
-    """A number that a kernel has told, read when somebody wants to know it: until then nobody waits for the kernel."""
+    """A number that a kernel has told, read when somebody wants to know it: until then nobody waits for the kernel.
+    Those `beside` it come by the same copy."""
 
-    def __init__(self, tally: Tally, slot: str, before: int = 0):
-        self.tally, self.slot, self.before = tally, slot, before
+    def __init__(self, tally: Tally, slot: str, before: int = 0, beside: Sequence[Count] = ()):
+        self.tally, self.slot, self.before, self.beside = tally, slot, before, beside
         self.value: int | None = None
 
     def __index__(self) -> int:
         if self.value is None:
             self.value = self.before + self.tally[self.slot]
+            for one in self.beside:
+                int(one)
         return self.value
 
     __int__ = __index__
+
+
+class Rest(NamedTuple):
+    """Senders with more than PART edges in a table, once for each further part."""
+
+    senders: DeviceArray
+    parts: DeviceArray
+    count: Count
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {"senders": self.senders, "parts": self.parts, "part_size": PART}
+
+
+def parts_of(values: Mapping[str, Any]) -> Rest | None:
+    """What is left of long rows of the senders among the arguments of a push, where it was listed."""
+    senders = values.get("senders")
+    return senders.rest.get(id(values["indptr"])) if isinstance(senders, Ids) else None
 
 
 class Ids:
@@ -41,6 +64,7 @@ class Ids:
 
     def __init__(self, array: DeviceArray, count: Any):
         self.array, self.count = array, count
+        self.rest: dict[int, Rest] = {}  # by the id of where a table's rows begin
 
     def __len__(self) -> int:
         return int(self.count)
@@ -96,15 +120,18 @@ class DeviceVertexArrays(VertexArrays):
     def edges(self, sides: Sequence[Any], ids: Any) -> Any:
         if not isinstance(ids, Ids):  # nobody, before the first round
             return super().edges(sides, ids)
-        self.tally.clear(EDGES, EDGES)
+        self.tally.clear(EDGES, REST[-1])
         known = not isinstance(ids.count, Count) or ids.count.value is not None
-        for side in sides:
+        for side, slot in zip(sides, REST, strict=False):
+            rest = self.rooms({f"{one} {slot}": side.num_edges // PART + 1 for one in ("senders", "parts")}, np.uint32)
+            ids.rest[id(side.indptr)] = Rest(*rest.values(), Count(self.tally, slot))
             arguments = {"ids": ids.array, LISTED: LISTED, "indptr": self.memory.stays(side.indptr), EDGES: EDGES}
+            arguments |= {"rest": slot, **ids.rest[id(side.indptr)].arguments}
             if not known:
                 self.launch("count_edges", 0, most=len(ids.array), **arguments)
             elif len(ids):
                 self.launch("count_edges", len(ids), **arguments)
-        return Count(self.tally, EDGES)
+        return Count(self.tally, EDGES, beside=[rest.count for rest in ids.rest.values()])
 
     # -- flags and fields ----------------------------------------------------------------------------------------------
 

@@ -63,6 +63,7 @@ class Gpu:
     def __init__(self, edges: Edges, weights: np.ndarray | None, *, pulls: bool, simple: bool):
         self.edges, self.seconds = edges, 0.0
         self.cupy, self.library = import_module("cupy"), import_module("pylibcugraph")
+        self.cupy.get_default_memory_pool().free_all_blocks()  # which our runs have left, and cuGraph cannot use
         self.handle = self.library.ResourceHandle()
         self.graph = self.library.SGGraph(
             self.handle,

@@ -8,10 +8,12 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.append(str(Path(__file__).parents[1] / "engines"))
 
 import cases
+import numba.cuda.dispatcher
 import numpy as np
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, types
@@ -26,8 +28,11 @@ def compiled(source, name: str, capability: str) -> list[int]:
     """What the linker says of one kernel."""
     scalars = [(from_dtype(np.dtype(argument.dtype)), argument.dims) for argument in source.kernels[name]]
     signature = tuple(types.Array(scalar, dims, "C") if dims else scalar for scalar, dims in scalars)
-    major, minor = capability.split(".")
-    text, _ = cuda.compile_ptx(getattr(module_of(source), name).py_func, signature, cc=(int(major), int(minor)))
+    major, minor = map(int, capability.split("."))
+    # some device functions of numba-cuda's own ask for the device that they are compiled for
+    device = SimpleNamespace(compute_capability=(major, minor))
+    numba.cuda.dispatcher.get_current_device = lambda: device
+    text, _ = cuda.compile_ptx(getattr(module_of(source), name).py_func, signature, cc=(major, minor))
     linker = Linker(ObjectCode.from_ptx(text.encode()), options=LinkerOptions(arch=f"sm_{major}{minor}", verbose=True))
     linker.link("cubin")
     log = linker.get_info_log()

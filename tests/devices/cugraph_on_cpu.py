@@ -2,7 +2,7 @@
 conventions of pylibcugraph 26.10, of which the real one was never at hand. Arrays cannot be read but by `get()`."""
 
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -233,6 +233,7 @@ def modules() -> dict[str, ModuleType]:
     """To be put into `sys.modules`."""
     found = {name: ModuleType(name) for name in ("cupy", "pylibcugraph")}
     found["cupy"].asarray = Array
+    found["cupy"].get_default_memory_pool = lambda: SimpleNamespace(free_all_blocks=lambda: None)
     for one in (ResourceHandle, GraphProperties, SGGraph, *FUNCTIONS):
         setattr(found["pylibcugraph"], one.__name__, one)
     assert not set(found) & set(sys.modules)

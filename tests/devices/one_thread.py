@@ -30,6 +30,11 @@ def barrier(group_size):
 
 
 @njit
+def streamed(array, place):
+    return array[place]
+
+
+@njit
 def atomic_add(array, place, value):
     old = array[place]
     array[place] = old + value
@@ -72,7 +77,7 @@ MEMORY = Memory()
 class OneThread:
     """A grid of one thread."""
 
-    block, blocks, groups, memory = 1, 1, (1, 1, 1), MEMORY
+    block, blocks, groups, memory = 1, 1, (1, 1, 1, 1), MEMORY
 
     def __init__(self, source):
         text = source.text.replace(cuda_head.HEAD.strip("\n"), HEAD.strip("\n"))

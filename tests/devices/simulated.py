@@ -18,6 +18,9 @@ import cases  # noqa: E402  (Numba reads its setting when it is imported)
 import pandas as pd  # noqa: E402
 
 import dgraph as dg  # noqa: E402
+from dgraph.devices import vertex_arrays  # noqa: E402
+
+vertex_arrays.PART = 3  # edges: here, too, some have more
 
 
 def wrong_with(name: str, directed: bool, direction: str) -> str:

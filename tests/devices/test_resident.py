@@ -45,6 +45,24 @@ def test_a_superstep_copies_a_few_numbers(name, direction):
     assert bytes <= 64 * copies
 
 
+@pytest.mark.parametrize("directed", [True, False])
+def test_a_sender_with_many_edges_is_the_work_of_more_than_a_warp(directed, monkeypatch):
+    launches, launch = [], OneThread.launch
+
+    def counted(self, name, blocks, arguments):
+        if name == "push":
+            launches.append(int(arguments[1]))
+        launch(self, name, blocks, arguments)
+
+    monkeypatch.setattr(OneThread, "launch", counted)
+    ends = np.arange(1, 10_001)
+    star = dg.Graph.from_edges({"src": np.zeros(len(ends), int), "dst": ends}, directed=directed)
+    found = dg.wcc(star, device="cuda", direction="push")
+    sides = 2 if directed else 1  # tables: a component's messages go both ways
+    assert launches[: 1 + sides] == [10_001, 4, 10_001][: 1 + sides]  # 10,000 edges: what is for a warp, four times
+    assert (found.compute()["component"] == 0).all()
+
+
 def test_what_partitions_exchange_crosses_and_little_else():
     graph = dg.rmat(scale=10, edge_factor=8, seed=5, parts=2)
 
@@ -80,5 +98,7 @@ def test_a_tally_is_read_once_after_each_kernel():
     tally = Tally(memory, {"queued": "int64", "share": "float32", "done": "bool"})
     tally.there["share"].raw[0], tally.there["done"].raw[0] = 0.5, True
     assert tally["done"] is False  # no kernel was launched
-    tally.known = False
+    tally.clear("done", "done")
+    assert tally["done"] is False and tally.known
+    tally.there["done"].raw[0], tally.known = True, False
     assert (tally["share"], tally["done"], tally["queued"], memory.copied) == (0.5, True, 0, 24)
