@@ -99,7 +99,7 @@ class Cuda:
                 self._launch(name, 0, count, own, self.grid.groups[-2])
                 return
             self._launch(name, 0, count, {**own, "part_size": slots.PART}, self.grid.groups[-2])
-            self._launch(name, 0, int(rest.count), {**own, **rest.arguments}, self.grid.groups[-1])
+            self._launch(name, 0, int(rest.length), {**own, **rest.arguments}, self.grid.groups[-1])
 
         if not count:
             return found

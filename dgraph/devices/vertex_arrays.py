@@ -46,7 +46,7 @@ class Rest(NamedTuple):
 
     senders: DeviceArray
     parts: DeviceArray
-    count: Count
+    length: Count
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -124,14 +124,14 @@ class DeviceVertexArrays(VertexArrays):
         known = not isinstance(ids.count, Count) or ids.count.value is not None
         for side, slot in zip(sides, REST, strict=False):
             rest = self.rooms({f"{one} {slot}": side.num_edges // PART + 1 for one in ("senders", "parts")}, np.uint32)
-            ids.rest[id(side.indptr)] = Rest(*rest.values(), Count(self.tally, slot))
+            ids.rest[id(side.indptr)] = Rest(rest[f"senders {slot}"], rest[f"parts {slot}"], Count(self.tally, slot))
             arguments = {"ids": ids.array, LISTED: LISTED, "indptr": self.memory.stays(side.indptr), EDGES: EDGES}
             arguments |= {"rest": slot, **ids.rest[id(side.indptr)].arguments}
             if not known:
                 self.launch("count_edges", 0, most=len(ids.array), **arguments)
             elif len(ids):
                 self.launch("count_edges", len(ids), **arguments)
-        return Count(self.tally, EDGES, beside=[rest.count for rest in ids.rest.values()])
+        return Count(self.tally, EDGES, beside=[one.length for one in ids.rest.values()])
 
     # -- flags and fields ----------------------------------------------------------------------------------------------
 
