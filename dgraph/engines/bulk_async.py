@@ -13,7 +13,6 @@ import numpy as np
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.engines.standstill import Standstill
 from dgraph.exchange.termination import Note, Termination
-from dgraph.states.settling import Settling
 from dgraph.states.state import NOBODY, State
 from dgraph.states.sweeping import can_sweep, sweep
 
@@ -25,7 +24,8 @@ def bulk_async(rounds: Rounds, local_rounds: int | None = None) -> Superstep:
     """All of it is one superstep, in which workers tell each other only of the end. A partition takes so many steps
     before others hear of it; None: as many as suit the program."""
     yield from rounds.begin()
-    FreeRounds(rounds, local_rounds).to_the_end()
+    free = FreeSettling(rounds) if rounds.states[0].settles else FreeRounds(rounds, local_rounds)
+    free.to_the_end()
     yield from rounds.finish()
 
 
@@ -120,7 +120,7 @@ class FreeRounds:
             state.post.bring([(sender, buffers.pop(0)) for sender, buffers in came.items() if buffers])
             self.hear(state)
 
-    # -- what a partition does: block descent has other ways -----------------------------------------------------------
+    # -- what a partition does: others have other ways -----------------------------------------------------------------
 
     def waiting(self, state: State) -> int:
         """How much there is to do, or to tell others."""
@@ -128,9 +128,6 @@ class FreeRounds:
 
     def hear(self, state: State) -> None:
         """Merge the mail that was brought."""
-        if isinstance(state, Settling):
-            state.hear(self.phase, self.senders, self.targets)
-            return
         state.receive(self.phase, self.targets)
         state.senders = NOBODY
         state.take(self.phase, self.senders, self.targets)
@@ -138,12 +135,7 @@ class FreeRounds:
             state.cross(self.phase)
 
     def advance(self, state: State) -> int:
-        """Go on here, and at the end tell others what they must know."""
-        if isinstance(state, Settling):
-            state.settle(self.phase)
-            state.tell(self.phase, self.senders, self.targets)
-            self.mail.post()
-            return 1
+        """Go on here, and at the end tell others what they must know. Returns how many steps it took."""
         steps = 0
         while steps < self.limit and len(state.frontier()):
             self.exchange.check()  # a local fixed point may be far away, and the run stopped
@@ -165,15 +157,20 @@ class FreeRounds:
 
     def pass_on(self, state: State) -> None:
         """What proxies have gathered, to their masters."""
-        if not isinstance(state, Settling):
-            state.reduce(self.phase, self.targets)
-            state.drop_proxies()
+        state.reduce(self.phase, self.targets)
+        state.drop_proxies()
         self.mail.post()
+
+    def fire(self, state: State) -> None:
+        """For a checkpoint: those with news, without sending yet."""
+        state.senders = NOBODY
+        if len(state.frontier()):
+            state.fire(self.phase)
 
     def send_on(self) -> None:
         """After a checkpoint, or from one: those who had fired send."""
         for state in self.rounds.states:
-            if not isinstance(state, Settling) and len(state.senders):
+            if len(state.senders):
                 self.send(state)
             self.pass_on(state)
 
@@ -222,3 +219,26 @@ class FreeRounds:
             self.rounds.log.rows += rows
             self.rounds.round = max(self.rounds.round, self.first + len(rows))
         self.rounds.log.found_end_in = self.ended - self.worked
+
+
+class FreeSettling(FreeRounds):
+    """A local round goes to the local fixed point, by the program's own algorithm; its states are `Settling`. From a
+    checkpoint they begin anew, with what is in their inboxes."""
+
+    def hear(self, state: Any) -> None:
+        state.hear(self.phase, self.senders, self.targets)
+
+    def advance(self, state: Any) -> int:
+        state.settle(self.phase)
+        state.tell(self.phase, self.senders, self.targets)
+        self.mail.post()
+        return 1
+
+    def pass_on(self, state: Any) -> None:
+        self.mail.post()
+
+    def fire(self, state: Any) -> None:
+        """Nobody: what is in the inboxes is all."""
+
+    def send(self, state: Any) -> None:
+        """Nothing: the next local round tells all."""

@@ -12,9 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dgraph.states.settling import Settling
-from dgraph.states.state import NOBODY
-
 if TYPE_CHECKING:
     from dgraph.engines.bulk_async import FreeRounds
 
@@ -58,16 +55,12 @@ class Standstill:
                 free.tell(free.end.receive(note))
 
     def _make(self, number: int) -> None:
-        free, states = self.free, self.free.rounds.states
+        free = self.free
         self.keeper.wait()
         while self._under_way():
             continue
-        for state in states:
-            if isinstance(state, Settling):
-                continue  # it begins anew from its inboxes
-            state.senders = NOBODY
-            if len(state.frontier()):
-                state.fire(free.phase)
+        for state in free.rounds.states:
+            free.fire(state)
         free.rounds.round = number
         self.keeper.keep(free.rounds)
         free.send_on()
