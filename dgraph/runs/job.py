@@ -47,15 +47,15 @@ class Job:
     def steps(self) -> Steps:
         return Steps(self.setup, self.step, self.finish, methodcaller("without_values"), secedes=self.plan.free)
 
-    def setup(self, exchange: Exchange, partitions: Mapping[int, Any]) -> Running:
+    def setup(self, end: Exchange, partitions: Mapping[int, Any]) -> Running:
         carried = {part: one for part, one in partitions.items() if isinstance(one, Carried)}
         device = device_here() if self.plan.device == AUTO else self.plan.device
         states = [
-            self._state(exchange, device, carried[part].given if part in carried else one)
+            self._state(end, device, carried[part].given if part in carried else one)
             for part, one in partitions.items()
         ]
-        alone, recipe = len(exchange.route.workers) == 1, self.recipes[device]
-        keeper = None if self.checkpoints is None else Keeper(self.checkpoints, self.checkpoints.store.at(exchange))
+        alone, recipe = len(end.route.workers) == 1, self.recipes[device]
+        keeper = None if self.checkpoints is None else Keeper(self.checkpoints, self.checkpoints.store.at(end))
         rebalance = None if self.cost is None or alone else Rebalance(states, self.cost, self.round)
         pauses = Pauses(keeper, rebalance, self._resume(carried, keeper))
         limit, directed = self.plan.max_rounds, self.directed
@@ -69,14 +69,14 @@ class Job:
             return rebalancing.resumption(carried, self.round)
         return keeper.restore if keeper is not None and keeper.kept.round else None
 
-    def _state(self, exchange: Exchange, device: str, given: Any) -> State:
+    def _state(self, end: Exchange, device: str, given: Any) -> State:
         partition, columns = given if isinstance(given, tuple) else (given, {})
-        worker, threads = exchange.route.workers[exchange.worker], self.threads or threads_of_worker()
+        worker, threads = end.route.workers[end.worker], self.threads or threads_of_worker()
         recipe, settings = self.recipes[device], self.plan.settings
-        where: dict[str, Any] = {"device": device, "worker": exchange.worker, "threads": threads}
+        where: dict[str, Any] = {"device": device, "worker": end.worker, "threads": threads}
         connection = agent_of(worker).connect(recipe, partition.num_local, settings, **where)
         edges = EdgeTables(partition, self.directed, self.columns, threads)
-        post = Post(exchange, partition)
+        post = Post(end, partition)
         parts = edges, recipe, connection, post, self.plan.switches, self.vertices, columns
         return Settling(self.plan.settle, *parts) if self.plan.settle else State(*parts)
 

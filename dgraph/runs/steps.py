@@ -140,49 +140,49 @@ def is_done(tokens: Sequence[Token]) -> bool:
     return any(token.values.get("done") for token in tokens)
 
 
-def begin_steps(exchange: Exchange, steps: Steps, partitions: dict[int, Any], share: bool = False) -> Token:
-    """The first task of a worker: it makes the state, which stays with the exchange."""
-    with exchange.failing():
-        exchange.held = steps, steps.setup(exchange, partitions)
-        return exchange.flush(START, {}, share=share)
+def begin_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], share: bool = False) -> Token:
+    """The first task of a worker: it makes the state, which stays with its end of the exchange."""
+    with end.failing():
+        end.held = steps, steps.setup(end, partitions)
+        return end.flush(START, {}, share=share)
 
 
-def open_steps(exchange: Exchange, steps: Steps, partitions: dict[int, Any], rounds: int) -> Token:
+def open_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], rounds: int) -> Token:
     """The first task of a worker, and the first supersteps in it while the others take theirs."""
-    token = begin_steps(exchange, steps, partitions, share=rounds > 0)
+    token = begin_steps(end, steps, partitions, share=rounds > 0)
     if not rounds:
         return token
-    with exchange.failing():
-        tokens = exchange.gather(START)
-    return take_steps(exchange, range(rounds), tokens)
+    with end.failing():
+        tokens = end.gather(START)
+    return take_steps(end, range(rounds), tokens)
 
 
-def take_step(exchange: Exchange, round: int, tokens: list[Token], share: bool = False) -> Token:
-    """One superstep of one worker. After the end it hands its last token on."""
+def take_step(end: Exchange, round: int, tokens: list[Token], share: bool = False) -> Token:
+    """One superstep of one worker. When the run is over it hands its last token on."""
     if is_done(tokens):
-        return tokens[exchange.worker]
-    with exchange.failing():
-        exchange.check()
-        exchange.expect(tokens)
-        steps, state = exchange.held
+        return tokens[end.worker]
+    with end.failing():
+        end.check()
+        end.expect(tokens)
+        steps, state = end.held
         begun = time.perf_counter()
         values = steps.step(state, round, [token.values for token in tokens])
         if values.get("done"):  # all decide it alike, so nobody waits for this token
-            share, exchange.result = False, steps.finish(state)
+            share, end.result = False, steps.finish(state)
             if steps.summary is not None:
-                values = {**values, SUMMARY: steps.summary(exchange.result)}
-        return exchange.flush(round, values, time.perf_counter() - begun, share)
+                values = {**values, SUMMARY: steps.summary(end.result)}
+        return end.flush(round, values, time.perf_counter() - begun, share)
 
 
-def take_steps(exchange: Exchange, rounds: range, tokens: list[Token]) -> Token:
+def take_steps(end: Exchange, rounds: range, tokens: list[Token]) -> Token:
     """Several supersteps of one worker in one task, while the others take theirs: tokens go through the exchange."""
     for round in rounds:
-        token = take_step(exchange, round, tokens, share=True)
+        token = take_step(end, round, tokens, share=True)
         if is_done([token]):
             return token
-        with exchange.failing():
-            tokens = exchange.gather(round)
-    return tokens[exchange.worker]
+        with end.failing():
+            tokens = end.gather(round)
+    return tokens[end.worker]
 
 
 # -- in this process ---------------------------------------------------------------------------------------------------
