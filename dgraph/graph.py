@@ -189,7 +189,7 @@ class Graph:
     @property
     def vertices(self) -> dd.DataFrame:
         """The vertices and their attributes as a lazy Dask frame, a partition of it for each partition of the graph."""
-        return frames.vertices(self)
+        return frames.joinable(frames.vertices(self), self.listed.vertices.id)
 
     def __repr__(self) -> str:
         kind, parts = "directed" if self.directed else "undirected", "not read yet"

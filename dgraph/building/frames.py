@@ -110,6 +110,11 @@ def vertices(graph: Graph) -> dd.DataFrame:
     return _frame(tasks, meta)
 
 
+def joinable(frame: dd.DataFrame, *ids: str) -> dd.DataFrame:
+    """The frame with ids that join with those of results."""
+    return frame.map_partitions(_as_text, ids, meta=_as_text(frame._meta, ids))
+
+
 def _owned(part: int, where: Placement, known: Numbering, meta: pd.DataFrame, pieces: Sequence[Any]) -> pd.DataFrame:
     name, *columns = meta.columns
     table = pd.DataFrame({name: known.id_type.restore(where.ids(known, part))})
@@ -155,13 +160,10 @@ def _frame(tasks: Sequence[Any], meta: pd.DataFrame) -> dd.DataFrame:
     return frame.map_partitions(_as_it_is, meta=meta) if objects else frame
 
 
-def of_result(workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, *, as_cudf: bool) -> Any:
+def of_result(workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, ids: Sequence[str], *, as_cudf: bool) -> Any:
     """Tables that are tasks, as a lazy frame: Dask's, or dask-cudf's on the workers that have cuDF and a GPU."""
-    import dask.dataframe as dd
-
     if not as_cudf:
-        tasks = [workers.call(strings_as_dask_has_them, one) for one in tables]
-        return dd.from_delayed(tasks, meta=strings_as_dask_has_them(meta), verify_meta=False)
+        return _frame([workers.call(_as_text, one, ids) for one in tables], _as_text(meta, ids))
     fitting = workers.that_have("a result as a frame of cuDF", CUDF, f"{INSTALL}; or take compute()")
     import cudf
     import dask_cudf
@@ -176,15 +178,15 @@ def _to_cudf(table: pd.DataFrame) -> Any:
     return cudf.DataFrame.from_pandas(table)
 
 
-def strings_as_dask_has_them(table: pd.DataFrame) -> pd.DataFrame:
-    """Strings in the type that Dask's own readers give them, so that frames can be joined: pandas 3 has another, and a
-    column that is merged from both would be one of Python objects."""
+def _as_text(table: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
+    """Ids that are strings or UUIDs as Dask's own readers and frames have them, so that frames can be joined: as text,
+    of a type that is not pandas' own. A column that is merged from both types would be one of Python objects."""
     import dask
 
     if dask.config.get("dataframe.convert-string", None) is False:
         return table
-    mine = [name for name, dtype in table.dtypes.items() if isinstance(dtype, pd.StringDtype)]
-    return table.astype(dict.fromkeys(mine, pd.StringDtype("pyarrow")))
+    texts = [name for name in ids if isinstance(table[name].dtype, pd.StringDtype) or table[name].dtype.kind == "O"]
+    return table.astype(dict.fromkeys(texts, pd.StringDtype("pyarrow")))
 
 
 def _as_it_is(table: pd.DataFrame) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
+from dgraph.building import frames
 from dgraph.building.saved import KIND, MANIFEST, VERSION, local_folder
 from dgraph.errors import ColumnError, OptionError, StorageError
 from dgraph.graph import Graph
@@ -122,7 +123,7 @@ def _write_shared(graph: Graph, folder: Path) -> dict[str, store.Entry]:
     else:
         blocks["hubs.npy"] = store.write_array(folder, "hubs", where.high)
     if graph.listed.vertices.columns:
-        for part, piece in enumerate(graph.vertices.to_delayed()):
+        for part, piece in enumerate(frames.vertices(graph).to_delayed()):
             (table,) = graph.workers.get([piece])
             name = f"vertices{part}"
             blocks[f"{name}.arrow"] = store.write_table(folder, name, pa.Table.from_pandas(table, preserve_index=False))

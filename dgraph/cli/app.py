@@ -10,6 +10,7 @@ from importlib import import_module
 import click
 
 from dgraph import __version__
+from dgraph.cli.command import Group
 
 COMMANDS = [
     *("run", "generate", "convert", "partition"),
@@ -17,7 +18,7 @@ COMMANDS = [
 ]
 
 
-class Commands(click.Group):
+class Commands(Group):
     """One command a module of this folder."""
 
     def list_commands(self, context: click.Context) -> list[str]:

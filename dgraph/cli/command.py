@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
+from dgraph.cli.signatures import OF
 from dgraph.errors import DgraphError, InputError, ProgramError
 
 
@@ -26,9 +29,48 @@ class Command(click.Command):
         except (DgraphError, OSError, MemoryError) as error:
             if debug or isinstance(error, BrokenPipeError):
                 raise
-            failure = click.ClickException(str(error) or type(error).__name__)
+            failure = click.ClickException(as_typed(str(error) or type(error).__name__, self.params))
             failure.exit_code = 2 if isinstance(error, InputError | ProgramError) else 1  # type: ignore[misc]
             raise failure from error
+
+
+class Group(click.Group):
+    """Commands of which one is chosen: who asks for another is told them all."""
+
+    def resolve_command(self, context: click.Context, given: list[str]) -> Any:
+        if given[0][:1] != "-" and self.get_command(context, given[0]) is None:
+            context.fail(f"there is no {given[0]!r}; choose one of {', '.join(self.list_commands(context))}")
+        return super().resolve_command(context, given)
+
+
+WORDS = {'isolated="drop"': "--drop-isolated"}  # which an option of the command line says by itself
+
+
+def as_typed(message: str, options: Sequence[click.Parameter]) -> str:
+    """A message that names arguments as Python has them, `header=True`, in the spelling of this command's options."""
+    for word, option in WORDS.items():
+        message = message.replace(word, option)
+    known = {str(one.name).removeprefix(OF): one for one in options if isinstance(one, click.Option)}
+
+    def typed(found: re.Match) -> str:
+        option, value = known.get(found["name"]), (found["value"] or "").strip("\"'")
+        if option is None:
+            return found[0]
+        if option.secondary_opts and value in ("True", "False"):
+            return (option.opts if value == "True" else option.secondary_opts)[0]
+        return option.opts[0] if option.is_flag or found["value"] is None else f"{option.opts[0]} {found['value']}"
+
+    return re.sub(r"""(?<![^\s(])(?P<name>[a-z_]+)=(?P<value>"[^"]*"|'[^']*'|[\w.-]*\w|(?=[\[{]))?""", typed, message)
+
+
+@contextmanager
+def called(path: str, name: str) -> Iterator[None]:
+    """Errors that are about a file of ours speak of what it stands for."""
+    try:
+        yield
+    except DgraphError as error:
+        error.args = (str(error).replace(path, name),)
+        raise
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as one line of JSON.")

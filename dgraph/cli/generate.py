@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, as_json, tell
+from dgraph.cli.command import Command, Group, as_json, tell
 from dgraph.cli.graphs import Place, runs_somewhere
 from dgraph.cli.results import write_edges
 from dgraph.cli.signatures import described, options_of, values_of
@@ -21,7 +21,7 @@ EXAMPLES = {
 }
 
 
-class Generators(click.Group):
+class Generators(Group):
     """The generators that `import dgraph` offers."""
 
     def list_commands(self, context: click.Context) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,14 +16,18 @@ from typing import Any
 
 import click
 
-from dgraph.errors import OptionError, RunError
+from dgraph.cli.command import called
+from dgraph.errors import FileError, OptionError, RunError
 
 READING = (
     click.argument("edges", metavar="EDGES"),
     click.option("--format", help="Format of EDGES, where its suffix does not tell; of standard input: text."),
-    click.option("--source", metavar="COLUMN", help="Column of the edges' sources.  [default: the first]"),
+    click.option("--source", metavar="COLUMN", help="Column of the edges' sources, by name, or position from 0."),
     click.option("--destination", metavar="COLUMN", help="Column of their destinations.  [default: the second]"),
     click.option("--weight", metavar="COLUMN", help="Column of their weights.  [default: none, or the format's]"),
+    click.option("--header/--no-header", default=None, help="Whether text begins with names of columns.  [guessed]"),
+    click.option("--delimiter", metavar="SIGN", help="Between columns of text; ' ' is any run of blanks.  [guessed]"),
+    click.option("--id-type", type=click.Choice(["int64", "string"]), help="Of text: by default int64 where all fit."),
     click.option("--undirected", is_flag=True, help="Each listed edge stands for both directions."),
     click.option("--vertices", metavar="FILE|N", help="File that lists vertices, or N for the ids 0 to N-1."),
     click.option("--loops", type=click.Choice(["keep", "drop"]), default="keep", show_default=True),
@@ -41,6 +46,9 @@ PLACE = (
     click.option("--tls-cert", type=click.Path(), help="Certificate of this client."),
     click.option("--tls-key", type=click.Path(), help="Private key of this client."),
 )
+
+
+COLUMNS = ("source", "destination", "weight")
 
 
 @dataclass(frozen=True)
@@ -148,6 +156,7 @@ class Edges:
                 how.setdefault("format", "text")
             if "vertices" in how:
                 how["vertices"] = _vertices(how["vertices"])
+            how |= {name: int(how[name]) for name in COLUMNS if how.get(name, "").isdecimal()}
             yield dg.read_edges(path, directed=directed, client=client, **how)
 
 
@@ -197,13 +206,17 @@ def _spooled(path: str) -> Iterator[str]:
     if path != "-":
         yield path
         return
-    with tempfile.NamedTemporaryFile(suffix=".txt") as spool:
-        while block := sys.stdin.buffer.read(1 << 22):
-            spool.write(block)
-        if not spool.tell():
-            raise OptionError("standard input is empty: pipe edges into it, or name their file instead of -")
+    from dgraph.io.files import compression_of
+
+    first = sys.stdin.buffer.read(1 << 22)
+    if not first:
+        raise OptionError("standard input is empty: pipe edges into it, or name their file instead of -")
+    with tempfile.NamedTemporaryFile(suffix=f".txt{compression_of(first)}") as spool:
+        spool.write(first)
+        shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 22)
         spool.flush()
-        yield spool.name
+        with called(spool.name, "standard input"):
+            yield spool.name
 
 
 def _vertices(text: str) -> Any:
@@ -211,8 +224,6 @@ def _vertices(text: str) -> Any:
         return int(text)
     import numpy as np
     import pandas as pd
-
-    from dgraph.errors import FileError
 
     try:
         if text.endswith((".parquet", ".pq")):

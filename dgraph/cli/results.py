@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dgraph.cli.command import called
 from dgraph.errors import OptionError
 
 if TYPE_CHECKING:  # loaded when something is written: a help text must not wait for them
@@ -28,10 +29,11 @@ def OUTPUT(command: Callable) -> Callable:
     return click.option("-o", "--output", metavar="OUT", help="File for the values, or - for standard output.")(command)
 
 
-def write_result(result: Any, output: str | None) -> None:
+def write_result(result: Any, output: str | None, client: Any) -> None:
     """The values of all vertices: sorted by vertex in this process, partition after partition on a cluster."""
     if output is None:
-        click.echo(result.frame.head(SHOWN, npartitions=-1).to_string(index=False))
+        first = result.frame.head(SHOWN, npartitions=-1, compute=False).compute(scheduler=client)
+        click.echo(first.to_string(index=False) if len(first) else "no vertices")
         return
     write_frames(result.pieces(), output)
 
@@ -62,7 +64,8 @@ def write_edges(graph: Any, path: str, isolated: str) -> None:
         return
     with TemporaryDirectory(prefix="dgraph-") as folder:
         file = Path(folder, "edges.csv")
-        dg.write_edges(graph, file, isolated=isolated)
+        with called(str(file), "standard output"):
+            dg.write_edges(graph, file, isolated=isolated)
         with file.open("rb") as stream:
             shutil.copyfileobj(stream, sys.stdout.buffer)
         sys.stdout.buffer.flush()

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import dgraph as dg
-from dgraph.cli.command import Command, as_json, tell
+from dgraph.cli.command import Command, Group, as_json, tell
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.cli.results import OUTPUT, write_frames, write_result, writer_of
 from dgraph.cli.signatures import described, id_reader, options_of, values_of
@@ -43,7 +43,7 @@ ERRORS = ("mean", "rmse", "held_out")  # of factorize
 NAMES = (*dg.OPERATIONS, "factorize")  # for any graph, and for ratings
 
 
-class Operations(click.Group):
+class Operations(Group):
     """The operations that `import dgraph` offers."""
 
     def list_commands(self, context: click.Context) -> list[str]:
@@ -69,7 +69,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             result = operation(graph, **values_of(operation, given, id_reader(kind)), **asked)
             ran = time.perf_counter()
             if output is not None or not as_json:
-                write_result(result, output)
+                write_result(result, output, graph.client)
             if report is not None:
                 write_frames([result.report], report)
             seconds = {"load": loaded - begun, "run": ran - loaded, "write": time.perf_counter() - ran}

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from dask.utils import format_bytes, parse_bytes
 
+from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
 from dgraph.options import one_of, whole_number
 from dgraph.partition import kernels, placement, policies
@@ -85,7 +86,7 @@ class Sample:
 def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> Estimate:
     one_of("op", op, sorted(FOOTPRINTS))
     workers = whole_number("workers", workers)
-    limit = parse_bytes(memory) if memory is not None else None
+    limit = _bytes(memory)
     found, need = sample(graph), FOOTPRINTS[op]
     rows = {name: of_policy(graph, found, need, policies.choose(name, workers), workers) for name in POLICIES}
     frame = pd.DataFrame.from_dict(rows, orient="index")
@@ -195,6 +196,13 @@ def _copies(
     shares = {k: _unseen(np.unique(v, return_counts=True)[1], sample.share) / rate for k, v in kinds.items()}
     largest = load.max() / load.sum() if load.sum() else 1 / where.parts
     return shares["in"], shares["out"], shares["any"], float(largest)
+
+
+def _bytes(memory: int | str | None) -> int | None:
+    try:
+        return None if memory is None else parse_bytes(memory)
+    except (ValueError, TypeError) as error:
+        raise OptionError(f'memory={memory!r} is no number of bytes: give one, or a text like "4 GiB"') from error
 
 
 def _chosen(size: int, rate: float) -> np.ndarray:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from dgraph.errors import ColumnError, IdError, WeightError
 from dgraph.io.edge_list import EdgeList
 
-WITHOUT_VERTICES = "write .parquet, .npz or Graphalytics, or drop them with EdgeList(..., vertices=None)"
+WITHOUT_VERTICES = 'write .parquet, .npz or Graphalytics, or leave them out: isolated="drop"'
 
 
 def to_table(frame: Any) -> pa.Table:
@@ -142,7 +142,7 @@ def numbered(edge_list: EdgeList, path: str | os.PathLike, what: str) -> tuple[n
             )
         values = ids.to_numpy()
         if len(values) and (ids.type == pa.string() or values.min() < 1):
-            raise IdError(f"{path}: {what} numbers its vertices from 1, and cannot hold id {values.min()!r} ({remedy})")
+            raise IdError(f"{path}: {what} numbers its vertices from 1, and cannot hold id {values.min()} ({remedy})")
         highest = max(highest, int(values.max()) if len(values) else 0)
         ends.append(values.astype(np.int64))
     present = _distinct(ends, highest)

@@ -8,6 +8,8 @@ Kinds of columns: "id", "weight", "other"; "integer", "unsigned" and "number" in
 from __future__ import annotations
 
 import io
+import threading
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
@@ -84,13 +86,12 @@ def _parse(path, dialect, kinds, ids, weights, open_stream, newlines=False) -> t
     watch = ids == pa.int64()
     lines = CleanLines((open_stream or (lambda: files.open_bytes(path)))(), path, dialect, watch_integers=watch)
     with lines:
-        source: Any = pa.PythonFile(lines, mode="r")
         first = lines.read(BLOCK)
         if not first.strip():
             return pa.table({name: pa.array([], type=kind) for name, kind in types.items()}), lines
-        source = pa.PythonFile(_Chained(first, lines), mode="r")
-        table = pyarrow.csv.read_csv(
-            source,
+        table = _read_csv(
+            first,
+            lines,
             read_options=pyarrow.csv.ReadOptions(column_names=list(dialect.names), block_size=BLOCK),
             parse_options=pyarrow.csv.ParseOptions(
                 delimiter=dialect.delimiter if dialect.delimiter != BLANKS else " ",
@@ -108,6 +109,20 @@ def _parse(path, dialect, kinds, ids, weights, open_stream, newlines=False) -> t
     if lines.quotes and not newlines:  # a quoted value may hold a line's end: only the careful mode is right about it
         return _parse(path, dialect, kinds, ids, weights, open_stream, newlines=True)
     return table, lines
+
+
+def _read_csv(first: bytes, rest: CleanLines, **options: Any) -> pa.Table:
+    """By Arrow, whose threads have let go of the stream when this returns. One of them may be the last to hold it, and
+    would ask for Python's lock when the process may be ending: which kills it ("terminate called")."""
+    stream, let_go = _Chained(first, rest), threading.Event()
+    weakref.finalize(stream, let_go.set)
+    source = pa.PythonFile(stream, mode="r")
+    del stream
+    try:
+        return pyarrow.csv.read_csv(source, **options)
+    finally:
+        del source
+        let_go.wait(1)
 
 
 class _Chained(io.RawIOBase):

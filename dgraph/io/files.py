@@ -39,6 +39,11 @@ def split_suffix(path: str | os.PathLike) -> tuple[str, str, str]:
     return (text[: -len(suffix)] if suffix else text), suffix.lower(), compression
 
 
+def compression_of(first: bytes) -> str:
+    """The suffix that a file's first bytes ask for; none, if it is not compressed."""
+    return next((suffix for magic, suffix in _MAGIC.items() if first.startswith(magic)), "")
+
+
 def filesystem(path: str | os.PathLike) -> tuple[Any, str]:
     """The fsspec file system of a path or URL, and the path inside it."""
     try:
@@ -134,12 +139,10 @@ def open_bytes(path: str | os.PathLike) -> BinaryIO:
         raise FileError("the file is empty", path=name, remedy="write or fetch it again")
     compression = split_suffix(name)[2]
     if not compression:
-        for magic, suffix in _MAGIC.items():
-            if first.startswith(magic):
-                raw.close()
-                raise FileError(
-                    f"the content is {COMPRESSED[suffix]}", path=name, remedy=f"let its name end in {suffix}"
-                )
+        suffix = compression_of(first)
+        if suffix:
+            raw.close()
+            raise FileError(f"the content is {COMPRESSED[suffix]}", path=name, remedy=f"let its name end in {suffix}")
     try:
         return cast(BinaryIO, _Checked(_decompressed(raw, compression), name, raw))
     except _BROKEN as error:

@@ -42,7 +42,8 @@ class IdType:
     def fit(self, ids: np.ndarray) -> np.ndarray:
         """Integers in the type of the graph's ids."""
         if self.dtype == "int64" and ids.dtype == np.uint64 and len(ids) and ids.max() >= 2**63:
-            raise IdError(f"id {ids.max()} and negative ids have no common 64-bit type; use strings")
+            remedy = "use strings, or .astype('uint64') on every column of ids if none is negative"
+            raise IdError(f"id {ids.max()} and ids of a signed type have no common 64-bit type; {remedy}")
         return ids.astype(self.dtype, copy=False)
 
     def restore(self, ids: np.ndarray | pa.Array) -> Any:

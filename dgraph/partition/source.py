@@ -143,6 +143,16 @@ def vertex_source(vertices: Any) -> VertexSource:
     return VertexSource(frame, "id" if "id" in found else found[0])
 
 
+_REMEDIES = {  # by the package that what was given comes from
+    "builtins": "give a pandas, Dask, Arrow, Polars or cuDF frame (files are for dgraph.read_edges)",
+    "pathlib": "take dgraph.read_edges for files; give a frame",
+    "numpy": 'name its columns: {"src": array[:, 0], "dst": array[:, 1]}; give a frame',
+    "scipy": "take dgraph.from_scipy; give a frame",
+    "networkx": "take dgraph.from_networkx; give a frame",
+    "igraph": "take dgraph.from_igraph; give a frame",
+}
+
+
 def _known(frame: Any, what: str) -> Any:
     """A pandas, Dask or Arrow frame or a dict of arrays; other frames are asked for their Arrow form."""
     if isinstance(frame, pa.RecordBatch):
@@ -157,7 +167,5 @@ def _known(frame: Any, what: str) -> Any:
         return frame.to_arrow()
     if hasattr(frame, "__arrow_c_stream__"):
         return pa.table(frame)
-    raise InputError(
-        f"{what} of type {type(frame).__name__} cannot be read; give a pandas, Dask, Arrow or cuDF frame, "
-        f"or a dict of arrays"
-    )
+    remedy = _REMEDIES.get(type(frame).__module__.split(".")[0], "give a pandas, Dask, Arrow, Polars or cuDF frame")
+    raise InputError(f"{what} of type {type(frame).__name__} cannot be read; {remedy}, or a dict of arrays")

@@ -12,6 +12,7 @@ from weakref import ref
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from dgraph.building.frames import of_result
 from dgraph.errors import ColumnError, RunError
@@ -112,7 +113,11 @@ class RunResult:
     def _frame(self, *, as_cudf: bool) -> Any:
         meta = _table(self._empty, self._numbering, self._vertex_columns, self._missing)
         tables = [self._workers.call(_frame, one) for one in self._tasks()]
-        return of_result(self._workers, tables, meta, as_cudf=as_cudf)
+        vectors = [name for name, one in self._empty[1].items() if one.ndim == 2 and name not in self._vertex_columns]
+        if not as_cudf:
+            meta = meta.astype({name: _of_vectors(self._empty[1][name]) for name in vectors})
+        ids = ["vertex", *(name for name in self._vertex_columns if self._empty[1][name].ndim == 1)]
+        return of_result(self._workers, tables, meta, ids, as_cudf=as_cudf)
 
     def compute(self) -> pd.DataFrame:
         """Everything here, sorted by vertex."""
@@ -254,12 +259,17 @@ def _table(found: Any, numbering: Numbering, vertex_columns: Sequence[str], miss
     columns: dict[str, Any] = {"vertex": numbering.id_type.restore(numbering.take(numbers))}
     for name, values in results.items():
         if name not in vertex_columns:
-            columns[name] = values if values.ndim == 1 else list(values)
+            columns[name] = values if values.ndim == 1 else pd.Series(list(values), dtype=object)
         elif values.ndim == 1:
             columns[name] = _ids(values, numbering, name in missing)
         else:
             columns[name] = [_ids(row, numbering, name in missing) for row in values]
     return pd.DataFrame(columns)
+
+
+def _of_vectors(values: np.ndarray) -> pd.ArrowDtype:
+    """What a frame says of a column of vectors, so that Dask can write it to Parquet; they are arrays all the same."""
+    return pd.ArrowDtype(pa.list_(pa.from_numpy_dtype(values.dtype)))
 
 
 def _ids(numbers: np.ndarray, numbering: Numbering, some_missing: bool) -> Any:

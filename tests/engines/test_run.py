@@ -2,10 +2,12 @@
 
 import inspect
 import uuid
+import warnings
 
 import dask
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from cases import PROGRAMS, graph_for, programs
 
@@ -153,3 +155,18 @@ def test_errors_name_the_remedy():
         dg.run(dg.Graph.from_edges(LETTERS[["src", "dst"]]), programs.ShortestPaths(source="a"))
     with pytest.raises(errors.OptionError, match="derived from"):
         dg.run(bare, programs.Components)
+
+
+def test_vectors_can_be_written_to_parquet(tmp_path):
+    """Dask takes the type of a column from what the frame says of itself."""
+    graph = dg.Graph.from_edges({"src": [1, 2], "dst": [2, 3]}, parts=2)
+    ranks = dg.pagerank(graph, personalization=[{1: 1}, {2: 1}])
+    pieces = [pa.Table.from_pandas(piece.compute()) for piece in ranks.frame.partitions]
+    assert {piece.schema.field("pagerank").type for piece in pieces} == {pa.list_(pa.float64())}
+    kind = ranks.frame.dtypes["pagerank"]
+    assert kind.pyarrow_dtype == pa.list_(pa.float64())
+    with warnings.catch_warnings():  # Dask's, of what pandas will change
+        warnings.simplefilter("ignore")
+        ranks.frame.to_parquet(tmp_path / "ranks")
+    back = pd.read_parquet(tmp_path / "ranks")["pagerank"]
+    assert np.array_equal(np.stack(back), np.stack(ranks.compute()["pagerank"]))

@@ -1,5 +1,8 @@
 """Delimited text: ids stay what the file says, and what is wrong is named by line and value."""
 
+import threading
+
+import pyarrow.csv
 import pytest
 
 from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightError
@@ -110,3 +113,18 @@ def test_files_of_a_folder_agree_on_the_type_of_ids(put, tmp_path):
     put("3.csv", "source,target\nx,3\n")
     with pytest.raises(ColumnError, match=r"3\.csv"):
         read_edge_list(str(tmp_path))
+
+
+def test_arrow_has_let_go_of_a_file_when_it_is_read(put, monkeypatch):
+    """A thread of Arrow's that still holds the stream when this process ends would take it down."""
+    held, read = [], pyarrow.csv.read_csv
+
+    def slow(source, **options):
+        found = read(source, **options)
+        held.append(source)
+        threading.Timer(0.2, held.clear).start()
+        return found
+
+    monkeypatch.setattr(pyarrow.csv, "read_csv", slow)
+    assert ids(put("a.csv", "1,2\n")) == [[1], [2]]
+    assert not held
