@@ -97,7 +97,7 @@ class Plan:
         gather need these to tell others, or where all of a vertex's changes are alike, nothing more."""
         operator = self.blocks.operator if self.blocks else ""
         pushes_only = "push" in (operator, self.switches.direction)
-        pulls_only = analysis.synchronous and operator != "pull_push"
+        pulls_only = analysis.synchronous and operator in ("", "pull")
         wanted: list[str] = []
         for phase in analysis.phases:
             along = phase.along if directed else "out"

@@ -1,7 +1,8 @@
 """The kernel of block coordinate descent (GraphABCD, Yang et al. 2020): threads of a team take blocks of vertices from
 a queue and bring them up to date from the newest values of all others. Nobody waits, and no vertex is locked.
 
-    push       a block takes its inboxes, each by one atomic exchange, and merges what it sends into those of others
+    push       a block takes its inboxes, each by one atomic exchange, and merges what it sends into those of others;
+               of a synchronous program inboxes stay what all have sent last: sums, to which differences are added
     pull       a block gathers over all its in-edges, then tells the blocks that read it how much has changed
     pull_push  the same, but who has changed writes to a slot for each edge, which its reader finds in order
 
@@ -15,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from dgraph.analysis import Analysis
-from dgraph.codegen.crossing import merge
+from dgraph.codegen.crossing import OUT_EDGES, merge
 from dgraph.codegen.news import BELOW, OWN, QUEUE, News, real
 from dgraph.codegen.text import Argument, Kernel, Place, call, inbox, item, literal, sent
 from dgraph.program import Delta
@@ -45,15 +46,19 @@ def more_arrays(analysis: Analysis) -> dict[str, Argument]:
     arrays += [Argument("_readers", "int64", 1), Argument("_share", "float64", 1), Argument("_gain", "float64", 1)]
     arrays += [Argument("_fresh", "bool", 1, True), Argument("_copied", "bool", 1)]
     arrays += [Argument(name, dtype, 1, True) for name in ("_taken", "_slots")]
+    arrays += [Argument("_held", "bool", 1, True), Argument("_least", "float64")]
+    arrays += [Argument(f"_told_{state.name}", state.dtype.name, 1, True) for state in analysis.states]
     return {argument.name: argument for argument in arrays}
 
 
-class Descent(News):
+class DescentKernels(News):
     """Writes them; `kernels` is the collection they join."""
 
     def __init__(self, kernels, operator: str):
         super().__init__(kernels, operator)
         self.descend()
+        if self.adds:
+            return
         self.wake()
         self.relay()
         if operator == "pull_push":
@@ -69,12 +74,17 @@ class Descent(News):
             kernel.add(f"_b = _queue.next_block(_rank, _size, _signals, {BELOW})")
             kernel.add("if _b == _queue.NONE: break", "if _b == _queue.LATER: continue")
             kernel.add("if _size > 1: _team.atomic_exchange(_live, _b, 0.0)", "else: _live[_b] = 0.0")
-            kernel.add("_fired, _edges = 0, 0", *(["_told = 0.0"] if self.by_block else []))
+            kernel.add("_fired, _edges = 0, 0", *(["_told = 0.0"] if self.by_block or self.adds else []))
             with kernel.block("for v in range(uint64(_b << _shift), uint64(min(_owned, (_b + 1) << _shift))):"):
-                self.take() if self.operator == "push" else self.gather()
-                self.update()
+                if self.adds:
+                    self.pass_on()
+                else:
+                    self.take() if self.operator == "push" else self.gather()
+                    self.update()
             if self.by_block:
                 self.tell_blocks()
+            if self.adds:
+                kernel.add("_live[_b] = _told")
             kernel.add(f"_owed = _queue.finish(_b, _rank, _fired, _edges, {kernel.use('_pace')}, _owed, {STORED})")
 
     def wake(self) -> None:
@@ -211,6 +221,44 @@ class Descent(News):
                 "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the value is there"
             )
         self.cross(change, own)
+
+    def pass_on(self) -> None:
+        """Fold what came in, and add to the inboxes of others by how much what v sends has changed since it last did. A
+        change that is too small for the edges that must be looked at waits, and grows."""
+        kernel, phase, m = self.kernel, self.phase, self.message
+        states, sums, rows = self.analysis.states, kernel.use(inbox(phase, m), True), kernel.use("indptr")
+        kernel.add("_fired += 1", "_first = _limits[_queue.FIRST]")
+        with kernel.block("if not _first:"):
+            news = ", ".join(f"new_{state.name}" for state in states)
+            own = {m.name: f"{sums}[v]"}
+            kernel.add(f"{news} = {call(kernel, self.analysis, phase.apply, 'apply', OWN, phase, own)}")
+            kernel.add(
+                *(f"{kernel.use(s.name, True)}[v] = new_{s.name}" for s in states if s.name in self.kernels.kept)
+            )
+        kernel.add(f"_count = {rows}[v + one] - {rows}[v]", "if _count == 0: continue")
+        said = {name: kernel.use(f"_told_{name}", True) for name in phase.send.of("state") if not phase.hoisted}
+        if phase.hoisted:
+            array = kernel.use(sent(phase, m), True)
+            kernel.add(f"_now = {m.dtype.name}({self._send({})})", f"_new = _now - {array}[v]", "_change = abs(_new)")
+        else:
+            changes = [f"abs({kernel.use(name)}[v] - {array}[v])" for name, array in said.items()]
+            kernel.add(f"_change = ({' + '.join(changes) or '0.0'}) / _count")
+        kernel.add("_told += _change * _count")
+        kernel.add(
+            f"{kernel.use('_held', True)}[v] = _change <= {kernel.use('_least')} and _change != 0 and not _first"
+        )
+        kernel.add("if _held[v] or (_change == 0 and not _first): continue", "_edges += _count")
+        with kernel.block(OUT_EDGES.replace("[u", "[v")):
+            kernel.add(f"_w = {kernel.use('neighbours')}[e]")
+            if not phase.hoisted:
+                kernel.add(f"_new = {m.dtype.name}({self._send({})})")
+                kernel.add(f"if not _first: _new -= {self._send({name: f'{said[name]}[v]' for name in said})}")
+            self.merge_into(sums)
+        kernel.add(*([f"{array}[v] = _now"] if phase.hoisted else [f"{said[name]}[v] = {name}[v]" for name in said]))
+
+    def _send(self, own: dict[str, str]) -> str:
+        """What v sends, with the states that are given in place of what it holds now."""
+        return call(self.kernel, self.analysis, self.phase.send, "send", OWN, None, own)
 
     @property
     def told_one_by_one(self) -> bool:

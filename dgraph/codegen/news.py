@@ -70,22 +70,26 @@ class News:
         """Merge into the inbox of w, which others may be doing too, and only then tell its block."""
         kernel, m = self.kernel, self.message
         array = kernel.use(inbox(self.phase, m), True)
-        name = ATOMIC.get(m.merge.atomic or "")
-        new = "_new"
+        unless = ""
         if self.phase.idempotent:
-            better = f"{new} {'<' if self.side else '>'} " if self.side is not None else f"{merge(m)}({new}, _old) != "
-            kernel.add(f"_old = {array}[_w]", f"if not ({better}_old): continue")
-        if name is None or m.dtype.kind == "b":
-            kernel.add(f"{array}[_w] = {merge(m)}({array}[_w], {new})")  # on a team of one
-        else:
-            kernel.add("if _size > 1:")
-            kernel.add(f"    _old = {name}({array}, _w, {new})")
-            if self.phase.idempotent:
-                kernel.add(f"    if not ({better}_old): continue")
-            kernel.add("else:")
-            kernel.add(f"    {array}[_w] = {merge(m)}({array}[_w], {new})")
+            better = f"_new {'<' if self.side else '>'} " if self.side is not None else f"{merge(m)}(_new, _old) != "
+            unless = f"if not ({better}_old): continue"
+            kernel.add(f"_old = {array}[_w]", unless)
+        self.merge_into(array, unless)
         kernel.add("if _w >= _owned:", f"    {kernel.use('arrived')}[_w] = True", "    continue")
         self.tell(change)
+
+    def merge_into(self, array: str, unless: str = "") -> None:
+        """What v says, into what w has: by one stroke where others may be doing that too, who may say the same."""
+        kernel, m = self.kernel, self.message
+        name, alone = ATOMIC.get(m.merge.atomic or ""), f"{array}[_w] = {merge(m)}({array}[_w], _new)"
+        if name is None or m.dtype.kind == "b":  # then a team is of one
+            kernel.add(alone)
+            return
+        with kernel.block("if _size > 1:"):
+            kernel.add(f"_old = {name}({array}, _w, _new)", *([unless] if unless else []))
+        with kernel.block("else:"):
+            kernel.add(alone)
 
     def tell_blocks(self) -> None:
         """The blocks that read this one, by how many of their edges come from here."""
@@ -112,6 +116,11 @@ class News:
     def by_block(self) -> bool:
         """Whether who is told depends on the blocks alone: a vertex's change is news to all its readers."""
         return self.synchronous and self.operator == "pull"
+
+    @property
+    def adds(self) -> bool:
+        """Whether inboxes are sums of what all have sent last, to which differences are added."""
+        return self.synchronous and self.operator == "push"
 
     @property
     def synchronous(self) -> bool:

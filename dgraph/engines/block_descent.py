@@ -83,4 +83,4 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
         if rounds.done and synchronous and not sweep:
             rounds.done, sweep = False, True
         else:
-            sweep = synchronous and descents[0].all_are_told(rounds.globals.values)
+            sweep = synchronous and descents[0].must_sweep(rounds.globals.values)

@@ -102,7 +102,8 @@ def pagerank(
         raise OptionError("personalization=[]: give at least one {vertex: weight}")
     values = {"alpha": alpha, "tol": tol or 0.0, "kept": 0.0 if dangling == "none" else 1.0}
     shared = {"strength": _strength(graph, options)} if weighted else {}
-    freely, by_block = Asked(**options).sends_changes(graph), options.get("engine") == DESCENT
+    by_block = options.get("engine") == DESCENT
+    freely = Asked(**options).sends_changes(graph) and not (by_block and graph.num_parts == 1)
     if (freely or by_block) and (alpha == 1 or not tol):
         what = f"tol={tol!r} asks for a number of rounds" if not tol else "with alpha=1 no change ever fades"
         ends = "are within tol of the fixed point" if freely else "change by less than tol"

@@ -103,7 +103,8 @@ def run(
                   default the first where blocks push; how workers wait for each other: "async", never (partitions that
                   pull: after an epoch), "barrier", after a block each (partitions: after an epoch), "bsp", after all
                   blocks (then the rest is no matter); a block's vertices "pull" from all their in-edges, "push" what
-                  has changed along their out-edges, or "pull_push": write to a slot for each edge, read in order.
+                  has changed along their out-edges (a synchronous program: if floats add up, on one partition), or
+                  "pull_push": write to a slot for each edge, read in order.
     """
     asked = Asked(**{name: value for name, value in locals().items() if name not in ("graph", "program")})
     if not isinstance(program, VertexProgram):

@@ -19,7 +19,7 @@ from dgraph.solvers.team import atomic_add, atomic_load, atomic_max, barrier, co
 LINE = 16
 LOCK, COUNT, WORKING, EDGES, DONE, FIRED, STALENESS, LAST, CURSOR, TOLD = (LINE * i for i in range(10))
 STARTED = 10 * LINE  # for each rank: how many blocks were done when it took the one that it works on
-SHIFT, BLOCKS, OWNED, BUDGET, SWEEP, CYCLIC, TOGETHER, BOUND = range(8)
+SHIFT, BLOCKS, OWNED, BUDGET, SWEEP, CYCLIC, TOGETHER, BOUND, FIRST = range(9)
 NEVER = np.int64(1 << 62)
 ABSENT, AT_WORK, AGAIN = -1, -2, -3  # places; a block at work that is put gets into the heap once it is done, so that
 #                                      no block has two writers

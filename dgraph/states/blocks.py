@@ -6,13 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dgraph.analysis import Analysis
+from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.descent import OPERATORS
 from dgraph.errors import OptionError
 from dgraph.options import one_of, whole_number
 
 ORDERS = ("priority", "cyclic")
 MODES = ("async", "barrier", "bsp")
+SMALL = 0.3  # of what there is to be told along an edge on average: less may wait; measured
+
+
+def can_add(phase: PhaseAnalysis) -> bool:
+    """Whether a vertex may be told by how much the message of another has changed, and not all messages again."""
+    (message,) = phase.messages
+    return message.merge.atomic == "add" and message.dtype.kind == "f" and not phase.send.of("target")
 
 
 @dataclass(frozen=True)
@@ -43,9 +50,12 @@ class Blocks:
         """What was left open as suits the program; refuse what it cannot do. Partitions need not wait for each other
         where changes travel, which merge; states must come in their order."""
         operator = self.operator or ("pull" if analysis.synchronous else "push")
-        if operator == "push" and analysis.synchronous:
+        if analysis.synchronous and self.mode == "bsp":
+            operator = "pull"
+        if operator == "push" and analysis.synchronous and not (can_add(analysis.phases[0]) and parts == 1):
             raise OptionError(
-                f'operator="push" passes on changes, and {analysis.title} is synchronous: it gathers again each time; '
+                f'operator="push" passes on changes, and {analysis.title} is synchronous: it gathers again each time, '
+                "unless floats add up on one partition; "
                 "choose pull or pull_push"
             )
         if operator != "push" and not analysis.synchronous and not analysis.phases[0].idempotent:
@@ -54,11 +64,16 @@ class Blocks:
                 'send; choose operator="push"'
             )
         order = self.order or ("priority" if operator == "push" else "cyclic")  # whichever was measured to be quicker
-        if analysis.synchronous and analysis.phases[0].apply.of("global"):
+        if analysis.synchronous and operator != "push" and analysis.phases[0].apply.of("global"):
             order = "cyclic"  # after each epoch there is news for all blocks
         free = self.mode == "async" and not analysis.synchronous and (operator == "push" or parts == 1)
         waits = self.mode == "async" and parts > 1 and not free
         return replace(self, operator=operator, order=order, free=free, waits=waits)
+
+    @property
+    def share(self) -> float:
+        """Of the mean of what is to be told along an edge, which waits: most first."""
+        return SMALL if self.order == "priority" else 0.0
 
     @property
     def gathers(self) -> bool:

@@ -31,6 +31,7 @@ class Descent:
         self.state, self.phase, self.blocks, self.n = state, phase, blocks, state.n
         (self.message,) = phase.messages
         self.whole = state.analysis.synchronous
+        self.adds = self.whole and blocks.operator == "push"
         self.ordered = falls(self.message) is not None and not self.whole
         self.shift = self._shift()
         count = max(1, (self.n + (1 << self.shift) - 1) >> self.shift)
@@ -39,7 +40,7 @@ class Descent:
         self.cpu: Cpu = agent.device  # the plan sees to it that nobody is between
         self.threads = self.cpu.num_threads if merges else 1
         found = queue.new_queue(count, self.threads)
-        self.board, self.live, self.limits = found["board"], found["live"], np.zeros(8, np.int64)
+        self.board, self.live, self.limits = found["board"], found["live"], np.zeros(queue.FIRST + 1, np.int64)
         pace = np.zeros(self.threads)
         pace[: len(blocks.pace)] = blocks.pace[: self.threads]
         self.fresh, self.copied = np.zeros(state.size, bool), self._copied(side)
@@ -47,6 +48,8 @@ class Descent:
         self.more |= {"_limits": self.limits, "_pace": pace, "_rank": 0, "_size": 1, "_signals": np.zeros(32, np.int64)}
         self.more |= {"_taken": np.full(state.size, self.message.identity, self.message.dtype)}
         self.more |= {"_news": np.zeros(state.size, bool), "_fresh": self.fresh, "_copied": self.copied}
+        self.held = np.zeros(self.n if self.adds else 0, bool)  # whose change is too small to be told yet
+        self.more |= {"_held": self.held, "_least": 0.0}
         self.more |= self._tables()
         self.edges = max(1, len(self.more["neighbours" if "neighbours" in self.more else "_in_neighbours"]))
         factors = [field.name for field in state.analysis.parameters if isinstance(field, RelaxationFactor)]
@@ -57,7 +60,13 @@ class Descent:
         limits |= {queue.TOGETHER: blocks.mode == "barrier" and self.threads > 1}
         for what, value in limits.items():
             self.limits[what] = value
-        if self.whole:
+        if self.adds:
+            self._inbox[:] = 0
+            if self._sent is not None:
+                self._sent[:] = 0
+            self.more |= {f"_told_{name}": np.zeros_like(state.values[name]) for name in phase.send.of("state")}
+            self._descend(sweep=True, first=True)
+        elif self.whole:
             state.emit(phase)
             self.fresh[: self.n] = True
         else:
@@ -70,26 +79,34 @@ class Descent:
     def epoch(self, number: int, sweep: bool = False) -> None:
         """Blocks from the queue until they have looked at as many edges as there are here, or until none is left. A
         sweep takes them all, one after the other."""
-        state, board = self.state, self.board
+        state = self.state
+        told = ~self.held if self.adds else True  # "before" is what others know
         for name in state.analysis.before:
-            state.values[f"{name}_before"][:] = state.values[name]
+            np.copyto(state.values[f"{name}_before"], state.values[name], where=told)
         state.aim(self.phase, number)
-        for what in (queue.EDGES, queue.DONE, queue.FIRED, queue.STALENESS, queue.CURSOR, queue.TOLD):
-            board[what] = 0
-        self.limits[queue.SWEEP] = sweep
-        self.limits[queue.BUDGET] = queue.NEVER if sweep else self.edges
-        self.cpu.team("descend", self.threads, {**state.values, **self.more})
+        self._descend(sweep)
         for name, relaxation in self.relaxations.items():
             relaxation.learn(self.residual)
             state.values[name] = relaxation.factor
-        state.total["fired"] += int(board[queue.FIRED])
-        state.total["edges"] += int(board[queue.EDGES])
+        self.more["_least"] = self.blocks.share * self.residual / self.edges
 
-    def all_are_told(self, known: Mapping[str, Any]) -> bool:
-        """Whether every vertex must be looked at again, because a global value that they read has changed."""
+    def _descend(self, sweep: bool, first: bool = False) -> None:
+        """In the first sweep of who adds, all tell what they are at the start."""
+        board, limits = self.board, self.limits
+        for what in (queue.EDGES, queue.DONE, queue.FIRED, queue.STALENESS, queue.CURSOR, queue.TOLD):
+            board[what] = 0
+        limits[queue.SWEEP], limits[queue.FIRST] = sweep, first
+        limits[queue.BUDGET] = queue.NEVER if sweep else self.edges
+        self.cpu.team("descend", self.threads, {**self.state.values, **self.more})
+        self.state.total["fired"] += int(board[queue.FIRED])
+        self.state.total["edges"] += int(board[queue.EDGES])
+
+    def must_sweep(self, known: Mapping[str, Any]) -> bool:
+        """Whether every vertex must be looked at again: because a global value that they read has changed, or because
+        nobody says which blocks have news, as there is no need to look at edges for that."""
         now = {name: known[name] for name in self.phase.apply.of("global")}
         before, self.globals = self.globals, now
-        return now != before
+        return self.adds or now != before
 
     @property
     def blocks_waiting(self) -> int:
@@ -98,7 +115,8 @@ class Descent:
     @property
     def waiting(self) -> int:
         """For how many blocks, or other partitions' vertices, there is something to do or to tell."""
-        return self.blocks_waiting + self.state.waiting_proxies + int(np.count_nonzero(self.fresh & self.copied))
+        news = np.count_nonzero(self.live) if self.adds else self.blocks_waiting
+        return int(news) + self.state.waiting_proxies + int(np.count_nonzero(self.fresh & self.copied))
 
     @property
     def residual(self) -> float:

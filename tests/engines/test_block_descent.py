@@ -33,7 +33,7 @@ def test_which_programs_descend():
 
 
 def cases():
-    operators = [(name, "push") for name in BY_BLOCK if name not in SYNCHRONOUS]
+    operators = [(name, "push") for name in BY_BLOCK]
     operators += [(name, operator) for name in STATES for operator in ("pull", "pull_push")]
     found = list(product(operators, ("priority", "cyclic"), ("async", "barrier", "bsp"), (1, 4, 64), (True, False)))
     return found if os.environ.get("DGRAPH_ALL") else found[::13]
@@ -112,6 +112,20 @@ def test_mass_is_conserved_under_contention(order, block_size):
         assert abs(result.by_number("share").sum() - 1) < 1e-9
 
 
+class Halved(VertexProgram):
+    """Ends when no value changes any more, to the last bit."""
+
+    kind = "synchronous"
+    value = State(float, start=1.0)
+    merge = SUM
+
+    def send(value, degree):
+        return value / degree
+
+    def apply(message):
+        return 1 + 0.5 * message
+
+
 class WeightedShares(Shares):
     """What goes along an edge is of its own: it cannot merge on its way to a proxy."""
 
@@ -182,6 +196,25 @@ def test_the_report_tells_epochs_residual_and_staleness():
     assert report["residual"].iloc[-1] < 1e-3 * report["residual"].iloc[0]
     assert report["staleness"].max() <= 2 * 1024 // 64
     assert report.options["order"] == "priority"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_small_changes_wait_and_are_not_forgotten(weighted):
+    graph = dg.rmat(scale=10, seed=1, weights=(1, 9), parts=1)
+    options = {"tol": 1e-12, "weighted": weighted}
+    how = {"engine": "block_descent", "operator": "push", **options}
+    expected = dg.pagerank(graph, engine="bsp", **options).by_number("pagerank")
+    first, turns = (dg.pagerank(graph, order=order, **how) for order in ("priority", "cyclic"))
+    for result in (first, turns, dg.pagerank(graph, **how)):
+        assert np.abs(result.by_number("pagerank") - expected).sum() < 1e-8
+    assert first.report["epochs"].max() < 0.9 * turns.report["epochs"].max()
+
+
+def test_a_fixed_point_without_an_end_of_its_own():
+    graph = dg.rmat(scale=7, seed=2, parts=1)
+    result = dg.run(graph, Halved(), engine="block_descent", operator="push", max_rounds=None)
+    expected = dg.run(graph, Halved(), engine="gas").by_number("value")
+    np.testing.assert_allclose(result.by_number("value"), expected, rtol=1e-12)
 
 
 def test_going_beyond_the_best_value_saves_epochs(monkeypatch):
