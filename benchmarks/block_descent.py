@@ -2,8 +2,9 @@
 
 python benchmarks/block_descent.py [--graphs wiki-Vote,wave,usroads-48,rmat] [--scale 20] [--trials 3]
 
-An epoch is as much work as one look at every edge, whoever looks; sums that are filled before the first block count. The
-table of epochs may be made in pieces (--graphs, --operations, --sizes): each replaces its rows of results/epochs.json. Real graphs are those of ../shared/data (or of DGRAPH_DATA).
+An epoch is as much work as one look at every edge, whoever looks; sums that are filled before the first block count.
+The table of epochs may be made in pieces (--graphs, --operations, --sizes): each replaces its rows of
+results/epochs.json. Real graphs are those of ../shared/data (or of DGRAPH_DATA).
 """
 
 import argparse
