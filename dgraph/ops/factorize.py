@@ -14,15 +14,15 @@ import numpy as np
 
 from dgraph.errors import ColumnError, OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.options import one_of, whole_number
+from dgraph.options import is_number, one_of, whole_number
 from dgraph.runs.execution import run
 from dgraph.runs.found import Found
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult, lasting
-from dgraph.solvers.factors import DESCEND, LEAST_BLOCK, SEARCH, SOLVE, Ratings, objective, rmse
+from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, Ratings, objective, rmse
 
 UPDATES = ("gradient", "least_squares")
-BLOCKS = 64  # of "auto", at least
+BLOCKS = 64  # of "auto", at least: few edges lie within one, whose ends would not hear of each other
 HALVES = 0.5 ** np.arange(60)  # of a step that is not given
 LARGEST = 1e100  # a rating: squares of errors, and their sums, are numbers yet
 STANDS = {"engine": "block_descent", "device": "cpu", "daemons": "in process", "progress": False}  # what else is so
@@ -72,9 +72,9 @@ def factorize(
     whole_number("random_seed", random_seed, 0)
     rate = 1.0 if learning_rate is None else learning_rate
     for name, value, low in (("regularization", regularization, 0.0), ("learning_rate", rate, 1e-300)):
-        if not (isinstance(value, int | float | np.number) and low <= value < np.inf):
+        if not (is_number(value) and not isinstance(value, bool) and low <= value < np.inf):
             raise OptionError(f"{name}={value!r} must be a finite number{' above zero' if low else ', zero or more'}")
-    if not (isinstance(test, int | float | np.number) and 0 <= test < 1):
+    if not (is_number(test) and 0 <= test < 1):
         raise OptionError(f"test={test!r} is the share of ratings that is held out: from 0 to less than 1")
     one_of("update", update, UPDATES)
     if graph.weight is None:
@@ -144,7 +144,7 @@ class Job:
         spread = float(np.sqrt(known[2].var() / self.rank)) if varied else 1.0  # of a factor, squared
         factors = draw.normal(0, 0.5 * np.sqrt(spread) if varied else 0.0, (self.vertices, self.rank))
         factors[np.diff(ratings.indptr) == 0] = 0
-        block = block or max(LEAST_BLOCK, self.vertices // BLOCKS)
+        block = block or max(1, self.vertices // BLOCKS)
         step, rows, begun = self.step / (spread if self.way == DESCEND else 1.0), [], time.perf_counter()
         far = objective(*known, factors, self.penalty)
         looks = len(ratings.others) * (2 if self.way == SEARCH else 1)

@@ -11,7 +11,7 @@ from numba import njit, uint64
 from dgraph.solvers.team import atomic_add, barrier, kernel, share, team
 
 ONE = uint64(1)
-LEAST_BLOCK = 64  # vertices of a block of "auto"
+LITTLE = 1e-9  # of the trace, on the diagonal: of fewer ratings than factors the shortest factors are found
 DESCEND, SEARCH, SOLVE = range(3)  # a step of a given length; one as long as is best; all the way
 
 
@@ -143,13 +143,18 @@ def _solve(v, indptr, others, values, factors, fresh, system, penalty):
     width = factors.shape[1]
     system[:] = 0.0
     for c in range(width):
-        system[c, c] = penalty + 1e-12
+        system[c, c] = penalty
     for e in range(uint64(indptr[v]), uint64(indptr[v + ONE])):
         u = uint64(others[e])
         for c in range(width):
             for d in range(c + 1):
                 system[c, d] += factors[u, c] * factors[u, d]
             system[c, width] += values[e] * factors[u, c]
+    trace = 0.0
+    for c in range(width):
+        trace += system[c, c]
+    for c in range(width):
+        system[c, c] += trace * LITTLE
     for c in range(width):
         for d in range(c + 1):
             total = system[c, d]

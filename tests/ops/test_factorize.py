@@ -120,6 +120,14 @@ def test_blocks_need_fewer_epochs_than_all_at_once(graph):
     assert epochs(32) < epochs(900)
 
 
+def test_least_squares_on_a_few_vertices_nears_the_ratings_in_every_epoch():
+    """No block holds both ends of many edges, who would solve past each other."""
+    graph = dg.ratings(users=40, items=30, ratings=600, rank=2, noise=1.0, seed=1)
+    report = dg.factorize(graph, update="least_squares", threads=1, epochs=12, test=0.0).report
+    assert (np.diff(report["rmse"]) < 1e-3).all()
+    assert report["rmse"].iloc[-1] < 0.9
+
+
 def test_cold_users_and_items_have_no_factors():
     vertices = pd.DataFrame({"id": ["new user", "new item"]})
     graph = frame_of([("ann", "x", 3.0), ("bob", "x", 5.0), ("ann", "y", 1.0)], vertices=vertices)
