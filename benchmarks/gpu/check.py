@@ -64,7 +64,7 @@ def of_answers(findings: Findings, quick: bool) -> None:
     small = dg.rmat(scale=4 if quick else 16, seed=2, weights=(1, 9), directed=True)
     for name in measures.CEILINGS if quick else answers.OPERATIONS:
         findings.check(f"answers of {name}", answers.of_operation, name, small)
-    for kind in ("cuda", "cuda own process"):
+    for kind in ("cuda",) if quick else ("cuda", "cuda own process"):
         findings.check(f"answers of a daemon, {kind}", answers.of_daemon, kind, small)
     if not quick:
         cut = dg.rmat(scale=14, seed=2, parts=2)
@@ -74,8 +74,8 @@ def of_answers(findings: Findings, quick: bool) -> None:
 
 def of_supersteps(findings: Findings, quick: bool) -> None:
     findings.check("what the host pays", measures.launches, 2 if quick else 1000)
-    findings.check("a superstep without work", measures.superstep, 8 if quick else 500)
-    findings.check("what crosses in a superstep", measures.crossing, 8 if quick else 100)
+    findings.check("a superstep without work", measures.superstep, 4 if quick else 500)
+    findings.check("what crosses in a superstep", measures.crossing, 3 if quick else 100)
 
 
 def of_streaming(findings: Findings, quick: bool) -> None:

@@ -23,6 +23,7 @@ from dgraph.codegen.neighbourhood import SCRATCH, SLOTS
 from dgraph.codegen.source import Source
 from dgraph.devices import vertex_arrays as slots
 from dgraph.devices.edge_blocks import EdgeBlocks
+from dgraph.devices.launches import kernel_of
 from dgraph.devices.memory import DeviceArray, Memory, Tally, memory_of_device
 from dgraph.devices.probe import simulated
 from dgraph.devices.vertex_arrays import Count, DeviceVertexArrays, Ids
@@ -33,6 +34,7 @@ WHOLE_ROW = 1 << 40  # edges, which nobody has
 BLOCKS = 2048  # of a grid, at most
 FEWEST = 128  # of a grid: fewer leave a GPU idle anyway, and Numba warns of each such grid
 
+_kernels: dict[str, dict[str, Any]] = {}  # by source and name, for all runs of this process
 _one_at_a_time = threading.Lock()  # threads of this process share a device
 
 
@@ -242,6 +244,7 @@ class Device:
 
     def __init__(self, source: Source):
         self.source, self.module = source, module_of(source)
+        self.kernels = _kernels.setdefault(source.digest, {})
         with _one_at_a_time:
             self.memory = own_memory()
         if simulated():  # each of its threads is one of Python's, and none is of a warp
@@ -250,15 +253,15 @@ class Device:
             here["streamed"] = lambda array, place: array[place]
             here["__warningregistry__"] = {}  # else the first warning adds it while other threads look at these names
         self.block: int = vars(self.module)["BLOCK"]
-        self.fewest, self.blocks = (1, 3) if simulated() else (FEWEST, BLOCKS)
+        self.fewest, self.blocks = (1, 2) if simulated() else (FEWEST, BLOCKS)
         self.groups = (1, min(8, self.block // 4), min(32, self.block // 2), self.block)
 
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
-        there = [one.argument if isinstance(one, DeviceArray) else one for one in arguments]
         with _one_at_a_time:
-            kernel = getattr(self.module, name)[max(blocks, self.fewest), self.block, self.memory.stream()]
             try:
-                kernel(*there)
+                if name not in self.kernels:
+                    self.kernels[name] = kernel_of(getattr(self.module, name), self.source.kernels[name])
+                self.kernels[name].launch(max(blocks, self.fewest), self.block, self.memory.stream(), arguments)
             except NumbaError as error:
                 raise explained(self.source, name, error) from error
             except Exception as error:  # of the driver, or of the compiler's libraries: each has classes of its own

@@ -26,6 +26,10 @@ class Array:
         assert np.isscalar(value) or isinstance(value, Array), "what is on the host is not written here"
         self.array[part] = getattr(value, "array", value)
 
+    @property
+    def data(self):
+        return Pointer(self.array)
+
     def view(self, dtype):
         return Array(self.array.view(dtype))
 
@@ -41,6 +45,15 @@ class Array:
         assert type(out) is np.ndarray and out.flags.c_contiguous and self.array.flags.c_contiguous
         assert stream is current() and (out.shape, out.dtype) == (self.shape, self.dtype)
         out[...] = self.array
+
+
+class Pointer:
+    def __init__(self, array):
+        self.array = array
+
+    def memset_async(self, value, size, stream):
+        assert stream is current() and self.array.flags.c_contiguous and size == self.array.nbytes
+        self.array.view(np.uint8)[...] = value
 
 
 class Stream:

@@ -24,9 +24,9 @@ vertex_arrays.PART = 3  # edges: here, too, some have more
 
 
 def wrong_with(name: str, directed: bool, direction: str) -> str:
-    """Four rounds on two partitions, on both devices."""
+    """Three rounds on two partitions, on both devices."""
     program, graph = cases.PROGRAMS[name], cases.graph_for(name, directed, parts=2)
-    options = {"engine": "gas", "max_rounds": 4, "random_seed": cases.SEED}
+    options = {"engine": "gas", "max_rounds": 3, "random_seed": cases.SEED}
     found = dg.run(graph, program, device="cuda", direction=direction, **options)
     try:
         pd.testing.assert_frame_equal(

@@ -2,11 +2,10 @@
 
 import pandas as pd
 import pytest
-from one_thread import OneThread
 
 import dgraph as dg
 from dgraph.agents.agent import close_agent
-from dgraph.devices import cuda, probe
+from dgraph.devices import probe
 from dgraph.errors import DeviceError
 
 GRAPH = dg.rmat(scale=9, edge_factor=8, seed=5, weights=(1, 9), parts=2)
@@ -24,12 +23,6 @@ def no_daemon_stays():
     yield
     for worker in ("thread 0", "thread 1"):
         close_agent(worker)
-
-
-@pytest.fixture
-def one_thread(monkeypatch):
-    monkeypatch.setattr(cuda, "Device", OneThread)
-    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
 
 
 @pytest.mark.parametrize("daemons", ["cuda", ["cuda", "in process"]])

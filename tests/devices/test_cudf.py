@@ -10,19 +10,9 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 import dgraph as dg
-from dgraph.devices import probe
 from dgraph.errors import DeviceError, IdError, OptionError, WeightError
 
 FRAME = pd.DataFrame({"src": [1, 7, 7, 9, 4], "dst": [7, 9, 1, 4, 4], "weight": [0.5, 2.0, 1.0, 3.0, 1.5]})
-
-
-@pytest.fixture
-def cudf(monkeypatch):
-    """As if cuDF and a GPU were there; kernels run on the CPU."""
-    for name, module in cudf_on_cpu.modules().items():
-        monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(probe, "gpus", lambda: (probe.Gpu("stand-in", (9, 0), 1 << 30),))
-    monkeypatch.setattr(probe, "_installed", lambda module: module in sys.modules)
 
 
 def written(folder, kind):

@@ -1,15 +1,11 @@
 """Operations handed to cuGraph: the same answers as ours, from a stand-in that is as strict as the real one."""
 
-import sys
-
-import cugraph_on_cpu
 import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 
 import dgraph as dg
-from dgraph.devices import probe
 from dgraph.engines.cugraph import OPERATIONS
 from dgraph.errors import DeviceError, OptionError, RunError, WeightError
 
@@ -25,15 +21,6 @@ CASES = {
     "triangles": [{}],
     "degrees": [{}],
 }
-
-
-@pytest.fixture
-def cugraph(monkeypatch):
-    """As if cuGraph and a GPU were there."""
-    for name, module in cugraph_on_cpu.modules().items():
-        monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(probe, "gpus", lambda: (probe.Gpu("stand-in", (9, 0), 1 << 30),))
-    monkeypatch.setattr(probe, "_installed", lambda module: module in sys.modules)
 
 
 def graph_of(directed, **options):

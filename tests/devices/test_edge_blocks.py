@@ -6,7 +6,6 @@ import pytest
 from one_thread import OneThread
 
 import dgraph as dg
-from dgraph.devices import cuda, probe
 from dgraph.devices.edge_blocks import EdgeBlocks
 from dgraph.devices.memory import Memory
 from dgraph.errors import DeviceError, OptionError
@@ -20,10 +19,8 @@ OPERATIONS = {
 
 
 @pytest.fixture(autouse=True)
-def one_thread(monkeypatch):
-    monkeypatch.setattr(cuda, "Device", OneThread)
+def memory_of_its_own(one_thread, monkeypatch):
     monkeypatch.setattr(OneThread, "memory", Memory())
-    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
 
 
 @pytest.mark.parametrize("block", ["auto", 5000, None])

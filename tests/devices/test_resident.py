@@ -5,10 +5,10 @@ import pytest
 from one_thread import MEMORY, OneThread
 
 import dgraph as dg
-from dgraph.devices import cuda, probe
 from dgraph.devices.memory import Memory, Tally
 from dgraph.errors import DeviceError
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 GRAPH = dg.rmat(scale=10, edge_factor=8, seed=5, weights=(1, 9))
 PATH = dg.Graph.from_edges({"src": np.arange(60), "dst": np.arange(1, 61)})
 RUNS = {
@@ -18,12 +18,6 @@ RUNS = {
     "pagerank": lambda rounds, **options: dg.pagerank(GRAPH, max_iter=rounds, tol=0, **options),
     "cdlp": lambda rounds, **options: dg.cdlp(GRAPH, max_iter=rounds, **options),
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread(monkeypatch):
-    monkeypatch.setattr(cuda, "Device", OneThread)
-    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
 
 
 def crossed(run, rounds: int) -> np.ndarray:

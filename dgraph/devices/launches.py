@@ -1,0 +1,80 @@
+"""Launches of kernels: the one place that knows the compiler, numba-cuda.
+
+Its own way lays out every array anew for every launch, a tenth of a millisecond for a dozen of them: as long as a whole
+superstep should take. Here that is done once an array, by its own function. These functions are no promise of its
+makers, so a release that has none of them is left to go its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.np.numpy_support import from_dtype
+
+from dgraph.codegen.text import Argument
+from dgraph.devices.memory import DeviceArray
+from dgraph.devices.probe import simulated
+
+
+class OwnWay:
+    """A kernel as the compiler launches it."""
+
+    def __init__(self, dispatcher: Any):
+        self.dispatcher = dispatcher
+
+    def launch(self, blocks: int, threads: int, stream: Any, arguments: Sequence[Any]) -> None:
+        there = [one.argument if isinstance(one, DeviceArray) else one for one in arguments]
+        self.dispatcher[blocks, threads, stream](*there)
+
+
+class LaidOut:
+    """A kernel compiled for the types of its arguments: others are an error, and never a second compilation."""
+
+    def __init__(self, dispatcher: Any, arguments: Sequence[Argument]):
+        numba_cuda, driver = (import_module(f"numba.cuda.{one}") for one in ("dispatcher", "cudadrv.driver"))
+        self.begin, self.config = numba_cuda.launch, numba_cuda.LaunchConfig
+        self.to_stream = driver._to_core_stream
+        lay_out, no_extensions = numba_cuda._Kernel._prepare_args, SimpleNamespace(extensions=())
+
+        def flat(kind: Any, value: Any) -> list[Any]:
+            found: list[Any] = []
+            lay_out(no_extensions, kind, value, 0, [], found)
+            return found
+
+        self.flat = flat
+        self.arguments = [(np.dtype(one.dtype), self.type_of(one)) for one in arguments]
+        self.library = dispatcher.compile(tuple(kind for _, kind in self.arguments))._codelibrary
+
+    @staticmethod
+    def type_of(argument: Argument) -> Any:
+        scalar = from_dtype(np.dtype(argument.dtype))
+        return types.Array(scalar, argument.dims, "C") if argument.dims else scalar
+
+    def launch(self, blocks: int, threads: int, stream: Any, arguments: Sequence[Any]) -> None:
+        words: list[Any] = []
+        for (dtype, kind), one in zip(self.arguments, arguments, strict=True):
+            if not isinstance(one, DeviceArray):
+                words += self.flat(kind, one)
+                continue
+            if one.dtype != dtype or one.ndim != kind.ndim:
+                raise TypeError(f"an array of {one.ndim} dimensions of {one.dtype} is not one of {kind}")
+            if one.words_of_launch is None:
+                one.words_of_launch = self.flat(kind, one.argument)
+            words += one.words_of_launch
+        config = self.config(grid=blocks, block=threads)
+        self.begin(self.to_stream(stream), config, self.library.get_cufunc().kernel, *words)
+
+
+def kernel_of(dispatcher: Any, arguments: Sequence[Argument]) -> OwnWay | LaidOut:
+    """A kernel that can be launched."""
+    if simulated():
+        return OwnWay(dispatcher)
+    try:
+        return LaidOut(dispatcher, arguments)
+    except (AttributeError, ImportError):
+        return OwnWay(dispatcher)

@@ -1,0 +1,37 @@
+"""GPUs and packages that are not here: fixtures that put a stand-in in their place."""
+
+import sys
+
+import cudf_on_cpu
+import cugraph_on_cpu
+import pytest
+from one_thread import OneThread
+
+from dgraph.devices import cuda, probe
+
+
+@pytest.fixture
+def one_thread(monkeypatch):
+    """Bodies of CUDA kernels run on a thread of this CPU."""
+    monkeypatch.setattr(cuda, "Device", OneThread)
+    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
+
+
+@pytest.fixture
+def cudf(monkeypatch):
+    """As if cuDF and a GPU were there; kernels run on the CPU."""
+    put(cudf_on_cpu.modules(), monkeypatch)
+
+
+@pytest.fixture
+def cugraph(monkeypatch):
+    """As if cuGraph and a GPU were there."""
+    put(cugraph_on_cpu.modules(), monkeypatch)
+
+
+def put(modules, monkeypatch):
+    """Modules, and a GPU, as if they were there."""
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(probe, "gpus", lambda: (probe.Gpu("stand-in", (9, 0), 1 << 30),))
+    monkeypatch.setattr(probe, "_installed", lambda module: module in sys.modules)

@@ -1,0 +1,75 @@
+"""Arguments of launches are what numba-cuda makes of them by itself; the driver, which is not here, is not asked."""
+
+import ctypes
+from importlib.util import find_spec
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dgraph.codegen.cache import module_of
+from dgraph.codegen.cuda_arrays import array_kernels
+from dgraph.devices.launches import LaidOut, kernel_of
+from dgraph.devices.memory import DeviceArray, Memory
+
+pytestmark = pytest.mark.skipif(
+    find_spec("numba_cuda") is None, reason="numba-cuda is not installed: `make test-cuda` installs it"
+)
+
+
+class OnDevice(Memory):
+    """Arrays as numba-cuda sees those of CuPy."""
+
+    def argument(self, raw):
+        from numba.cuda.cudadrv.devicearray import DeviceNDArray
+
+        data = SimpleNamespace(device_ctypes_pointer=ctypes.c_void_p(raw.ctypes.data), size=raw.nbytes)
+        return DeviceNDArray(shape=raw.shape, strides=raw.strides, dtype=raw.dtype, gpu_data=data)
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """What the driver is asked for."""
+    import numba.cuda.dispatcher as numba_cuda
+    from numba.cuda.codegen import CUDACodeLibrary
+    from numba.cuda.cudadrv import devices
+
+    found = []
+
+    def launch(stream, config, kernel, *words):
+        found.append((kernel, config.grid, config.block, [getattr(word, "value", word) for word in words]))
+
+    monkeypatch.setattr(numba_cuda, "launch", launch)
+    device = SimpleNamespace(compute_capability=(9, 0))
+    monkeypatch.setattr(numba_cuda, "get_current_device", lambda: device)
+    monkeypatch.setattr(devices, "get_context", lambda: SimpleNamespace(device=device))
+    module = SimpleNamespace(initialized=True)
+    loaded = lambda library: SimpleNamespace(kernel=library._entry_name, module=module)  # noqa: E731
+    monkeypatch.setattr(CUDACodeLibrary, "get_cufunc", loaded)
+    return found
+
+
+@pytest.mark.parametrize("name", ["count_edges", "mark_unlike_64", "put_8"])
+def test_a_launch_hands_over_what_the_compiler_would(name, launched):
+    source, memory = array_kernels(), OnDevice()
+    arguments = source.kernels[name]
+    given = [
+        memory.empty((3, 2)[: one.dims], one.dtype) if one.dims else np.dtype(one.dtype).type(5) for one in arguments
+    ]
+    dispatcher = getattr(module_of(source), name)
+    ours = kernel_of(dispatcher, arguments)
+    assert isinstance(ours, LaidOut)
+    for _ in range(2):
+        ours.launch(128, 256, 0, given)
+    kernel = dispatcher.compile(tuple(LaidOut.type_of(one) for one in arguments))
+    here = [one.argument if isinstance(one, DeviceArray) else one for one in given]
+    kernel.launch(here, (128, 1, 1), (256, 1, 1), ours.to_stream(0))
+    assert launched[0] == launched[1] == launched[2] and len(launched[0][-1]) > len(arguments)
+
+
+def test_an_array_of_another_type_is_refused(launched):
+    source, memory = array_kernels(), OnDevice()
+    ours = kernel_of(module_of(source).count_flags, source.kernels["count_flags"])
+    with pytest.raises(TypeError, match=r"int64 is not one of .*int32"):
+        ours.launch(128, 256, 0, [0, 3, memory.empty(3, np.int64), memory.empty(1, np.int64)])
+    assert not launched
