@@ -2,6 +2,12 @@
 
     python benchmarks/gpu/check.py [PART ...] [--scales 22 24] [--seconds 560] [--write [FILE]] [--quick]
 
+For all of it, where a command may take ten minutes, three of them:
+
+    check.py answers supersteps streaming --write
+    check.py speed --write
+    check.py clusters rapids --write
+
 Parts are answers, supersteps, streaming, speed, clusters and rapids, a process each: one that fails, dies or hangs is a
 line of the table, with its traceback, and the others go on. All ends in time; what found none is listed as not run.
 `--write` adds the table, after each part, to RESULTS.md or another file. `--quick` takes tiny graphs, in this process:
@@ -119,7 +125,7 @@ PARTS = {
     "clusters": of_clusters,
     "rapids": of_rapids,
 }
-LIMIT = 180.0  # seconds of a part, so that one that hangs leaves time to the others
+LIMIT = 180.0  # seconds of a part among many, so that one that hangs leaves time to the others
 QUICK = "answers", "supersteps", "streaming"
 
 
@@ -143,15 +149,17 @@ def main() -> int:
     if missing := probe.lacking():
         options.error(f"there is nothing to check: this process lacks {' and '.join(missing)}. {probe.INSTALL}")
     before = given.write.read_text() if given.write and given.write.exists() else ""
-    for part in given.parts or (QUICK if given.quick else PARTS):
-        for scale in given.scales if part == "speed" else given.scales[:1]:
-            if given.quick:
-                _one(findings, part, scale, quick=True)
-            else:
-                command = [sys.executable, __file__, part, "--scales", str(scale), "--into"]
-                name = f"speed --scales {scale}" if part == "speed" else part
-                findings.run(name, command, min(LIMIT, over - time.monotonic()))
-            _keep(given.write, before, findings)
+    parts = given.parts or (QUICK if given.quick else PARTS)
+    jobs = [(part, scale) for part in parts for scale in (given.scales if part == "speed" else given.scales[:1])]
+    for number, (part, scale) in enumerate(jobs):
+        if given.quick:
+            _one(findings, part, scale, quick=True)
+        else:
+            command = [sys.executable, __file__, part, "--scales", str(scale), "--into"]
+            left = over - time.monotonic()
+            share = max(LIMIT, left / (len(jobs) - number))  # alone, a part has all the time
+            findings.run(f"speed --scales {scale}" if part == "speed" else part, command, min(share, left))
+        _keep(given.write, before, findings)
     for what, why in {**OTHERS, **({"speed": "--quick"} if given.quick else {})}.items():
         findings.left_out(what, why)
     _keep(given.write, before, findings)
