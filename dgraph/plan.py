@@ -57,6 +57,7 @@ class Plan:
             "weights dropped": self.drop_weights,
             "changed copies only": self.switches.changed_only,
             "exchanges skipped": self.switches.skip_exchange,
+            "lazy upload": self.switches.lazy_upload,
             "direction": self.switches.direction,
             "deterministic": self.switches.deterministic,
             "repartitioned": self.repartitioned or "no",

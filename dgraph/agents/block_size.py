@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 RECENT = 256  # blocks that the coefficients are fitted to
 APART = 16  # and more, each of another length than the block after it
 ENOUGH = 6  # blocks before there is a fit
+FIRST = 1 << 16  # edges of a block before there is one
+FEWEST, MOST = 1 << 10, 1 << 24  # edges of a block that the model may choose
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,16 @@ def best_blocks(cost: Cost, edges: int) -> int:
 def block_size(cost: Cost, edges: int) -> int:
     """Edges a block, rounded up so that there are no more blocks than are best."""
     return max(1, -(-edges // best_blocks(cost, edges)))
+
+
+def size_for(asked: int | str | None, edges: int, costs: Sequence[Cost | None]) -> int:
+    """Edges a block of what is requested of daemons of such costs, which share it: as asked, by the model, or all."""
+    if asked is None:
+        return max(1, edges)
+    if isinstance(asked, int):
+        return asked
+    known = [block_size(cost, -(-edges // len(costs))) for cost in costs if cost is not None]
+    return min(max(min(known), FEWEST), MOST) if known else FIRST
 
 
 class Measured:

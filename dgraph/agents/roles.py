@@ -67,7 +67,7 @@ def _at_target(phase: PhaseAnalysis) -> set[str]:
     return {"number" if name == "id" else name for name in names} | (set() if phase.combines else {"number"})
 
 
-def room_for(recipe: Recipe, roles: dict[str, Roles], width: int, slots: int, area: int, edges: int) -> Room:
+def room_for(recipe: Recipe, device: str, roles: dict[str, Roles], slots: int, area: int, edges: int) -> Room:
     """What a daemon must hold: arrays over slots and over the areas of three buffers, and the edges of each buffer."""
     asked: dict[str, Argument] = {}
     for name in roles:
@@ -80,7 +80,7 @@ def room_for(recipe: Recipe, roles: dict[str, Roles], width: int, slots: int, ar
             length = area if name in ("senders", "queue") else edges
             spaces[name] = Space(argument.dtype, (BUFFERS, length), True)
         elif name not in vectors and name not in SCRATCH:
-            spaces[name] = Space(argument.dtype, (slots + BUFFERS * area, width)[: argument.dims])
+            spaces[name] = Space(argument.dtype, (slots + BUFFERS * area, recipe.analysis.width)[: argument.dims])
     spaces["indptr"] = Space(FIXED["indptr"].dtype, (slots + BUFFERS * area,))
     constants = {name: recipe.values[name] for name in vectors}
-    return Room(recipe.source, tuple(roles), spaces, constants)
+    return Room(recipe.source_for(device), tuple(roles), spaces, constants, device)

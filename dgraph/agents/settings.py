@@ -11,7 +11,6 @@ from dgraph.agents.daemon import CpuDaemon, Daemon
 from dgraph.agents.process_daemon import PATIENCE, ProcessDaemon
 from dgraph.devices.probe import need_cuda
 from dgraph.errors import OptionError
-from dgraph.options import switch
 
 CACHE = 64 << 20  # bytes of vertices that a daemon keeps, a partition
 AUTO, IN_PROCESS, OWN_PROCESS = "auto", "in process", "own process"
@@ -63,7 +62,6 @@ class Settings:
     daemons: tuple[Kind, ...] | Mapping[int, tuple[Kind, ...]] = ()
     pipeline_block: int | str | None = AUTO  # edges; None: no pipeline, all edges are one block
     vertex_cache: int = CACHE  # bytes; 0: none
-    lazy_upload: bool = True
     memory_budget: int | None = None  # bytes of a GPU; edges that do not fit pass through it in blocks
 
     @property
@@ -89,18 +87,14 @@ class Settings:
             "daemons": self.daemons if isinstance(self.daemons, Mapping) else ", ".join(map(_named, self.daemons)),
             "pipeline block": self.pipeline_block or "no pipeline",
             "vertex cache": f"{self.vertex_cache >> 10:,} KiB" if self.vertex_cache else "none",
-            "lazy upload": self.lazy_upload,
         }
 
 
 DIRECT = Settings()
 
 
-def settings(
-    daemons: Any, pipeline_block: Any, vertex_cache: Any, lazy_upload: Any, memory_budget: Any = None
-) -> Settings:
+def settings(daemons: Any, pipeline_block: Any, vertex_cache: Any, memory_budget: Any = None) -> Settings:
     """Check what a user asked for."""
-    lazy_upload = switch("lazy_upload", lazy_upload)
     if pipeline_block not in (AUTO, None) and not _whole(pipeline_block, 1):
         raise OptionError(f'pipeline_block={pipeline_block!r} must be a number of edges, "auto", or None: no pipeline')
     if vertex_cache != AUTO and not _whole(vertex_cache, 0):
@@ -114,7 +108,6 @@ def settings(
         for name, value, usual in (
             ("pipeline_block", pipeline_block if memory_budget is None else AUTO, AUTO),
             ("vertex_cache", vertex_cache, AUTO),
-            ("lazy_upload", lazy_upload, True),
         ):
             if value != usual:
                 raise OptionError(
@@ -122,7 +115,7 @@ def settings(
                     f'daemons="{OWN_PROCESS}" or daemons=["{IN_PROCESS}"]'
                 )
     cache = CACHE if vertex_cache == AUTO else vertex_cache
-    return Settings(kinds, pipeline_block, cache, lazy_upload, memory_budget)
+    return Settings(kinds, pipeline_block, cache, memory_budget)
 
 
 def _kinds(given: Any) -> tuple[Kind, ...]:

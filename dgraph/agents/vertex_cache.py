@@ -29,7 +29,7 @@ class Found(NamedTuple):
 
 class VertexCache:
     """`place` of a vertex is its slot, or says that it has none. A cache without slots still gives every vertex of a
-    block one place in the block's area.
+    block one place in the block's area; one with a slot for everybody has vertex i in slot i.
 
     The agent alone writes here; a slot is never given away while a block that uses it may be in the pipeline.
     """
@@ -44,15 +44,25 @@ class VertexCache:
         self.free = np.arange(slots - 1, -1, -1, dtype=np.uint32)
         self.empty, self.block, self.request = slots, 0, 0
         self.given_away = 0
+        self.everybody, self.fresh = NOTHING, False  # who has a slot, if all have; whether all were looked at
+        if 0 < slots == vertices:
+            self.everybody = self.owner = np.arange(slots, dtype=np.uint32)
+            self.place[:], self.empty = self.everybody, 0
 
-    def begin_request(self) -> None:
-        """From now on values may be others than before."""
+    def begin_request(self, edges: int) -> np.ndarray:
+        """From now on values may be others than before. Returns the vertices to look at now rather than by blocks: all,
+        if all have a slot and there are more edges to go along; then blocks find them as they are."""
         self.request += 1
         self.weight *= AGED
+        self.fresh = 0 < len(self.everybody) <= edges
+        return self.everybody if self.fresh else NOTHING
 
     def find(self, ids: np.ndarray, area: int, out: np.ndarray) -> Found:
         """The place of each id, to `out`: a slot, or in the block's area, which begins at `area`."""
         self.block += 1
+        if self.fresh:
+            out[: len(ids)] = ids
+            return Found(NOTHING, NOTHING, NOTHING)
         looked, slots, spilled = (np.empty(len(ids), np.uint32) for _ in range(3))
         tables = self.place, self.owner, self.used, self.checked, self.weight, self.free
         self.empty, fresh, others = _find(
@@ -63,7 +73,7 @@ class VertexCache:
     def victims(self) -> np.ndarray:
         """The slots to give away now: the least useful that no block in flight uses; none while enough are empty."""
         wanted = self.slots // SPARE
-        if not wanted or self.empty >= wanted:
+        if not wanted or self.empty >= wanted or len(self.everybody):
             return NOTHING
         taken = np.ones(self.slots, bool)
         taken[self.free[: self.empty]] = False
@@ -80,6 +90,8 @@ class VertexCache:
 
     def of_this_request(self) -> np.ndarray:
         """The slots that it used."""
+        if self.fresh:
+            return self.everybody
         return np.flatnonzero(self.checked == self.request).astype(np.uint32) if self.request else NOTHING
 
 

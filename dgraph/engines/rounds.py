@@ -39,7 +39,7 @@ class Rounds:
         self.states, self.recipe, self.analysis = states, recipe, recipe.analysis
         self.directed, self.alone, self.limit = directed, alone, limit
         self.several = states[0].partition.parts > 1
-        self.whole = states[0].switches.whole
+        self.whole, self.lazy = states[0].switches.whole, states[0].switches.lazy_upload
         self.round, self.done = 0, False
         self.agreed = 0  # the last round of which all workers know the end
         self.seeded = not self.analysis.synchronous  # the messages of round 1 are there before anybody sends
@@ -228,8 +228,9 @@ class Rounds:
         return self.round % len(self.analysis.phases) == 0
 
     def sides(self, phase: PhaseAnalysis) -> tuple[str, str]:
-        """Proxies that send, and proxies that are sent to."""
-        return SIDES[phase.along if self.directed else "out"]
+        """Proxies that hear what masters send (lazily: only those that send on), and proxies that are sent to."""
+        senders, targets = SIDES[phase.along if self.directed else "out"]
+        return (senders if self.lazy else "any"), targets
 
     def _any(self, side: str) -> bool:
         return self.proxies[side] if side != "any" else any(self.proxies.values())

@@ -54,7 +54,7 @@ def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto
     """
     whole_number("workers", workers)
     one_of("device", device, DEVICES)
-    how, on = settings(daemons, "auto", "auto", True), Workers.find(client)
+    how, on = settings(daemons, "auto", "auto"), Workers.find(client)
     if on.client is None:
         each = max(1, threads.cores() // workers)
         return threads.each(lambda worker: speed(f"thread {worker}", worker, how, device, each), range(workers))

@@ -17,6 +17,7 @@ OF_ROUNDS = (  # what only rounds can obey
     "drop_weights",
     "changed_only",
     "skip_exchange",
+    "lazy_upload",
     "deterministic",
     "exchange",
 )
@@ -38,6 +39,7 @@ class Asked:
     drop_weights: bool = True
     changed_only: bool = True
     skip_exchange: bool = True
+    lazy_upload: bool = True
     exchange: str = AUTO
     local_rounds: int | None = None
     deterministic: bool = False
@@ -46,7 +48,6 @@ class Asked:
     daemons: Any = AUTO
     pipeline_block: int | str | None = AUTO
     vertex_cache: int | str = AUTO
-    lazy_upload: bool = True
     memory_budget: int | None = None
     block_size: int | str | None = None
     order: str | None = None

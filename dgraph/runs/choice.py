@@ -34,9 +34,7 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
         drop_weights=switch("drop_weights", asked.drop_weights),
         switches=_switches(asked),
         local_rounds=whole_number("local_rounds", asked.local_rounds, or_none=True),
-        settings=settings(
-            asked.daemons, asked.pipeline_block, asked.vertex_cache, asked.lazy_upload, asked.memory_budget
-        ),
+        settings=settings(asked.daemons, asked.pipeline_block, asked.vertex_cache, asked.memory_budget),
         exchange=asked.exchange,
         blocks=_blocks(asked),
         checkpoints=Series.for_run(asked.checkpoint, graph.client),
@@ -77,6 +75,7 @@ def _switches(asked: Asked) -> Switches:
         random_seed=whole_number("random_seed", asked.random_seed, -(2**63), 2**63 - 1),
         deterministic=deterministic,
         skip_exchange=switch("skip_exchange", asked.skip_exchange),
+        lazy_upload=switch("lazy_upload", asked.lazy_upload),
     )
 
 
@@ -131,7 +130,9 @@ def _of_common_rounds(plan: Plan, daemons: Any) -> dict[str, Any]:
         asked["max_rounds"] = plan.max_rounds
     if switches.deterministic:
         asked["deterministic"] = True
-    usual = ("active_only", "changed_only", "skip_exchange")
+    usual = ["active_only", "changed_only", "skip_exchange"]
+    if plan.blocks or plan.engine == LOCAL:
+        usual.append("lazy_upload")
     asked |= {name: False for name in usual if not getattr(switches, name)}
     if plan.engine == LOCAL:
         more = {"direction": switches.direction, "drop_weights": plan.drop_weights, "daemons": daemons or AUTO}

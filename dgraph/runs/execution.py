@@ -45,6 +45,7 @@ def run(
     drop_weights: bool = True,
     changed_only: bool = True,
     skip_exchange: bool = True,
+    lazy_upload: bool = True,
     exchange: str = "auto",
     local_rounds: int | None = None,
     deterministic: bool = False,
@@ -53,7 +54,6 @@ def run(
     daemons: Any = "auto",
     pipeline_block: int | str | None = "auto",
     vertex_cache: int | str = "auto",
-    lazy_upload: bool = True,
     memory_budget: int | None = None,
     block_size: int | str | None = None,
     order: str | None = None,
@@ -75,8 +75,10 @@ def run(
     progress:     True, False, a function that is given a dict of counts, or None: shown on a terminal and in notebooks.
     direction:    "push" messages along the edges of those who send, "pull" them from all edges, or "auto": whichever is
                   quicker in each round.
-    active_only, drop_weights, changed_only, skip_exchange: optimisations, on by default; the answer is the same without
-                  them. With the last, rounds that concern one partition each follow one another without an exchange.
+    active_only, drop_weights, changed_only, skip_exchange, lazy_upload: optimisations, on by default; the answer is the
+                  same without them. `skip_exchange`: rounds that concern one partition each follow one another without
+                  an exchange. `lazy_upload`: a change travels only to where it will be read in the next round, and
+                  messages stay with a daemon until a round's blocks are done, if that does no harm.
     exchange:     how values travel on a cluster: from worker to worker ("workers"), which takes plugins of Dask; as
                   edges of the task graph ("graph"), slower; or "auto": as the cluster allows.
     local_rounds: how many steps a partition takes by itself before others hear of it; only "bulk_async" takes more than
@@ -95,7 +97,6 @@ def run(
     pipeline_block: how many edges a block has on its way to a daemon and back; "auto": as the measured costs say; None:
                   one block, one stage after the other. This and what follows is not for daemons="in process".
     vertex_cache: bytes of vertices that a daemon keeps between blocks and rounds, 0 for none.
-    lazy_upload:  messages stay with the daemon until a round's blocks are done, if that does no harm; none, no upload.
     memory_budget: bytes of a GPU that a worker may use, by default all. Edges that find no room pass through it in
                   blocks of `pipeline_block` edges, each round; partitions that do fit stay.
     block_size, order, mode, operator: "block_descent" only. How many vertices are brought up to date at a time (a power

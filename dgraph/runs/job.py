@@ -72,12 +72,13 @@ class Job:
     def _state(self, end: Exchange, device: str, given: Any) -> State:
         partition, columns = given if isinstance(given, tuple) else (given, {})
         worker, threads = end.route.workers[end.worker], self.threads or threads_of_worker()
-        recipe, settings = self.recipes[device], self.plan.settings
+        recipe, switches = self.recipes[device], self.plan.switches
         where: dict[str, Any] = {"device": device, "worker": end.worker, "threads": threads}
-        connection = agent_of(worker).connect(recipe, partition.num_local, settings, **where)
+        where["lazy"] = switches.lazy_upload
+        connection = agent_of(worker).connect(recipe, partition.num_local, self.plan.settings, **where)
         edges = EdgeTables(partition, self.directed, self.columns, threads)
         post = Post(end, partition)
-        parts = edges, recipe, connection, post, self.plan.switches, self.vertices, columns
+        parts = edges, recipe, connection, post, switches, self.vertices, columns
         return Settling(self.plan.settle, *parts) if self.plan.settle else State(*parts)
 
     def step(self, running: Running, epoch: int, told: list[Told]) -> Told:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dgraph.agents.edge_tables import EdgeTables
-from dgraph.agents.switches import Switches
 from dgraph.analysis import Analysis
 from dgraph.exchange.post import BROADCAST, REDUCE, Post
+from dgraph.states.switches import Switches
 
 
 class Copies:

@@ -18,7 +18,6 @@ import numpy as np
 
 from dgraph.agents.agent import Connection
 from dgraph.agents.edge_tables import EdgeTables
-from dgraph.agents.switches import Switches
 from dgraph.agents.vertex_arrays import IN_PROCESS, VertexArrays
 from dgraph.agents.vertex_lists import NOBODY
 from dgraph.agents.vertex_tables import room_for_results, states_as_columns, vertex_table
@@ -28,6 +27,7 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import inbox, name_in, sent
 from dgraph.exchange.post import BROADCAST, REDUCE, TARGET, Mail, Post
 from dgraph.states.copies import Copies
+from dgraph.states.switches import Switches
 
 BLOCK = 1024  # vertices whose part of a global value is folded in one piece, where that must not change
 COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and partition

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dgraph.agents.agent import FEWEST, FIRST
-from dgraph.agents.block_size import Cost, Measured, best_blocks, block_size
+from dgraph.agents.block_size import FEWEST, FIRST, Cost, Measured, best_blocks, block_size
 from dgraph.agents.blocks import cut
 
 PUBLISHED = {

@@ -115,12 +115,13 @@ def test_the_daemon_in_process_needs_no_blocks(graph):
         {"pipeline_block": 64},
         {"pipeline_block": None},
         {"vertex_cache": 0},
-        {"lazy_upload": False, "daemons": "in process"},
+        {"lazy_upload": "no"},
+        {"engine": "block_descent", "lazy_upload": False},
         {"engine": "local", "daemons": "own process"},
     ],
 )
 def test_what_cannot_be_had_is_refused(graph, options):
-    name = next(iter(options)) if "engine" not in options else "daemons"
+    name = list(options)[-1]
     with pytest.raises(OptionError, match=name):
         dg.pagerank(graph, **options)
 

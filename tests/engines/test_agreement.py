@@ -55,7 +55,7 @@ def test_both_directions(name, direction):
     assert set(result.report["direction"][1:]) <= {direction, "push"}
 
 
-@pytest.mark.parametrize("switch", ["active_only", "changed_only", "drop_weights", "skip_exchange"])
+@pytest.mark.parametrize("switch", ["active_only", "changed_only", "drop_weights", "skip_exchange", "lazy_upload"])
 @pytest.mark.parametrize("name", list(PROGRAMS))
 def test_an_optimisation_changes_no_answer(name, switch):
     graph = graph_for(name, parts=3, policy="cartesian")
@@ -66,6 +66,7 @@ def test_an_optimisation_changes_no_answer(name, switch):
         "changed_only": "changed copies only",
         "drop_weights": "weights dropped",
         "skip_exchange": "exchanges skipped",
+        "lazy_upload": "lazy upload",
     }
     assert result.report.options[shown[switch]] is False
 
@@ -74,6 +75,15 @@ def test_only_changed_copies_travel():
     graph = graph_for("Components", parts=3, policy="cartesian")
     some, all_of_them = (dg.run(graph, PROGRAMS["Components"], changed_only=on) for on in (True, False))
     assert some.report["bytes"].sum() < all_of_them.report["bytes"].sum()
+
+
+@pytest.mark.parametrize("engine", ["gas", "bsp", "bulk_async"])
+def test_only_what_will_be_read_travels(engine):
+    graph, program = graph_for("ShortestPaths", parts=3, policy="outgoing"), PROGRAMS["ShortestPaths"]
+    lazy, eager = (dg.run(graph, program, engine=engine, local_rounds=1, lazy_upload=on) for on in (True, False))
+    check("ShortestPaths", True, lazy)
+    check("ShortestPaths", True, eager)
+    assert lazy.report["bytes"].sum() < eager.report["bytes"].sum()
 
 
 def test_only_active_vertices_fire():

@@ -104,11 +104,13 @@ def test_on_a_cluster(client, at_once):
 def test_cache_lazy_upload_and_skipping_change_no_answer(at_once):
     """All eight settings of the three."""
     graph = dg.grid(rows=12, cols=12, weights=(1, 9), parts=2)
-    expected, moved, exchanges = dg.sssp(graph, 0, predecessors=False).compute(), {}, {}
+    expected, moved, sent, exchanges = dg.sssp(graph, 0, predecessors=False).compute(), {}, {}, {}
     for on in product([True, False], repeat=3):
         how = dict(zip(SWITCHES, on, strict=True)) | {"vertex_cache": "auto" if on[0] else 0}
         found = dg.sssp(graph, 0, predecessors=False, daemons=["in process"], pipeline_block=16, **STEPS, **how)
         pd.testing.assert_frame_equal(found.compute(), expected)
-        moved[on], exchanges[on] = found.report["moved"].sum(), found.report["exchanges"].sum()
+        moved[on], sent[on], exchanges[on] = found.report[["moved", "bytes", "exchanges"]].sum()
     assert moved[True, True, True] == moved[True, True, False] < moved[False, False, True]
-    assert all(exchanges[a, b, True] < exchanges[a, b, False] for a, b in product([True, False], repeat=2))
+    both = list(product([True, False], repeat=2))
+    assert all(exchanges[a, b, True] < exchanges[a, b, False] for a, b in both)
+    assert all(sent[a, True, b] < sent[a, False, b] for a, b in both)

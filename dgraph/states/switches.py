@@ -24,6 +24,7 @@ class Switches:
     random_seed: int = 0
     deterministic: bool = False  # sums do not depend on the partitions, to the last bit
     skip_exchange: bool = True  # rounds that concern one partition each are followed by the next at once (GX-Plug)
+    lazy_upload: bool = True  # masters tell only those copies along whose edges something is sent next (GX-Plug)
 
     @property
     def looks_ahead(self) -> bool:

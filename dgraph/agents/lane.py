@@ -1,0 +1,74 @@
+"""A lane: the way of one partition's blocks through one daemon."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dgraph.agents.block_size import Measured
+from dgraph.agents.blocks import Block
+from dgraph.agents.daemon import Daemon
+from dgraph.agents.roles import roles_of, room_for
+from dgraph.agents.vertex_cache import VertexCache
+from dgraph.codegen.recipe import Recipe
+
+_numbers = itertools.count()
+
+
+Costs = defaultdict[str, Measured]  # of each kernel
+
+
+class Plug(NamedTuple):
+    """A daemon as an agent hands it out, with what blocks of a program have cost there: of all partitions and runs."""
+
+    daemon: Daemon
+    device: str
+    costs: Costs
+
+
+class Lane:
+    """What the daemon holds of the partition. `cache`: bytes of vertices that stay."""
+
+    def __init__(self, plug: Plug, recipe: Recipe, vertices: int, cache: int, tally: Any):
+        (self.daemon, self.device, self.costs), self.recipe, self.tally = plug, recipe, tally
+        self.table, self.roles = f"{os.getpid()}-{next(_numbers)}", roles_of(recipe)
+        self.cached = frozenset(name for one in self.roles.values() for name in (*one.sources, *one.rows))
+        self.cache = VertexCache(min(cache // self._bytes_a_vertex(), vertices), vertices)
+        self.plain = VertexCache(0, vertices) if self.cache.slots else self.cache
+        self.area = self.edges = 0  # room of a block: vertices and edges
+        self.arrays: dict[str, np.ndarray] = {}
+        self.lock = threading.Lock()  # who writes blocks
+
+    def make_room(self, blocks: Sequence[Block]) -> None:
+        """For the longest of these blocks: more than before if it is longer than all before. What is cached stays."""
+        edges = max(block.edges for block in blocks)
+        area = max(block.edges + block.last - block.first for block in blocks) + 1
+        if edges <= self.edges and area <= self.area:
+            return
+        self.edges, self.area = max(edges, self.edges), max(area, self.area)
+        room = room_for(self.recipe, self.device, self.roles, self.cache.slots, self.area, self.edges)
+        before, self.arrays = self.arrays, self.daemon.open(self.table, room)
+        for name in self.cached & set(before):
+            self.arrays[name][: self.cache.slots] = before[name][: self.cache.slots]
+
+    def base(self, buffer: int) -> int:
+        """Where a buffer's area begins."""
+        return self.cache.slots + buffer * self.area
+
+    def moved(self, count: int) -> None:
+        """Bytes of vertices, to the daemon or from it."""
+        self.tally.add("moved", count)
+
+    def close(self) -> None:
+        self.arrays = {}
+        self.daemon.shut(self.table)
+
+    def _bytes_a_vertex(self) -> int:
+        spaces = room_for(self.recipe, self.device, self.roles, 1, 0, 0).spaces.values()
+        return sum(int(np.prod(space.shape)) * np.dtype(space.dtype).itemsize for space in spaces)
