@@ -177,6 +177,22 @@ def cache(bench: Bench) -> None:
     bench.claim("vertices moved by SSSP, cache and lazy upload", "neither", 0.5, "bytes").record(ours, theirs)
 
 
+def lazy_upload(bench: Bench) -> None:
+    """Bytes between four partitions, where owners tell the copies that will send, and where they tell all."""
+    graph = dg.rmat(scale=bench.scale, edge_factor=16, seed=1, weights=(1, 255), parts=4)
+    run = partial(dg.sssp, graph, bench.source(), predecessors=False, local_rounds=1)
+    expected = bench.operations()["SSSP"]().compute()
+    sent: dict[bool, list[float]] = {True: [], False: []}
+    for lazy, counts in sent.items():
+        found = run(lazy_upload=lazy)
+        if not found.compute().equals(expected):
+            raise Wrong(f"{lazy=}: other values than the solver's")
+        counts.append(float(found.report["bytes"].sum()))
+    bench.claim("bytes between four partitions, SSSP, lazy upload", "every copy told", 0.5, "bytes").record(
+        *sent.values()
+    )
+
+
 class Restarted(ProcessDaemon):
     """Its process ends before every block."""
 
@@ -231,7 +247,8 @@ def balance(bench: Bench) -> None:
 
 
 PARTS = {
-    f.__name__.replace("_", "-"): f for f in (in_process, middleware, pipeline, stand_in, cache, start_up, balance)
+    f.__name__.replace("_", "-"): f
+    for f in (in_process, middleware, pipeline, stand_in, cache, lazy_upload, start_up, balance)
 }
 
 

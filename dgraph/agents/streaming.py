@@ -77,7 +77,7 @@ class Streaming:
         np.cumsum(indptr[senders + 1] - indptr[senders], out=ends[1:])
         inboxes, edges = Inboxes(self.cpu, self.receives[name], values), int(ends[-1])
         if edges:
-            self._stream(name, ends, lambda lane: Push(lane, name, values, edges, inboxes, self.lazy))
+            self._stream(name, ends, lambda lane: Push(lane, name, values, inboxes, self.lazy))
             whole = -(-int(indptr[-1]) // self.size)
             self.tally.add("skipped_blocks", max(0, whole - -(-edges // self.size)))
         return inboxes.queued

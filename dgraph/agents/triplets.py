@@ -39,7 +39,6 @@ class Request(Stages):
         lane: Lane,
         kernel: str,
         values: Mapping[str, Any],
-        edges: int,
         cache: VertexCache,
         cached: Iterable[str],
     ):
@@ -47,8 +46,7 @@ class Request(Stages):
         self.roles = lane.roles[kernel]
         self.scalars = {name: values[name] for name in self.roles.scalars}
         self.unsure = False  # whether a daemon was lost, and slots may hold news that nobody has noted
-        everybody = cache.begin_request(edges)
-        self.refresh(everybody, everybody)
+        cache.begin_request()
 
     def refresh(self, ids: np.ndarray, slots: np.ndarray) -> None:
         """Bring what has changed of vertices in slots of the cache."""
@@ -87,9 +85,12 @@ class Pull(Request):
     only those rows go back that have a message."""
 
     def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], edges: int, lazy: bool):
-        super().__init__(lane, kernel, values, edges, lane.cache, lane.roles[kernel].sources)
+        super().__init__(lane, kernel, values, lane.cache, lane.roles[kernel].sources)
         self.synchronous = lane.recipe.analysis.synchronous
         self.lazy = lazy and not self.synchronous
+        if edges > len(self.cache.place):
+            everybody = self.cache.look_at_all()
+            self.refresh(everybody, everybody)
 
     def download(self, block: Block, buffer: int) -> Work | None:
         lane, values, rows = self.lane, self.values, slice(block.first, block.last)
@@ -157,10 +158,10 @@ class Push(Request):
     the end is merged in as mail is. Where merges are idempotent a block can be computed twice without harm: so with
     `lazy` targets stay in the cache, and are uploaded when all blocks are done, or when their slot is needed."""
 
-    def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], edges: int, inboxes: Inboxes, lazy: bool):
+    def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], inboxes: Inboxes, lazy: bool):
         roles = lane.roles[kernel]
         cache = lane.cache if lazy and roles.phase.idempotent else lane.plain
-        super().__init__(lane, kernel, values, edges, cache, roles.identities)
+        super().__init__(lane, kernel, values, cache, roles.identities)
         self.scalars["queued"] = 0
         self.inboxes = inboxes
 

@@ -49,13 +49,16 @@ class VertexCache:
             self.everybody = self.owner = np.arange(slots, dtype=np.uint32)
             self.place[:], self.empty = self.everybody, 0
 
-    def begin_request(self, edges: int) -> np.ndarray:
-        """From now on values may be others than before. Returns the vertices to look at now rather than by blocks: all,
-        if all have a slot and there are more edges to go along; then blocks find them as they are."""
+    def begin_request(self) -> None:
+        """From now on values may be others than before."""
         self.request += 1
         self.weight *= AGED
-        self.fresh = 0 < len(self.everybody) <= edges
-        return self.everybody if self.fresh else NOTHING
+        self.fresh = False
+
+    def look_at_all(self) -> np.ndarray:
+        """The vertices to look at now rather than by blocks, which find them as they are: all, if all have a slot."""
+        self.fresh = len(self.everybody) > 0
+        return self.everybody
 
     def find(self, ids: np.ndarray, area: int, out: np.ndarray) -> Found:
         """The place of each id, to `out`: a slot, or in the block's area, which begins at `area`."""
@@ -90,8 +93,6 @@ class VertexCache:
 
     def of_this_request(self) -> np.ndarray:
         """The slots that it used."""
-        if self.fresh:
-            return self.everybody
         return np.flatnonzero(self.checked == self.request).astype(np.uint32) if self.request else NOTHING
 
 
