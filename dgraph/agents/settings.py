@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from dgraph.agents.cuda_daemon import CudaDaemon
 from dgraph.agents.daemon import CpuDaemon, Daemon
 from dgraph.agents.process_daemon import PATIENCE, ProcessDaemon
@@ -93,13 +95,15 @@ class Settings:
 DIRECT = Settings()
 
 
-def settings(daemons: Any, pipeline_block: Any, vertex_cache: Any, memory_budget: Any = None) -> Settings:
-    """Check what a user asked for."""
+def settings(
+    daemons: Any, pipeline_block: Any, vertex_cache: Any, memory_budget: Any = None, workers: int | None = None
+) -> Settings:
+    """Check what a user asked for, where there are no more workers than so many."""
     if pipeline_block not in (AUTO, None) and not _whole(pipeline_block, 1):
         raise OptionError(f'pipeline_block={pipeline_block!r} must be a number of edges, "auto", or None: no pipeline')
     if vertex_cache != AUTO and not _whole(vertex_cache, 0):
         raise OptionError(f'vertex_cache={vertex_cache!r} must be a number of bytes, 0 for none, or "auto"')
-    kinds: Any = {w: _kinds(given) for w, given in daemons.items()} if isinstance(daemons, Mapping) else _kinds(daemons)
+    kinds: Any = _kinds_of_each(daemons, workers) if isinstance(daemons, Mapping) else _kinds(daemons)
     if memory_budget is not None and not _whole(memory_budget, 1):
         raise OptionError(f"memory_budget={memory_budget!r} must be a number of bytes, or None: what the GPU has")
     if memory_budget is not None and kinds:
@@ -114,8 +118,16 @@ def settings(daemons: Any, pipeline_block: Any, vertex_cache: Any, memory_budget
                     f"{name}={value!r} is for daemons that take blocks, not for daemons={daemons!r}: choose "
                     f'daemons="{OWN_PROCESS}" or daemons=["{IN_PROCESS}"]'
                 )
-    cache = CACHE if vertex_cache == AUTO else vertex_cache
-    return Settings(kinds, pipeline_block, cache, memory_budget)
+    block = pipeline_block if pipeline_block in (AUTO, None) else int(pipeline_block)
+    return Settings(kinds, block, CACHE if vertex_cache == AUTO else int(vertex_cache), memory_budget)
+
+
+def _kinds_of_each(daemons: Mapping[Any, Any], workers: int | None) -> dict[int, tuple[Kind, ...]]:
+    for worker in daemons:
+        if not _whole(worker, 0) or (workers is not None and worker >= workers):
+            those = "from 0 on" if workers is None else f"from 0 to {workers - 1}: a graph has no more than partitions"
+            raise OptionError(f"daemons= names {worker!r}, which is no worker; they are numbered {those}")
+    return {int(worker): _kinds(given) for worker, given in daemons.items()}
 
 
 def _kinds(given: Any) -> tuple[Kind, ...]:
@@ -132,7 +144,7 @@ def _kinds(given: Any) -> tuple[Kind, ...]:
 
 
 def _whole(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
 def _named(kind: Kind) -> str:

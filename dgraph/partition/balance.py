@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dgraph.errors import OptionError
@@ -42,7 +42,7 @@ def daemons_for(split: Iterable[float], *, largest: float = 1.0) -> list[float]:
         >>> dg.daemons_for([4_000_000, 1_000_000], largest=8)
         [8.0, 2.0]
     """
-    edges = list(split)
+    edges = _listed("split", split)
     if not edges or not all(_is_number(d) and d >= 0 for d in edges) or max(edges) == 0:
         raise OptionError(f"split={edges!r} must be numbers, none below zero and one above: the edges of each worker")
     if not _is_number(largest) or largest <= 0:
@@ -76,10 +76,17 @@ def better_split(loads: Sequence[Load]) -> tuple[list[float], float]:
 
 
 def _above_zero(name: str, values: Iterable[float]) -> list[float]:
-    found = list(values)
+    found = _listed(name, values)
     if not found or not all(_is_number(value) and value > 0 for value in found):
         raise OptionError(f"{name}={found!r} must be numbers above zero, one a worker")
     return found
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    """Of a mapping the keys would be taken, of which nobody means that."""
+    if isinstance(values, Mapping) or not isinstance(values, Iterable):
+        raise OptionError(f"{name}={values!r} must be a list of numbers, one a worker")
+    return list(values)
 
 
 def _is_number(value: Any) -> bool:

@@ -34,7 +34,9 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
         drop_weights=switch("drop_weights", asked.drop_weights),
         switches=_switches(asked),
         local_rounds=whole_number("local_rounds", asked.local_rounds, or_none=True),
-        settings=settings(asked.daemons, asked.pipeline_block, asked.vertex_cache, asked.memory_budget),
+        settings=settings(
+            asked.daemons, asked.pipeline_block, asked.vertex_cache, asked.memory_budget, graph.num_parts
+        ),
         exchange=asked.exchange,
         blocks=_blocks(asked),
         checkpoints=Series.for_run(asked.checkpoint, graph.client),

@@ -108,6 +108,8 @@ def test_the_daemon_in_process_needs_no_blocks(graph):
         {"daemons": "elsewhere"},
         {"daemons": []},
         {"daemons": [3]},
+        {"daemons": {"first": "own process"}},
+        {"daemons": {1: ["in process"]}},
         {"pipeline_block": 0},
         {"pipeline_block": "large"},
         {"vertex_cache": -1},

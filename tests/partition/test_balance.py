@@ -34,7 +34,7 @@ def test_daemons_for_a_split_keep_up_with_the_largest(split, largest):
 
 def test_what_cannot_be_split():
     assert dg.daemons_for([0, 3]) == dg.daemons_for(np.array([0, 3])) == [0.0, 1.0]
-    for split in ([], [0, 0], [-1, 2], [float("nan")], ["a"]):
+    for split in ([], [0, 0], [-1, 2], [float("nan")], ["a"], None, 5, {0: 3, 1: 1}):
         with pytest.raises(OptionError, match="split="):
             dg.daemons_for(split)
     with pytest.raises(OptionError, match="largest=0"):
