@@ -18,7 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from harness import Claim, Wrong
+from harness import Claim, Wrong, worker_processes
 
 import dgraph as dg
 from dgraph.agents.agent import agent_of
@@ -193,6 +193,31 @@ def lazy_upload(bench: Bench) -> None:
     )
 
 
+def skip(bench: Bench) -> None:
+    """Exchanges of two worker processes on a grid, and what to look for quiet rounds costs where there are none."""
+    vertices, on, off = 1 << (bench.scale + 1), {}, {"local_rounds": 1, "skip_exchange": False}
+    with worker_processes() as client:
+        grid = dg.grid(rows=200, cols=200, parts=2, client=client)
+        found, other = (dg.bfs(grid, 0, **how) for how in (on, off))
+        if not found.compute().equals(other.compute()):
+            raise Wrong("skipping: other distances")
+        counts = [float(one.report["exchanges"].sum()) for one in (found, other)]
+        what = "exchanges of BFS on a grid of 200 x 200, two workers, with skipping and local rounds"
+        Claim("agents", what, "neither", 0.4, "").record(*([count] for count in counts))
+        uniform = dg.uniform(vertices=vertices, edges=16 * vertices, parts=2, client=client)
+        seconds: dict[bool, list[float]] = {True: [], False: []}
+        expected = dg.bfs(uniform, 0).compute()
+        for _ in range(4 * bench.trials):
+            for skips, times in seconds.items():
+                begun = time.perf_counter()
+                found = dg.bfs(uniform, 0, local_rounds=1, skip_exchange=skips)
+                times.append(time.perf_counter() - begun)
+                if not found.compute().equals(expected):
+                    raise Wrong(f"skip_exchange={skips}: other distances")
+    what = f"BFS on a uniform graph of {vertices:,} vertices, two workers, with skipping"
+    Claim("agents", what, "without", 1.02).record(*seconds.values())
+
+
 class Restarted(ProcessDaemon):
     """Its process ends before every block."""
 
@@ -248,7 +273,7 @@ def balance(bench: Bench) -> None:
 
 PARTS = {
     f.__name__.replace("_", "-"): f
-    for f in (in_process, middleware, pipeline, stand_in, cache, lazy_upload, start_up, balance)
+    for f in (in_process, middleware, pipeline, stand_in, cache, lazy_upload, skip, start_up, balance)
 }
 
 
