@@ -16,6 +16,8 @@ APART = 16  # and more, each of another length than the block after it
 ENOUGH = 6  # blocks before there is a fit
 FIRST = 1 << 16  # edges of a block before there is one
 FEWEST, MOST = 1 << 10, 1 << 24  # edges of a block that the model may choose
+WORTH = 0.05  # of the time of one block: what a pipeline must gain
+TURNS = 4  # blocks of each daemon, where several share them
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,23 @@ def block_size(cost: Cost, edges: int) -> int:
 
 
 def size_for(asked: int | str | None, edges: int, costs: Sequence[Cost | None]) -> int:
-    """Edges a block of what is requested of daemons of such costs, which share it: as asked, by the model, or all."""
+    """Edges a block of what is requested of daemons of such costs: as asked, all, or by the model. A pipeline that
+    gains next to nothing is not worth its threads; several daemons share the blocks, and a fast one takes more."""
     if asked is None:
         return max(1, edges)
     if isinstance(asked, int):
         return asked
-    known = [block_size(cost, -(-edges // len(costs))) for cost in costs if cost is not None]
-    return min(max(min(known), FEWEST), MOST) if known else FIRST
+    known = [cost for cost in costs if cost is not None]
+    if not known:
+        return FIRST
+    if len(costs) > 1:
+        share = -(-edges // len(costs))
+        size = min(-(-share // TURNS), *(block_size(cost, share) for cost in known))
+    else:
+        size = block_size(known[0], edges)
+        gains = known[0].time(edges, -(-edges // size)) < (1 - WORTH) * known[0].time(edges, 1)
+        size = size if gains else edges
+    return min(max(size, FEWEST), MOST)
 
 
 class Measured:

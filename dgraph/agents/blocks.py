@@ -10,6 +10,8 @@ from numba import uint64
 
 from dgraph.machine_code import kept
 
+MANY = 4  # blocks from which on one call more is nothing
+
 kernel = kept()
 
 
@@ -23,12 +25,12 @@ class Block(NamedTuple):
 
 def cut(ends: np.ndarray, size: int, *, taper: bool = False) -> list[Block]:
     """Blocks of about `size` edges, and at most as many rows; row i has the edges ends[i]:ends[i + 1]. A row is never
-    cut, so one that is longer makes a longer block. With `taper` the first and the last block are a quarter as long:
-    the pipeline fills and drains sooner, and blocks of several lengths tell the overhead of a call.
+    cut, so one that is longer makes a longer block. With `taper` the first and the last of many blocks are a quarter
+    as long: the pipeline fills and drains sooner, and blocks of several lengths tell the overhead of a call.
     """
     rows, edges = len(ends) - 1, int(ends[-1] - ends[0])
     marks = np.arange(size, edges, size)
-    if taper and edges > size:
+    if taper and edges > MANY * size:
         marks = np.concatenate([np.arange(size // 4, edges - size // 4, size), [edges - size // 4]])
     bounds = np.unique(np.concatenate([[0], np.searchsorted(ends, ends[0] + marks), [rows]]))
     most = max(1, size)
