@@ -9,16 +9,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
+import dask
 from distributed import Client, LocalCluster
 
 NET, BRIDGE = "10.77.3", "dgraph-chaos"
+PRELOAD = "with_cugraph"
+sys.path.append(str(Path(__file__).parents[1] / "devices"))  # where the stand-in is; workers get the same path
 
 
 @contextmanager
 def nannies(workers: int) -> Iterator[tuple[Client, None]]:
     where = {"threads_per_worker": 1, "dashboard_address": ":0", "host": "127.0.0.1"}
     with (
+        dask.config.set({"distributed.worker.preload": [PRELOAD]}),
         LocalCluster(n_workers=workers, processes=True, **where) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
@@ -72,8 +77,10 @@ class Hosts:
             if name not in self.workers or self.workers[name].poll() is not None:
                 command = ["ip", "netns", "exec", name, sys.executable, "-m", "distributed.cli.dask_worker"]
                 command += [self.address, "--no-nanny", "--nthreads", "1", "--host", f"{NET}.{10 + number}"]
-                quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": dict(os.environ)}
-                self.workers[name] = subprocess.Popen([*command, "--no-dashboard"], **quiet)
+                command += ["--preload", PRELOAD]
+                quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+                where = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+                self.workers[name] = subprocess.Popen([*command, "--no-dashboard"], **quiet, env=where)
 
     def close(self) -> None:
         for process in self.workers.values():

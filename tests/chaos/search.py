@@ -4,7 +4,7 @@ their way, and mail is late, repeated and out of order. Each answer must be righ
 
 import argparse
 import asyncio
-import json
+import faulthandler
 import logging
 import os
 import random
@@ -15,10 +15,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import records
 from distributed import Client
 from hosts import CLUSTERS
 from strikes import WITH_NANNIES, Strike
-from works import WORKS, check, found, frame_of, graph_for
+from works import WORKS, check, found, frame_of
 
 from dgraph.errors import RunError
 from dgraph.exchange.registry import NAME
@@ -37,23 +39,32 @@ def main() -> None:
     options.add_argument("--workers", type=int, default=2)
     options.add_argument("--seed", type=int, default=None)
     options.add_argument("--record", help="file to which a line of JSON is added")
+    options.add_argument("--rest", action="store_true", help="only as many as the record lacks")
     options.add_argument("--client", nargs=2, help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.client:
         address, name = given.client
         with Client(address, set_as_default=False) as client:
             print("begins", flush=True)
-            found(name, graph_for(name, frame_of(given.seed), client))
+            found(name, frame_of(given.seed), client)
             print("has ended", flush=True)
         return
     seed = given.seed if given.seed is not None else int.from_bytes(os.urandom(4), "big")
     print(f"seed {seed}, {given.cluster}", flush=True)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    if given.rest:
+        given.kills -= sum(sum(row["struck"].values()) for row in records.rows(given.record) if "failed" not in row)
+    if given.kills <= 0:
+        return
     search = Search(seed, given)
-    with CLUSTERS[given.cluster](given.workers) as (client, hosts):
-        while search.struck < given.kills and search.goes_on:
-            search.once(client, hosts)
-    search.record(given.record)
+    try:
+        with CLUSTERS[given.cluster](given.workers) as (client, hosts):
+            while search.struck < given.kills and search.goes_on:
+                search.once(client, hosts)
+    except Exception as error:
+        search.record(failed=f"{search.told}: {error!r}")
+        raise
+    search.record()
 
 
 class Search:
@@ -63,8 +74,10 @@ class Search:
         self.counts: Counter[str] = Counter()  # strikes, by whom
         self.works: Counter[str] = Counter()  # strikes, by kind of run
         self.missed = self.nobody_left = 0
-        self.expected = {name: found(name, graph_for(name, self.frame)) for name in WORKS}
+        self.told = "the runs without strikes"
+        self.expected = {name: found(name, self.frame) for name in WORKS}
         self.lasted = dict.fromkeys(WORKS, 1.0)  # seconds of the last run of a kind
+        self.stack: list[str] = []  # kinds of runs that are still to come before any comes again
 
     @property
     def struck(self) -> int:
@@ -76,31 +89,40 @@ class Search:
 
     def once(self, client: Client, hosts) -> None:
         """One run and one strike."""
-        name, self.number = self.source.choice(list(WORKS)), self.number + 1
+        self.stack = self.stack or self.source.sample(list(WORKS), len(WORKS))
+        name, self.number = self.stack.pop(), self.number + 1
         delay = self.source.random() * self.lasted[name] * self.source.choice((0.2, 1))
         draw, whom = self.source.random(), self._whom(name)
+        self.told = told = f"{self.number}: {name}, {whom} after {delay:.3f} s"
         await_all(client, self.given.workers, hosts)
         client.run(mistreat_mail if self.source.random() < 0.3 else treat_mail, on_error="ignore")
-        told = f"{self.number}: {name}, {whom} after {delay:.3f} s"
-        watch = threading.Timer(HANG, lambda: (print(f"{told}: HANGS", flush=True), os._exit(1)))
+        watch = threading.Timer(HANG, self._hangs)
         watch.daemon = True
         watch.start()
         begun = time.perf_counter()
-        if whom == "client":
-            came = without_client(client, name, delay, self.seed)
-        else:
-            came = self._run(client, name, Strike(client, whom, draw, delay), told)
-        watch.cancel()
+        try:
+            if whom == "client":
+                came = without_client(client, name, delay, self.seed)
+            else:
+                came = self._run(client, name, Strike(client, whom, draw, delay), told)
+        finally:
+            watch.cancel()
         seconds = time.perf_counter() - begun
         self.counts[whom] += came
         self.works[name] += came
         self.missed += not came
-        self.longest = max(self.longest, seconds)
+        self.longest = max(self.longest, round(seconds, 1))
         print(f"{told}, {'right' if came else 'too late'} after {seconds:.1f} s", flush=True)
 
+    def _hangs(self) -> None:
+        """The run has not ended in time: say where it stands, and end."""
+        faulthandler.dump_traceback(all_threads=True)
+        self.record(failed=f"{self.told}: hangs")
+        os._exit(1)
+
     def _whom(self, name: str) -> str:
-        others = ["client", *(WITH_NANNIES if self.given.cluster == "nannies" else ())]
-        if self.source.random() < 0.25:
+        others = ["client", "two", *(WITH_NANNIES if self.given.cluster == "nannies" else ())]
+        if self.source.random() < 0.3:
             return self.source.choice(others)
         return "daemon" if name == "daemons" and self.source.random() < 0.7 else "worker"
 
@@ -109,7 +131,7 @@ class Search:
         strike.begin()
         begun = time.perf_counter()
         try:
-            table = found(name, graph_for(name, self.frame, client))
+            table = found(name, self.frame, client)
             self.lasted[name] = time.perf_counter() - begun
         except RunError as error:
             alive = client.run(os.getpid, on_error="ignore")
@@ -127,14 +149,11 @@ class Search:
         check(table, self.expected[name])
         return came
 
-    def record(self, path: str | None) -> None:
-        row = {"seed": self.seed, "cluster": self.given.cluster, "struck": dict(self.counts), "hangs": 0, "wrong": 0}
-        row |= {"in": dict(sorted(self.works.items())), "too late": self.missed, "nobody left": self.nobody_left}
-        row |= {"longest": round(self.longest, 1)}
-        print(json.dumps(row), flush=True)
-        if path:
-            with Path(path).open("a") as file:
-                file.write(json.dumps(row) + "\n")
+    def record(self, **failed: str) -> None:
+        row = {"seed": self.seed, "cluster": self.given.cluster, "workers": self.given.workers}
+        row |= {"struck": dict(self.counts), "in": dict(sorted(self.works.items())), "too late": self.missed}
+        row |= {"nobody left": self.nobody_left, "longest": self.longest, **failed}
+        print(records.add(self.given.record, row), flush=True)
 
 
 def await_all(client: Client, workers: int, hosts) -> None:

@@ -2,7 +2,9 @@
 
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 
@@ -47,6 +49,12 @@ WORKS: dict[str, Callable[[dg.Graph, str], dg.Result]] = {
     "lcc": lambda graph, _: dg.lcc(graph),
     "degrees": lambda graph, _: dg.degrees(graph),
     "core_number": lambda graph, _: dg.core_number(graph),
+    "cugraph": lambda graph, _: dg.wcc(graph, **on(graph, engine="cugraph")),  # its stand-in: see with_cugraph.py
+    "a Dask frame": lambda graph, _: dg.wcc(graph),
+    "files": lambda graph, _: dg.wcc(graph),
+    "a saved graph": lambda graph, _: dg.bfs(graph, 7),
+    "METIS": lambda graph, _: dg.wcc(graph),
+    "a lazy result": lambda graph, _: dg.degrees(graph),
 }
 IN_ONE_PLACE = ("local", "block_descent, one partition")
 
@@ -55,14 +63,30 @@ def frame_of(seed: int) -> pd.DataFrame:
     return pd.DataFrame(np.random.default_rng(seed).integers(0, 2000, (20_000, 2)), columns=["src", "dst"])
 
 
-def graph_for(name: str, frame: pd.DataFrame, client=None) -> dg.Graph:
-    parts = 1 if client is None or name in IN_ONE_PLACE else 2
-    return dg.Graph.from_edges(frame, client=client, parts=parts)
-
-
-def found(name: str, graph: dg.Graph) -> pd.DataFrame:
+def found(name: str, frame: pd.DataFrame, client=None) -> pd.DataFrame:
+    """The graph is built, the operation run and its result fetched."""
     with tempfile.TemporaryDirectory() as folder:
-        return WORKS[name](graph, folder).compute()
+        result = WORKS[name](_graph(name, frame, client, Path(folder)), folder)
+        if name != "a lazy result":
+            return result.compute()
+        lazy = result.frame.compute(scheduler=client or "threads")
+        return lazy.sort_values("vertex", ignore_index=True)
+
+
+def _graph(name: str, frame: pd.DataFrame, client, folder: Path) -> dg.Graph:
+    where = {"client": client, "parts": 1 if client is None or name in IN_ONE_PLACE else 2}
+    match name:
+        case "a Dask frame":
+            return dg.Graph.from_edges(dd.from_pandas(frame, npartitions=5), **where)
+        case "files":
+            frame.to_csv(folder / "edges.csv", index=False)
+            return dg.read_edges(folder / "edges.csv", lazy=True, block_size=1 << 16, **where)
+        case "a saved graph":
+            dg.Graph.from_edges(frame, parts=2).save(folder / "graph")
+            return dg.open_graph(folder / "graph", **where)
+        case "METIS":
+            return dg.Graph.from_edges(frame, policy="metis", **where)
+    return dg.Graph.from_edges(frame, **where)
 
 
 def check(table: pd.DataFrame, expected: pd.DataFrame) -> None:

@@ -4,7 +4,6 @@ crashes, hangs or blows up is kept, to become a test."""
 import argparse
 import faulthandler
 import hashlib
-import json
 import os
 import re
 import resource
@@ -33,36 +32,33 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=None)
     options.add_argument("--plain", action="store_true", help="without atheris")
     options.add_argument("--record", help="file to which a line of JSON is added for each target")
+    options.add_argument("--rest", action="store_true", help="only as many as the record lacks")
     options.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = options.parse_args()
     seed = given.seed if given.seed is not None else int.from_bytes(os.urandom(4), "big") >> 1
     if given.child:
         search(given.targets[0], given.inputs, given.seconds, seed, given.plain)
         return
-    sys.path.insert(0, str(HERE))
+    sys.path[:0] = [str(HERE), str(HERE.parent)]
+    import records
     from targets import TARGETS
 
     failed = []
     for name in given.targets or TARGETS:
-        print(f"{name}: {given.inputs:,} inputs, seed {seed}", flush=True)
-        begun, command = time.perf_counter(), [sys.executable, __file__, name, "--child", "--inputs", str(given.inputs)]
+        known = records.rows(given.record) if given.rest else []
+        inputs = given.inputs - sum(row["inputs"] for row in known if row["target"] == name and not row["failed"])
+        if inputs <= 0:
+            continue
+        print(f"{name}: {inputs:,} inputs, seed {seed}", flush=True)
+        begun, command = time.perf_counter(), [sys.executable, __file__, name, "--child", "--inputs", str(inputs)]
         command += ["--seconds", str(given.seconds), "--seed", str(seed), *(["--plain"] if given.plain else [])]
         done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True, errors="replace")
         counts = re.findall(r"number_of_executed_units: (\d+)", done.stderr)
         if done.returncode or not counts:
             print(done.stderr, file=sys.stderr, flush=True)
         took, count = time.perf_counter() - begun, int(counts[-1]) if counts else 0
-        print(f"  {'sound' if not done.returncode else 'FAILED'}, {count:,} inputs in {took:.0f} s", flush=True)
-        if given.record:
-            row = {
-                "target": name,
-                "inputs": count,
-                "failed": bool(done.returncode),
-                "seed": seed,
-                "seconds": round(took),
-            }
-            with Path(given.record).open("a") as file:
-                file.write(json.dumps(row) + "\n")
+        row = {"target": name, "inputs": count, "failed": bool(done.returncode), "seed": seed, "seconds": round(took)}
+        print(f"  {records.add(given.record, row)}", flush=True)
         failed += [name] if done.returncode else []
     if failed:
         sys.exit(f"failed: {', '.join(failed)}; inputs are in {FOUND}")
