@@ -1,4 +1,4 @@
-"""Pieces in a folder or under a URL of fsspec: `<program>-<identity>/<round>/p<part>.piece`.
+"""Pieces in a folder or under a URL of fsspec: `<program>-<identity>/<round>-<attempt>/p<part>.piece`.
 
 A piece is written beside its place and moved there. A checkpoint is whole when all its pieces are.
 """
@@ -14,7 +14,7 @@ from uuid import uuid4
 import fsspec
 import xxhash
 
-from dgraph.checkpoint.piece import Piece, from_bytes, to_bytes
+from dgraph.checkpoint.piece import Piece, from_bytes, round_of, to_bytes
 from dgraph.errors import StorageError
 
 KEPT = 2  # checkpoints: the last may be torn, and then the one before is used
@@ -37,9 +37,9 @@ class Folder:
         """As a worker of the run sees it: as all do."""
         return self
 
-    def write(self, piece: Piece) -> None:
+    def write(self, checkpoint: str, piece: Piece) -> None:
         fs, root = _filesystem(self.path)
-        folder = f"{root}/{self.name}/{piece.round:09d}"
+        folder = f"{root}/{self.name}/{checkpoint}"
         beside = f"{folder}/.{piece.part}-{uuid4().hex}"
         try:
             fs.makedirs(folder, exist_ok=True)
@@ -53,31 +53,31 @@ class Folder:
         except Exception as cause:
             raise StorageError(f"{self.path}: the checkpoint cannot be written ({cause}); {WHERE}") from cause
 
-    def read(self, round: int, part: int) -> Piece:
+    def read(self, checkpoint: str, part: int) -> Piece:
         """A piece that is whole and of this run."""
         fs, root = _filesystem(self.path)
-        where = f"{root}/{self.name}/{round:09d}/p{part}.piece"
+        where = f"{root}/{self.name}/{checkpoint}/p{part}.piece"
         try:
             data = fs.cat_file(where)
         except Exception as cause:
             raise StorageError(f"{where}: cannot be read ({cause})") from cause
         piece = from_bytes(data, where)
-        if (piece.round, piece.part) != (round, part) or piece.identity != dict(self.identity):
+        if (piece.round, piece.part) != (round_of(checkpoint), part) or piece.identity != dict(self.identity):
             raise StorageError(f"{where}: a piece of another checkpoint lies in its place")
         return piece
 
-    def rounds(self) -> list[int]:
-        """Of the checkpoints that were begun, the latest first."""
+    def checkpoints(self) -> list[str]:
+        """Those that were begun, the latest first."""
         fs, root = _filesystem(self.path)
-        return sorted((int(name) for name in _names(fs, f"{root}/{self.name}") if name.isdigit()), reverse=True)
+        return sorted((name for name in _names(fs, f"{root}/{self.name}") if round_of(name)), reverse=True)
 
-    def parts(self, round: int) -> int:
+    def parts(self, checkpoint: str) -> int:
         """How many pieces a checkpoint has, as one of them says; 0 if none is whole."""
         fs, root = _filesystem(self.path)
-        for name in _names(fs, f"{root}/{self.name}/{round:09d}"):
+        for name in _names(fs, f"{root}/{self.name}/{checkpoint}"):
             if (found := re.fullmatch(r"p([0-9]{1,6})\.piece", name)) is not None:
                 try:
-                    return self.read(round, int(found[1])).parts
+                    return self.read(checkpoint, int(found[1])).parts
                 except StorageError:
                     continue
         return 0
@@ -96,9 +96,9 @@ class Folder:
     def forget(self, before: int | None = None) -> None:
         """Remove checkpoints before a round, or all of this run."""
         fs, root = _filesystem(self.path)
-        for round in self.rounds():
-            if before is None or round < before:
-                _remove(fs, f"{root}/{self.name}/{round:09d}")
+        for checkpoint in self.checkpoints():
+            if before is None or round_of(checkpoint) < before:
+                _remove(fs, f"{root}/{self.name}/{checkpoint}")
         if before is None:
             _remove(fs, f"{root}/{self.name}")
             with suppress(OSError, NotImplementedError):  # others' checkpoints are there, or it has no folders

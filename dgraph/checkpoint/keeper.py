@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 from dgraph.checkpoint.folder import KEPT, Folder
 from dgraph.checkpoint.memory import Memory, MemoryHere
 from dgraph.checkpoint.option import Checkpoint
-from dgraph.checkpoint.piece import NUMBERS, Piece, rows_for
+from dgraph.checkpoint.piece import NUMBERS, Piece, name_of, round_of, rows_for
 from dgraph.codegen.text import inbox, sent
 from dgraph.errors import StorageError
 
@@ -32,8 +33,14 @@ class Kept:
 
     store: Folder | Memory
     option: Checkpoint
-    round: int = 0  # of the checkpoint to go on from; 0: none
+    name: str = ""  # of the checkpoint to go on from, if there is one
     parts: int = 0  # its pieces
+    attempt: str = field(default_factory=lambda: uuid4().hex[:8])  # at the run, which the names of its checkpoints tell
+
+    @property
+    def round(self) -> int:
+        """After which the checkpoint to go on from was made; 0: none."""
+        return round_of(self.name)
 
 
 @dataclass
@@ -83,18 +90,18 @@ class Keeper:
             self._pool = ThreadPoolExecutor(1, "dgraph-checkpoint")
         self.last, self._opened = rounds.round, time.monotonic()
         self.made.append(rounds.round)
-        identity = dict(self.kept.store.identity)
+        identity, name = dict(self.kept.store.identity), name_of(rounds.round, self.kept.attempt)
         for state in rounds.states:
             arrays = {**globals_of(rounds.globals.values), **arrays_of(state)}
             piece = Piece(identity, rounds.round, state.partition.index, state.partition.parts, arrays)
-            self._writing.append(self._pool.submit(self.store.write, piece))
+            self._writing.append(self._pool.submit(self.store.write, name, piece))
         if len(self.made) > KEPT:
             self._writing.append(self._pool.submit(self.store.forget, self.made[-KEPT]))
 
     def restore(self, rounds: Any) -> None:
         """Let a worker be where the run was."""
         kept = self.kept
-        pieces = {part: self.store.read(kept.round, part) for part in range(kept.parts)}
+        pieces = {part: self.store.read(kept.name, part) for part in range(kept.parts)}
         numbers = [state.partition.numbers[: state.n] for state in rounds.states]
         put_back(rounds, kept.round, [rows_for(pieces, one, kept.store.path) for one in numbers])
         self.last = kept.round

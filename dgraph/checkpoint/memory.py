@@ -11,28 +11,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dgraph.checkpoint.piece import Piece, from_bytes, to_bytes
+from dgraph.checkpoint.piece import Piece, from_bytes, round_of, to_bytes
 from dgraph.errors import LostError
 
 Places = Mapping[int, tuple[str, ...]]  # of a checkpoint: each piece's number -> the workers that have it
 
-_pieces: defaultdict[str, dict[tuple[int, int], tuple[int, bytes]]] = defaultdict(dict)  # run -> (round, part) -> piece
+# run -> (name of a checkpoint, part) -> how many parts it has, and the piece
+_pieces: defaultdict[str, dict[tuple[str, int], tuple[int, bytes]]] = defaultdict(dict)
 _lock = threading.Lock()
 
 
-def put(run: str, round: int, part: int, parts: int, data: bytes) -> None:
+def put(run: str, checkpoint: str, part: int, parts: int, data: bytes) -> None:
     with _lock:
-        _pieces[run][round, part] = parts, data
+        _pieces[run][checkpoint, part] = parts, data
 
 
-def take(run: str, round: int, part: int) -> bytes | None:
-    return _pieces.get(run, {}).get((round, part), (0, None))[1]
+def take(run: str, checkpoint: str, part: int) -> bytes | None:
+    return _pieces.get(run, {}).get((checkpoint, part), (0, None))[1]
 
 
-def listed(run: str) -> list[tuple[int, int, int]]:
-    """Round, part and parts of each piece here."""
+def listed(run: str) -> list[tuple[str, int, int]]:
+    """Checkpoint, part and parts of each piece here."""
     with _lock:
-        return [(round, part, parts) for (round, part), (parts, _) in _pieces.get(run, {}).items()]
+        return [(checkpoint, part, parts) for (checkpoint, part), (parts, _) in _pieces.get(run, {}).items()]
 
 
 def forget(run: str, before: int | None = None) -> None:
@@ -40,7 +41,7 @@ def forget(run: str, before: int | None = None) -> None:
     with _lock:
         if before is None:
             _pieces.pop(run, None)
-        for place in [place for place in _pieces.get(run, ()) if before is not None and place[0] < before]:
+        for place in [place for place in _pieces.get(run, ()) if before is not None and round_of(place[0]) < before]:
             del _pieces[run][place]
 
 
@@ -50,18 +51,18 @@ def forget_client(client: str) -> None:
         forget(run)
 
 
-def whole(found: Mapping[str, list[tuple[int, int, int]]]) -> tuple[int, Places]:
-    """The last checkpoint of which every piece is on some worker, from what each has listed; 0 if there is none."""
-    places: defaultdict[int, defaultdict[int, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
-    counts: dict[int, int] = {}
+def whole(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, Places]:
+    """The last checkpoint of which every piece is on some worker, from what each has listed; "" if there is none."""
+    places: defaultdict[str, defaultdict[int, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
+    counts: dict[str, int] = {}
     for worker, pieces in found.items():
-        for round, part, parts in pieces:
-            places[round][part] += (worker,)
-            counts[round] = parts
-    for round in sorted(places, reverse=True):
-        if len(places[round]) == counts[round]:
-            return round, dict(places[round])
-    return 0, {}
+        for checkpoint, part, parts in pieces:
+            places[checkpoint][part] += (worker,)
+            counts[checkpoint] = parts
+    for checkpoint in sorted(places, reverse=True):
+        if len(places[checkpoint]) == counts[checkpoint]:
+            return checkpoint, dict(places[checkpoint])
+    return "", {}
 
 
 @dataclass(frozen=True)
@@ -85,19 +86,21 @@ class MemoryHere:
     memory: Memory
     exchange: Any
 
-    def write(self, piece: Piece) -> None:
+    def write(self, checkpoint: str, piece: Piece) -> None:
         data, run = to_bytes(piece), self.memory.run
-        put(run, piece.round, piece.part, piece.parts, data)
+        put(run, checkpoint, piece.part, piece.parts, data)
         buddy = self.exchange.route.neighbour_of(self.exchange.worker)
         if buddy is not None:
-            self.exchange.lodge(buddy, run, piece.round, piece.part, piece.parts, data)
+            self.exchange.lodge(buddy, run, checkpoint, piece.part, piece.parts, data)
 
-    def read(self, round: int, part: int) -> Piece:
-        data = take(self.memory.run, round, part)
+    def read(self, checkpoint: str, part: int) -> Piece:
+        data = take(self.memory.run, checkpoint, part)
         for place in dict(self.memory.places)[part]:
-            data = data or self.exchange.fetch(place, self.memory.run, round, part)
+            data = data or self.exchange.fetch(place, self.memory.run, checkpoint, part)
         if data is None:
-            raise LostError(f"piece {part} of the checkpoint of superstep {round} went away with its workers")
+            raise LostError(
+                f"piece {part} of the checkpoint of superstep {round_of(checkpoint)} went away with its workers"
+            )
         return from_bytes(data, f"piece {part} in memory")
 
     def forget(self, before: int) -> None:

@@ -6,6 +6,7 @@ No pickles; everything under a checksum; all that is read is looked at before it
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -55,6 +56,17 @@ class Piece(NamedTuple):
     part: int
     parts: int
     arrays: dict[str, np.ndarray]
+
+
+def name_of(round: int, attempt: str) -> str:
+    """Of a checkpoint. Pieces that two attempts at a run made after the same round do not go together: without common
+    rounds, one may have sent what the other has not received."""
+    return f"{round:09d}-{attempt}"
+
+
+def round_of(name: str) -> int:
+    """Of a checkpoint; 0, which none has, if that is no name of one."""
+    return int(name[:9]) if re.fullmatch(r"[0-9]{9}-[0-9a-f]+", name) else 0
 
 
 def to_bytes(piece: Piece) -> bytes:

@@ -71,19 +71,19 @@ class DaskExchange(Exchange):
         place = {"run": self.route.run, "number": self.sums, "worker": self.plugin.worker.address}
         return list(sync(self.plugin.worker.loop, total, values=values, **place))
 
-    def lodge(self, peer: int, run: str, round: int, part: int, parts: int, data: bytes) -> None:
-        place: dict[str, Any] = {"run": run, "round": round, "part": part, "parts": parts}
+    def lodge(self, peer: int, run: str, checkpoint: str, part: int, parts: int, data: bytes) -> None:
+        place: dict[str, Any] = {"run": run, "checkpoint": checkpoint, "part": part, "parts": parts}
         there = self.plugin.worker.rpc(self.route.workers[peer]).dgraph_lodge
         try:
             sync(self.plugin.worker.loop, there, **place, data=Serialized(*serialize(data)))
         except OSError as error:
             raise LostError(f"{self.route.workers[peer]} cannot be reached; run again") from error
 
-    def fetch(self, address: str, run: str, round: int, part: int) -> bytes | None:
+    def fetch(self, address: str, run: str, checkpoint: str, part: int) -> bytes | None:
         """A piece of a checkpoint from any worker; None if that is gone, or lacks it."""
         with suppress(OSError):
             there = self.plugin.worker.rpc(address).dgraph_fetch
-            return sync(self.plugin.worker.loop, there, run=run, round=round, part=part)
+            return sync(self.plugin.worker.loop, there, run=run, checkpoint=checkpoint, part=part)
         return None
 
     def close(self) -> None:
@@ -196,11 +196,11 @@ class ExchangeOnWorker(WorkerPlugin):
     def ask(self, run: str) -> int:
         return self.ends[run].flushed if run in self.ends else -(1 << 62)
 
-    def lodge(self, run: str, round: int, part: int, parts: int, data: Any) -> None:
-        memory.put(run, round, part, parts, bytes(data))
+    def lodge(self, run: str, checkpoint: str, part: int, parts: int, data: Any) -> None:
+        memory.put(run, checkpoint, part, parts, bytes(data))
 
-    def fetch(self, run: str, round: int, part: int) -> Any:
-        data = memory.take(run, round, part)
+    def fetch(self, run: str, checkpoint: str, part: int) -> Any:
+        data = memory.take(run, checkpoint, part)
         return None if data is None else Serialized(*serialize(data))
 
     def fail(self, run: str, reason: str) -> None:

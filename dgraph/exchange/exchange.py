@@ -70,7 +70,7 @@ class Exchange(ABC):
     def sum(self, values: list[float]) -> list[float]:
         """The sum over all workers, which must all ask for it at the same time: fused steps, and long tasks."""
 
-    def lodge(self, peer: int, run: str, round: int, part: int, parts: int, data: bytes) -> None:
+    def lodge(self, peer: int, run: str, checkpoint: str, part: int, parts: int, data: bytes) -> None:
         """Have a peer keep a copy of a piece of a checkpoint."""
         raise RunError("checkpoints in memory take the plugins of exchange='workers'; give checkpoint= a folder or URL")
 

@@ -33,11 +33,11 @@ def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], ser
         return _in_memory(graph, option, series.memory)
     identity = _identity(graph, recipe, plan, given)
     folder = Folder(_from_anywhere(option.path), f"{recipe.analysis.name}{series.part}", tuple(identity.items()))
-    for round in folder.rounds():
-        parts = folder.parts(round)
-        checks = [graph.workers.call(_is_whole, folder, round, part) for part in range(parts)]
+    for name in folder.checkpoints():
+        parts = folder.parts(name)
+        checks = [graph.workers.call(_is_whole, folder, name, part) for part in range(parts)]
         if parts and all(graph.workers.get(checks)):
-            return Kept(folder, option, round, parts)
+            return Kept(folder, option, name, parts)
     for other in folder.others():
         theirs = other.identity
         pairs = [(what, theirs.get(what), mine) for what, mine in identity.items() if theirs.get(what) != mine]
@@ -50,8 +50,8 @@ def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], ser
 
 def _in_memory(graph: Graph, option: Checkpoint, store: Memory) -> Kept:
     """The checkpoints of this very call, which is being made again after a loss."""
-    round, places = whole(graph.client.run(listed, store.run, on_error="ignore"))
-    return Kept(replace(store, places=tuple(places.items())), option, round, len(places))
+    name, places = whole(graph.client.run(listed, store.run, on_error="ignore"))
+    return Kept(replace(store, places=tuple(places.items())), option, name, len(places))
 
 
 def forget(graph: Graph, store: Folder | Memory) -> None:
@@ -100,9 +100,9 @@ def _fingerprint(given: Any, twice: bool) -> int:
     return fingerprint(partition, columns, twice=twice)
 
 
-def _is_whole(folder: Folder, round: int, part: int) -> bool:
+def _is_whole(folder: Folder, checkpoint: str, part: int) -> bool:
     try:
-        folder.read(round, part)
+        folder.read(checkpoint, part)
     except StorageError:
         return False
     return True

@@ -37,6 +37,7 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=float("inf"), help="begin no other run after so long")
     options.add_argument("--cluster", choices=CLUSTERS, default="nannies")
     options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--only", choices=WORKS, action="append", help="runs of this kind; by default of all")
     options.add_argument("--seed", type=int, default=None)
     options.add_argument("--record", help="file to which a line of JSON is added")
     options.add_argument("--rest", action="store_true", help="only as many as the record lacks")
@@ -75,7 +76,8 @@ class Search:
         self.works: Counter[str] = Counter()  # strikes, by kind of run
         self.missed = self.nobody_left = 0
         self.told = "the runs without strikes"
-        self.expected = {name: found(name, self.frame) for name in WORKS}
+        self.works_asked = given.only or list(WORKS)
+        self.expected = {name: found(name, self.frame) for name in self.works_asked}
         self.lasted = dict.fromkeys(WORKS, 1.0)  # seconds of the last run of a kind
         self.stack: list[str] = []  # kinds of runs that are still to come before any comes again
 
@@ -89,14 +91,14 @@ class Search:
 
     def once(self, client: Client, hosts) -> None:
         """One run and one strike."""
-        self.stack = self.stack or self.source.sample(list(WORKS), len(WORKS))
+        self.stack = self.stack or self.source.sample(self.works_asked, len(self.works_asked))
         name, self.number = self.stack.pop(), self.number + 1
         delay = self.source.random() * self.lasted[name] * self.source.choice((0.2, 1))
         draw, whom = self.source.random(), self._whom(name)
         self.told = told = f"{self.number}: {name}, {whom} after {delay:.3f} s"
         await_all(client, self.given.workers, hosts)
         client.run(mistreat_mail if self.source.random() < 0.3 else treat_mail, on_error="ignore")
-        watch = threading.Timer(HANG, self._hangs)
+        watch = threading.Timer(HANG, self._hangs, [client])
         watch.daemon = True
         watch.start()
         begun = time.perf_counter()
@@ -114,9 +116,10 @@ class Search:
         self.longest = max(self.longest, round(seconds, 1))
         print(f"{told}, {'right' if came else 'too late'} after {seconds:.1f} s", flush=True)
 
-    def _hangs(self) -> None:
+    def _hangs(self, client: Client) -> None:
         """The run has not ended in time: say where it stands, and end."""
         faulthandler.dump_traceback(all_threads=True)
+        print(client.run_on_scheduler(standing), flush=True)
         self.record(failed=f"{self.told}: hangs")
         os._exit(1)
 
@@ -184,6 +187,16 @@ def without_client(client: Client, name: str, delay: float, seed: int) -> bool:
             raise AssertionError(f"a run goes on {OVER} s after its client was killed")
         time.sleep(0.05)
     return came
+
+
+def standing(dask_scheduler) -> str:
+    """Who is there, and the tasks that have not ended."""
+    told = [f"{worker.address} {worker.status.name}" for worker in dask_scheduler.workers.values()]
+    for task in dask_scheduler.tasks.values():
+        if task.state not in ("memory", "released", "forgotten"):
+            needs = [(one.key, one.state, [w.address for w in one.who_has or ()]) for one in task.dependencies]
+            told.append(f"{task.key} {task.state} {task.processing_on} {task.worker_restrictions} {needs}")
+    return "\n".join(told)
 
 
 def runs_of(dask_scheduler) -> int:

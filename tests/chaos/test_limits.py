@@ -85,11 +85,11 @@ def test_a_slow_place(tmp_path, monkeypatch):
     """A file system that does not answer stops a run, with its name; a slow one only delays it."""
     at_work, answered = threading.Event(), Folder.write
 
-    def slowly(folder, piece) -> None:
+    def slowly(folder, checkpoint, piece) -> None:
         at_work.wait(0.05)
-        answered(folder, piece)
+        answered(folder, checkpoint, piece)
 
-    def never(folder, piece) -> None:
+    def never(folder, checkpoint, piece) -> None:
         at_work.wait(30)
 
     graph, option = dg.Graph.from_edges(FRAME, parts=2), dg.Checkpoint(tmp_path, every=1)

@@ -7,6 +7,7 @@ from pathlib import Path
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+from distributed import CancelledError
 
 import dgraph as dg
 
@@ -69,8 +70,14 @@ def found(name: str, frame: pd.DataFrame, client=None) -> pd.DataFrame:
         result = WORKS[name](_graph(name, frame, client, Path(folder)), folder)
         if name != "a lazy result":
             return result.compute()
-        lazy = result.frame.compute(scheduler=client or "threads")
-        return lazy.sort_values("vertex", ignore_index=True)
+        while True:
+            try:
+                lazy = result.frame.compute(scheduler=client or "threads")
+            except (
+                CancelledError
+            ):  # Dask's own, which cannot find values again; take the frame again, as losses.md says
+                continue
+            return lazy.sort_values("vertex", ignore_index=True)
 
 
 def _graph(name: str, frame: pd.DataFrame, client, folder: Path) -> dg.Graph:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
+from dgraph.checkpoint.piece import round_of
 from dgraph.errors import OptionError, StorageError
 from dgraph.runs import resuming
 
@@ -87,7 +88,21 @@ def test_the_one_before_is_used(tmp_path, damage):
     else:
         data[-9] ^= 4
         piece.write_bytes({"torn": data[:-50], "flipped": data, "empty": b""}[damage])
-    assert first_superstep(graph, tmp_path, max_iter=20) == int(rounds[-2].name) + 1
+    assert first_superstep(graph, tmp_path, max_iter=20) == round_of(rounds[-2].name) + 1
+
+
+def test_pieces_of_two_attempts_are_no_checkpoint(tmp_path):
+    """The machine went away twice, each time when one piece of the last checkpoint was written: neither is whole."""
+    graph = stopped(tmp_path, max_iter=20)
+    first = sorted(tmp_path.glob("*/*"))[-1]
+    (first / "p1.piece").unlink()
+    option = {"progress": stop_at(12, tmp_path), "checkpoint": dg.Checkpoint(tmp_path, every=3)}
+    with pytest.raises(Stopped):
+        dg.pagerank(graph, engine="gas", tol=None, max_iter=20, **option)
+    *_, before, second = [one for one in sorted(tmp_path.glob("*/*")) if one != first]
+    assert round_of(second.name) == round_of(first.name) and round_of(before.name) < round_of(first.name)
+    (second / "p0.piece").unlink()
+    assert first_superstep(graph, tmp_path, max_iter=20) == round_of(before.name) + 1
 
 
 def test_another_run_s_checkpoint_is_refused(tmp_path):

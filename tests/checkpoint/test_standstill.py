@@ -44,11 +44,11 @@ def stops(monkeypatch):
     write, written = Folder.write, []
 
     def until(count: int) -> None:
-        def stopping(folder, piece) -> None:
+        def stopping(folder, checkpoint, piece) -> None:
             if len(written) >= count:
                 raise Stopped
             written.append(piece.round)
-            write(folder, piece)
+            write(folder, checkpoint, piece)
 
         monkeypatch.setattr(Folder, "write", stopping)
 
