@@ -123,10 +123,8 @@ def test_nobody_is_left(monkeypatch):
         graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
         graph.partitioned()
         client.cluster.scale(0)
-        begun = time.monotonic()
-        with pytest.raises(DgraphError, match="worker"):
+        with pytest.raises(DgraphError, match="no worker"):
             dg.pagerank(graph, max_iter=10, tol=None, engine="gas").compute()
-        assert time.monotonic() - begun < 60
 
 
 @pytest.mark.parametrize("exchange", ["workers", "graph"])

@@ -56,9 +56,9 @@ def test_a_client_of_tls_takes_no_plain_cluster(secure, client):
     keys = secure[1].get_connection_args("client")
     plain = client.scheduler.address
     with pytest.raises(RuntimeError, match=f"encryption required .* refusing communication from/to '{plain}'"):
-        asyncio.run(connect(plain, timeout=1, **keys))
+        asyncio.run(connect(plain, timeout=30, **keys))
     with pytest.raises((CommClosedError, ValueError)) as refused:
-        asyncio.run(connect(plain.replace("tcp://", "tls://"), timeout=1, **keys))
+        asyncio.run(connect(plain.replace("tcp://", "tls://"), timeout=30, **keys))
     error = refused.value  # of the handshake, or if the other side was quicker to speak, of what should begin one
     assert isinstance(error.__cause__, ssl.SSLError) or "cannot convert to SSL" in str(error)
     del refused, error

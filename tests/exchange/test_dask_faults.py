@@ -92,10 +92,8 @@ def counts(client) -> list[int]:
 
 @pytest.mark.parametrize(("fault", "fuse"), CASES)
 def test_every_message(faulty, fault, fuse, monkeypatch):
-    if fault in PATIENCE:
-        monkeypatch.setattr("dgraph.runs.steps.PATIENCE", PATIENCE[fault])
-
-    def run():
+    def run(patience=30.0):
+        monkeypatch.setattr("dgraph.runs.steps.PATIENCE", patience)
         return run_steps(mixing(LAST), start(PARTS), client=faulty, fuse=fuse)
 
     for worker in (0, 1):
@@ -108,7 +106,7 @@ def test_every_message(faulty, fault, fuse, monkeypatch):
         for k in range(messages[worker]):
             put(faulty, worker, fault, k)
             try:
-                outcome = run()
+                outcome = run(PATIENCE.get(fault, 30.0))
             except RunError as error:
                 assert "lost" in str(error) or "cannot be reached" in str(error)
                 outcomes.append("error")

@@ -75,14 +75,14 @@ def test_ctrl_c_on_threads(monkeypatch):
     before = threading.active_count()
     timer = threading.Timer(0.2, _thread.interrupt_main)
     timer.start()
-    begun = time.perf_counter()
     try:
         with pytest.raises(KeyboardInterrupt):
             run_steps(mixing(10**6), start(PARTS), threads=2)
     finally:
         timer.cancel()
+    until = time.monotonic() + 60
     while threading.active_count() > before:
-        assert time.perf_counter() - begun < 1.2
+        assert time.monotonic() < until
         time.sleep(0.01)
 
 
