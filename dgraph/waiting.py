@@ -1,6 +1,8 @@
-"""Waiting for results on a cluster: until they have ended, the client is closed, or no worker has the memory to go on.
+"""Waiting for results on a cluster: until they have ended, the client is closed, no worker is left, or none has the
+memory to go on.
 
-A worker that is over its limit is paused: it takes no task until it has less. If that is never, Dask waits for ever.
+A worker that is over its limit is paused: it takes no task until it has less. If that is never, or where nobody is, Dask
+waits for ever.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dask.utils import format_bytes
 from dgraph.errors import LostError, RoomError, RunError
 
 LOOK_UP = 1.0  # seconds between looks at whether the client is still open
-LOOK_AROUND = 2.0  # seconds between looks at the workers
+LOOK_AROUND = 1.0  # seconds between looks at the workers
 STILL = 8.0  # seconds in which a worker is paused, none is at work, and nothing moves to disk or between them
 DONE = ("finished", "error")
 
@@ -52,10 +54,10 @@ def telling_losses() -> Iterator[None]:
 
 
 class Stillness:
-    """Whether workers stand still because they have no memory left."""
+    """Whether all workers have left, or stand still because they have no memory left."""
 
     def __init__(self, client: Any):
-        self.client, self.next = client, time.monotonic() + LOOK_AROUND
+        self.client, self.next = client, 0.0
         self.seen, self.since = None, 0.0
 
     def look(self) -> None:
@@ -66,6 +68,8 @@ class Stillness:
             return
         self.next = now + LOOK_AROUND
         workers = known_of_workers(self.client)
+        if not workers:
+            raise LostError(f"all workers of {self.client!r} have left")
         before, self.seen = self.seen, _standing(workers)
         if self.seen is None or self.seen != before:
             self.since = now

@@ -7,6 +7,7 @@ import threading
 import time
 from multiprocessing import get_context
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -116,15 +117,26 @@ def test_workers_that_retire_and_join(monkeypatch):
         np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
 
 
-def test_nobody_is_left(monkeypatch):
-    """Without a nanny nobody comes instead."""
+@pytest.mark.parametrize("when", ["before", "in a build"])
+def test_nobody_is_left(monkeypatch, when):
+    """Without a nanny nobody comes instead; and tasks of Dask wait for somebody for ever."""
     monkeypatch.setattr(recovery, "GRACE", 1.0)
     with worker_processes(1) as client:
         graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
-        graph.partitioned()
-        client.cluster.scale(0)
+        if when == "in a build":
+            frame = dd.from_map(slowly, range(2), meta=FRAME.head(0))
+            graph = dg.Graph.from_edges(frame, client=client, parts=2)
+            threading.Timer(0.3, client.cluster.scale, [0]).start()
+        else:
+            graph.partitioned()
+            client.cluster.scale(0)
         with pytest.raises(DgraphError, match="no worker"):
             dg.pagerank(graph, max_iter=10, tol=None, engine="gas").compute()
+
+
+def slowly(number: int) -> pd.DataFrame:
+    time.sleep(1)
+    return FRAME
 
 
 @pytest.mark.parametrize("exchange", ["workers", "graph"])
