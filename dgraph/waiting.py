@@ -1,8 +1,8 @@
 """Waiting for results on a cluster: until they have ended, the client is closed, no worker is left, or none has the
 memory to go on.
 
-A worker that is over its limit is paused: it takes no task until it has less. If that is never, or where nobody is, Dask
-waits for ever.
+A worker that is over its limit is paused: it takes no task until it has less. If that is never, or where there is no
+worker, Dask waits for ever.
 """
 
 from __future__ import annotations
