@@ -7,6 +7,7 @@ worker, Dask waits for ever.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,12 +35,37 @@ def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lam
                 future.exception(timeout=LOOK_UP)
                 break
             except Exception as error:
-                if client.status in ("closing", "closed"):
-                    raise RunError(f"{client!r} was closed during the run; run again with another") from None
-                if not isinstance(error, TimeoutError):
-                    raise
+                _is_early(client, error)
                 look()
                 stillness.look()
+
+
+def bring(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> list[Any]:
+    """The results, here, once all have ended. They may leave with a worker meanwhile, and Dask finds them again, or
+    waits for somebody who could."""
+    wait_for(client, futures, look)
+    stillness, gather = Stillness(client), client.gather(list(futures), asynchronous=True)
+    on_its_way = asyncio.run_coroutine_threadsafe(gather, client.loop.asyncio_loop)
+    try:
+        while True:
+            try:
+                return list(on_its_way.result(LOOK_UP))
+            except Exception as error:
+                if on_its_way.done():
+                    return list(on_its_way.result())
+                _is_early(client, error)
+                look()
+                stillness.look()
+    finally:
+        on_its_way.cancel()
+
+
+def _is_early(client: Any, error: Exception) -> None:
+    """Waiting goes on, or is an error."""
+    if client.status in ("closing", "closed"):
+        raise RunError(f"{client!r} was closed during the run; run again with another") from None
+    if not isinstance(error, TimeoutError):
+        raise error
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from dgraph.errors import LostError, OptionError
 from dgraph.partition import threads
 from dgraph.partition.chunk import local
 from dgraph.partition.source import Pieces, cut, is_cudf, is_lazy
-from dgraph.waiting import telling_losses, wait_for
+from dgraph.waiting import bring, telling_losses, wait_for
 
 FAN = 8  # results that one task of a reduction takes
 BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
@@ -189,9 +189,14 @@ class Workers:
         """The results of tasks, here."""
         if self.client is None:
             return list(dask.compute(*tasks, scheduler=threaded.get))
-        held = self.wait(self.hold(tasks))
+        return self.bring(self.hold(tasks))
+
+    def bring(self, held: Sequence[Any]) -> list[Any]:
+        """What is held, here."""
+        if self.client is None:
+            return list(held)
         with telling_losses():
-            return list(self.client.gather(held))
+            return bring(self.client, self.wait(list(held)))
 
     # -- devices -------------------------------------------------------------------------------------------------------
 

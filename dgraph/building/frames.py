@@ -18,6 +18,7 @@ from dgraph.partition.partition import Piece
 from dgraph.partition.placement import Placement
 from dgraph.partition.rules import FLIPPED, ROW
 from dgraph.partition.source import is_lazy, rows, to_pandas
+from dgraph.recovery import retried
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -57,12 +58,13 @@ def edges(graph: Graph) -> dd.DataFrame:
     return _frame(tasks, _meta(source.frame))
 
 
+@retried
 def computed(graph: Graph) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All edges and all vertices, here."""
     both = [edges(graph), vertices(graph)]
     if graph.client is None:
         return tuple(one.compute() for one in both)
-    return tuple(graph.client.gather(graph.client.compute(both)))
+    return tuple(graph.workers.bring(graph.client.compute(both)))
 
 
 def _numeric(graph: Graph) -> list[str]:

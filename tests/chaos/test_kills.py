@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 from multiprocessing import get_context
 
 import dask.dataframe as dd
@@ -17,6 +18,7 @@ from distributed import Client, LocalCluster
 import dgraph as dg
 from dgraph import recovery
 from dgraph.errors import DgraphError
+from dgraph.estimates import calibration
 from dgraph.workers import lost
 
 RNG = np.random.default_rng(9)
@@ -117,6 +119,17 @@ def test_workers_that_retire_and_join(monkeypatch):
         np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
 
 
+def test_while_speeds_are_measured(fragile, monkeypatch):
+    """Each worker is measured by a task of its own, which no other can do."""
+    at = min(fragile.scheduler_info()["workers"])
+    monkeypatch.setattr(calibration, "speed", partial(speed_but_of, at))
+    timer = threading.Timer(0.5, kill, [fragile, at])
+    timer.start()
+    found = dg.capacities(client=fragile)
+    timer.join()
+    assert at not in found and set(found.values()) == {7.0}
+
+
 @pytest.mark.parametrize("when", ["before", "in a build"])
 def test_nobody_is_left(monkeypatch, when):
     """Without a nanny nobody comes instead; and tasks of Dask wait for somebody for ever."""
@@ -132,6 +145,11 @@ def test_nobody_is_left(monkeypatch, when):
             client.cluster.scale(0)
         with pytest.raises(DgraphError, match="no worker"):
             dg.pagerank(graph, max_iter=10, tol=None, engine="gas").compute()
+
+
+def speed_but_of(worker: str, address: str, *given) -> float:
+    time.sleep(600 if address == worker else 0)
+    return 7.0
 
 
 def slowly(number: int) -> pd.DataFrame:
