@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dgraph.garbage import put_off
+
 __version__ = "0.1.0"
 
 _NAMES = {
@@ -108,7 +110,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'dgraph' has no attribute {name!r}")
     home = _HOME[name]
-    value = import_module(f"{home}.{name}") if home == "dgraph" else getattr(import_module(home), name)
+    with put_off():
+        value = import_module(f"{home}.{name}") if home == "dgraph" else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

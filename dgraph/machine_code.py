@@ -5,14 +5,19 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from numba import njit
+from numba.core.caching import FunctionCache, NullCache
+
+from dgraph.garbage import put_off
 
 UNREADABLE = (OSError, EOFError, pickle.UnpicklingError)  # torn by a full disk, or not to be read
 REMEDY = "each process compiles anew, which takes seconds; set DGRAPH_CACHE and NUMBA_CACHE_DIR to folders with space"
 
 problems: list[str] = []  # told of once a process
+_compiler: Any = njit  # whose annotations know half of its options
 
 
 def _without_linear_algebra() -> None:
@@ -39,29 +44,50 @@ def kept(**options: Any) -> Callable[[Callable], Any]:
     """`numba.njit`, without the GIL and with a cache that fails nothing: neither a full disk, nor a read-only one."""
 
     def compiled(function: Callable) -> Any:
-        dispatcher = njit(nogil=True, **options)(function)
-        try:
-            dispatcher.enable_caching()
-        except RuntimeError:  # no folder can be written
-            return dispatcher
-        cache = dispatcher._cache
-        cache.load_overload, cache.save_overload = _harmless(cache.load_overload), _harmless(cache.save_overload)
+        dispatcher = _compiler(nogil=True, no_cfunc_wrapper=True, **options)(function)
+        dispatcher._cache = Files(function)
+        dispatcher.compile = put_off()(dispatcher.compile)
         return dispatcher
 
     return compiled
 
 
-def _harmless(action: Callable) -> Callable:
-    """The same, but a disk that does not take part is only told of, once a process."""
+def part_of_kernels(**options: Any) -> Callable[[Callable], Any]:
+    """The same for what kernels call, and Python cannot: it is compiled into each of them, and kept with them."""
+    return _compiler(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
-    def attempt(*arguments: Any) -> Any:
+
+class Files(NullCache):
+    """The cache of a function's machine code: its folder is looked for, and whether that can be written, when somebody
+    asks; a disk that does not take part is only told of, once a process."""
+
+    def __init__(self, function: Callable):
+        self._function = function
+
+    @cached_property
+    def _files(self) -> Any:
         try:
-            return action(*arguments)
-        except UNREADABLE as error:
-            told(error)
-            return None
+            return FunctionCache(self._function)
+        except RuntimeError:  # no folder can be written
+            return NullCache()
 
-    return attempt
+    @property
+    def cache_path(self) -> str | None:
+        return self._files.cache_path
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        return _harmless(self._files.load_overload, sig, target_context)
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        _harmless(self._files.save_overload, sig, cres)
+
+
+def _harmless(action: Callable, *arguments: Any) -> Any:
+    try:
+        return action(*arguments)
+    except UNREADABLE as error:
+        told(error)
+        return None
 
 
 def told(error: BaseException) -> None:

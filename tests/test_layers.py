@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = {
     # 1  what a program is and means
     "dgraph.errors": 1,
+    "dgraph.garbage": 1,
     "dgraph.randomness": 1,
     "dgraph.monoid": 1,
     "dgraph.options": 1,

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-import fsspec
 import xxhash
 
 from dgraph.checkpoint.piece import Piece, from_bytes, round_of, to_bytes
@@ -106,6 +105,8 @@ class Folder:
 
 
 def _filesystem(path: str) -> tuple[Any, str]:
+    import fsspec  # with asyncio, which a run without checkpoints does without
+
     try:
         fs, root = fsspec.core.url_to_fs(path)
     except (ValueError, ImportError, TypeError) as cause:

@@ -12,9 +12,9 @@ import os
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from dgraph.solvers.team import atomic_add, atomic_load, atomic_max, barrier, compare_and_swap, kernel, pass_on
+from dgraph.solvers.team import atomic_add, atomic_load, atomic_max, barrier, compare_and_swap, kernel, part, pass_on
 
 LINE = 16
 LOCK, COUNT, WORKING, EDGES, DONE, FIRED, STALENESS, LAST, CURSOR, TOLD = (LINE * i for i in range(10))
@@ -44,7 +44,7 @@ def new_queue(blocks: int, threads: int) -> dict[str, np.ndarray]:
     }
 
 
-@njit(nogil=True)
+@part
 def lock(board):
     """Wait for the lock; who holds it does a few stores."""
     spins = 0
@@ -54,7 +54,7 @@ def lock(board):
             pass_on()
 
 
-@njit(nogil=True)
+@part
 def unlock(board):
     atomic_add(board, LOCK, -1)
 
@@ -73,13 +73,13 @@ def put(b, key, heap, place, keys, board):
     unlock(board)
 
 
-@njit(nogil=True)
+@part
 def waits(here):
     """Whether a block at this place will be taken."""
     return here >= 0 or here == AGAIN
 
 
-@njit(nogil=True)
+@part
 def insert(b, heap, place, keys, board):
     """Into the heap, or further up; under the lock."""
     i, key = place[b], keys[b]
@@ -96,7 +96,7 @@ def insert(b, heap, place, keys, board):
     heap[i], place[b] = b, i
 
 
-@njit(nogil=True)
+@part
 def pop(heap, place, keys, board):
     """The block of the least key; call it under the lock, when there is one."""
     first = heap[0]
@@ -164,7 +164,7 @@ def next_block(rank, size, signals, heap, place, keys, board, limits):
     return NONE
 
 
-@njit(nogil=True)
+@part
 def oldest(size, board):
     """How many blocks were done when the block was taken that has been worked on for longest."""
     least = board[DONE]
@@ -197,7 +197,7 @@ def finish(b, rank, fired, edges, pace, owed, heap, place, keys, board):
     return owed
 
 
-@njit(nogil=True)
+@part
 def turn(b, board, limits):
     """The key of a block whose turn comes after that of the block last taken: blocks in their order, over and over."""
     blocks, last = limits[BLOCKS], board[LAST]

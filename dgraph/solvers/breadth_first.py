@@ -12,7 +12,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.ascending import order_of
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, prefetch, share, team
+from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, part, prefetch, share, team
 
 _first: Any = trailing_zeros  # the place of a word's first bit
 
@@ -123,7 +123,7 @@ def _search(
     return level + (length > 0), pushed
 
 
-@kernel
+@part
 def _start(sources, out, best, queue, mark):
     """The sources are the first frontier."""
     for i in range(uint64(sources.size)):
@@ -134,19 +134,19 @@ def _start(sources, out, best, queue, mark):
     mark[END] = sources.size
 
 
-@kernel
+@part
 def _ends(level, goal, best):
     """Others may be a level on, which changes nothing here."""
     return level >= goal.depth or (goal.target != NONE and best[goal.target] >> BITS <= level)
 
 
-@kernel
+@part
 def _hand_over(mark, begin, end, ahead):
     """A thread's queue in the next turn."""
     mark[BEGIN], mark[TAKEN], mark[END], mark[AHEAD] = begin, begin, end, ahead
 
 
-@kernel
+@part
 def _push(frontier, begin, end, level, out, best, queue, at):
     """frontier[begin:end] reach their neighbours; those that are new go to queue[at:]. Returns where that ends now, and
     how many edges lead on."""
@@ -168,7 +168,7 @@ def _push(frontier, begin, end, level, out, best, queue, at):
     return at, ahead
 
 
-@kernel
+@part
 def _push_together(rank, size, level, out, sizes, best, queues, now, next_):
     """Each thread pushes its own queue first, which is in its cache because it found it; then what others have left."""
     begin = at = now[rank, END]
@@ -185,7 +185,7 @@ def _push_together(rank, size, level, out, sizes, best, queues, now, next_):
     _hand_over(next_[rank], begin, at, ahead)
 
 
-@kernel
+@part
 def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
     """One thread pushes, level after level, until the frontier is no longer small. Returns the level, edges pushed."""
     pushed, ahead = np.int64(0), np.int64(0)
@@ -206,7 +206,7 @@ def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
     return level, pushed
 
 
-@kernel
+@part
 def _pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, best, bits, counts):
     """Levels in which bitmaps take the place of queues. Returns the level, its bitmap, and the edges looked at."""
     front, found, unknown = bits[0], bits[1], bits[2]
@@ -236,7 +236,7 @@ def _pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, 
             return level, front, edges
 
 
-@kernel
+@part
 def _mark(rank, size, level, incoming, best, front, unknown):
     """Bitmaps of the frontier, and of the vertices not yet reached that have a row to look at."""
     first, last = share(rank, size, front.size)
@@ -251,7 +251,7 @@ def _mark(rank, size, level, incoming, best, front, unknown):
         front[w], unknown[w] = here, rest
 
 
-@kernel
+@part
 def _look(first, last, level, incoming, ascending, best, front, found, unknown):
     """Vertices look for a predecessor in the frontier. Returns how many have found one, and at how many edges."""
     reached, edges = np.int64(0), np.int64(0)
@@ -281,7 +281,7 @@ def _look(first, last, level, incoming, ascending, best, front, found, unknown):
     return reached, edges
 
 
-@kernel
+@part
 def _listed(rank, size, front, out, queue, at):
     """A share of a bitmap as a queue. Returns where that ends, and how many edges lead on."""
     first, last = share(rank, size, front.size)

@@ -9,7 +9,7 @@ from numba import uint64
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.monoid import UNREACHED
 from dgraph.solvers.solver import Problem, Solved, Unsettled
-from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, team
+from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, part, team
 
 ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
 SAMPLES = 256  # vertices that it is chosen by
@@ -101,7 +101,7 @@ def _unite(
     atomic_add(counts[last + 1], 0, looked)
 
 
-@kernel
+@part
 def _link(u, v, above):
     """One tree of the trees of two vertices. Nobody is above a smaller vertex: the root is the smallest of its tree."""
     a, b = above[u], above[v]
@@ -113,7 +113,7 @@ def _link(u, v, above):
         a, b = above[above[high]], above[low]
 
 
-@kernel
+@part
 def _link_one(first, last, nth, indptr, neighbours, above):
     """The nth edge of every vertex. Returns how many have one."""
     edges = np.int64(0)
@@ -125,7 +125,7 @@ def _link_one(first, last, nth, indptr, neighbours, above):
     return edges
 
 
-@kernel
+@part
 def _link_rest(first, last, skip, largest, indptr, neighbours, above):
     """The edges after the first few of vertices outside the largest component: what leads out of that component is met
     from its other end. Returns how many there were."""
@@ -138,7 +138,7 @@ def _link_rest(first, last, skip, largest, indptr, neighbours, above):
     return edges
 
 
-@kernel
+@part
 def _flatten(first, last, above):
     """Every vertex right below its root; others may do the same for those in between."""
     for u in range(uint64(first), uint64(last)):
@@ -148,7 +148,7 @@ def _flatten(first, last, above):
         above[u] = root
 
 
-@kernel
+@part
 def _most_frequent(above):
     """The root that most of some vertices have. Whichever it is, the answer is the same."""
     root, most = NOBODY, 0

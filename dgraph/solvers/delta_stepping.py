@@ -43,6 +43,7 @@ from dgraph.solvers.team import (
     barrier,
     compare_and_swap,
     kernel,
+    part,
     prefetch,
     share,
     stopped,
@@ -134,7 +135,7 @@ def width(rows: Rows) -> float:
     return max(min(2 * middle, LARGEST) / max(leads_on, 1.0), float(weights.min()))
 
 
-@kernel
+@part
 def _relax_chunk(place, slot, alone, rows, senders, window, scale, lists):
     """Relax the edges of a chunk's vertices, and give back the chunk; the number of edges.
 
@@ -279,7 +280,7 @@ def _relax(
     return window, slot
 
 
-@kernel
+@part
 def _matters(slot, window, target, dist, scale):
     """Whether a path to the target may lead on from there."""
     return target < 0 or first_of(slot, window) <= number_of(dist[target], scale)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
-from dgraph.solvers.team import atomic_add, barrier, kernel, share, team
+from dgraph.solvers.team import atomic_add, barrier, kernel, part, share, team
 
 ONE = uint64(1)
 LITTLE = 1e-9  # of the trace, on the diagonal: of fewer ratings than factors the shortest factors are found
@@ -89,7 +89,7 @@ def _epoch(
         factors[lo:hi] = fresh[lo:hi]
 
 
-@njit(nogil=True)
+@part
 def _descend(v, indptr, others, values, factors, fresh, step, penalty):
     """A step down the gradient of v's squared error and penalty, by the mean over its ratings."""
     first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
@@ -107,7 +107,7 @@ def _descend(v, indptr, others, values, factors, fresh, step, penalty):
         fresh[v, c] = factors[v, c] + scale * fresh[v, c]
 
 
-@njit(nogil=True)
+@part
 def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
     """A share of the step that is best along the gradient, each component of which is divided by its own curvature."""
     first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
@@ -137,7 +137,7 @@ def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
         fresh[v, c] = factors[v, c] + length * direction[c]
 
 
-@njit(nogil=True)
+@part
 def _solve(v, indptr, others, values, factors, fresh, system, penalty):
     """The best factors of v as the others are: the normal equations in the last column, by Cholesky."""
     width = factors.shape[1]

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.team import atomic_add, barrier, kernel, prefetch, share, team
+from dgraph.solvers.team import atomic_add, barrier, kernel, part, prefetch, share, team
 
 GRAIN = 1 << 15  # edges and rows that a thread takes at a time
 CLASSES = 160  # of degrees: each of its own below 32, then two to every doubling
@@ -82,7 +82,7 @@ def _count(rank, size, signals, neighbours, counts):
             counts[0, v] += counts[other, v]
 
 
-@njit(nogil=True)
+@part
 def _class(degree):
     """Busier vertices are of lower classes."""
     d, c = np.int64(degree), 0
@@ -120,7 +120,7 @@ def _move(rank, size, signals, cursor, cuts, table_indptr, neighbours, weights, 
                     moved[to + k] = weights[e + k]
 
 
-@njit(nogil=True)
+@part
 def gather(indptr, senders, weights, sent, lo, hi, sums):
     """sums[i - lo] = what row i is sent. One loop over rows and edges alike: a loop for each row's edges would be
     unrolled, and most rows are too short for that."""
@@ -140,7 +140,7 @@ def gather(indptr, senders, weights, sent, lo, hi, sums):
             e, end, total = _begin(indptr, senders, weights, sent, i, final)
 
 
-@njit(nogil=True)
+@part
 def _begin(indptr, senders, weights, sent, i, final):
     """Where row i begins and ends. Of a long row, all but the last edges are added up at once, four sums side by side,
     so that an addition does not wait for the one before it."""
@@ -159,7 +159,7 @@ def _begin(indptr, senders, weights, sent, i, final):
     return e, end, (a + b) + (c + d)
 
 
-@njit(nogil=True)
+@part
 def _brought(senders, weights, sent, e):
     if weights is None:
         return sent[senders[e]]

@@ -13,7 +13,7 @@ from numba import int32, int64, njit, uint32, uint64
 
 from dgraph.solvers.randomness import uniform
 from dgraph.solvers.solver import Problem
-from dgraph.solvers.team import atomic_add, barrier, kernel, stopped, team
+from dgraph.solvers.team import atomic_add, barrier, kernel, part, stopped, team
 
 inlined = njit(nogil=True, inline="always")
 
@@ -147,14 +147,14 @@ def _tell(u, indptr, neighbours, slack, busy, per_grain):
             busy[v // per_grain] = True
 
 
-@kernel
+@part
 def _has_turn(u, number, label, wanted, random_seed):
     """Whether a restless vertex gets another label in this round; `LabelPropagation` says why."""
     down = number % 2 == 1
     return (wanted < label) == down and (number <= PATIENT or uniform(random_seed, number, u) >= WAITS)
 
 
-@kernel
+@part
 def _most_frequent(slots, others, degree, label, keeps, counts, base):
     """The label that occurs most often, of several the smallest; with `keeps` the vertex's own, if it is one of them.
     And how many neighbours may change before another could win.

@@ -12,7 +12,7 @@ from numba import uint64
 from dgraph.agents.edge_tables import kept
 from dgraph.solvers.ascending import order_of
 from dgraph.solvers.solver import Unsettled
-from dgraph.solvers.team import kernel, prefetch
+from dgraph.solvers.team import kernel, part, prefetch
 
 LARGE = 1 << 17  # edges out of a level, from which on a round of all workers costs less than they do
 ALPHA = 30  # to look for predecessors pays from 1/ALPHA of the edges on that have not been pushed along
@@ -124,7 +124,7 @@ def _settle(rows, reached, room, frontier, levels, large):
     return pulled
 
 
-@kernel
+@part
 def _push(rows, reached, level, room, length):
     """Those in room.now tell their neighbours of a level; who had none so low goes next. Returns how many these are."""
     indptr, neighbours, best, improved, now = rows.indptr, rows.neighbours, reached.best, reached.improved, room.now
@@ -145,7 +145,7 @@ def _push(rows, reached, level, room, length):
     return count
 
 
-@kernel
+@part
 def _pull(rows, reached, level, room, length):
     """The same, by all who are not below that level; and at how many edges it was looked."""
     indptr, neighbours, best, front = rows.in_indptr, rows.in_neighbours, reached.best, room.front

@@ -11,15 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
 from dgraph.agents.edge_tables import kept
+from dgraph.machine_code import part_of_kernels
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.gather import Layout, blocks_of, gather, lay_out
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, barrier, kernel, share, stopped, team
+from dgraph.solvers.team import atomic_add, barrier, kernel, part, share, stopped, team
 
-summed = njit(nogil=True, fastmath={"reassoc"})  # several sums side by side: additions do not wait for each other
+summed = part_of_kernels(fastmath={"reassoc"})  # several sums side by side: additions do not wait for each other
 
 LINE = 16  # words apart, so that counters are on cache lines of their own
 
@@ -191,7 +192,7 @@ def _fixed_point(
         found[0], found[1], found[2] = rounds, change, dangling
 
 
-@njit(nogil=True)
+@part
 def divide(low, high, rows, strength, shares):
     """What rows low:high send of each unit of their scores."""
     for i in range(uint64(low), uint64(high)):
@@ -199,7 +200,7 @@ def divide(low, high, rows, strength, shares):
         shares[i] = 1 / w if w > 0 else 0
 
 
-@njit(nogil=True)
+@part
 def _send(lo, hi, scores, shares, seats, sent):
     """Rows lo:hi send."""
     for i in range(uint64(lo), uint64(hi)):
@@ -257,7 +258,7 @@ def _hits(
         found[0], found[1], found[2], found[3] = rounds, change, hubs, authorities
 
 
-@njit(nogil=True)
+@part
 def _pass(rank, size, signals, turns, turn, cuts, indptr, neighbours, weights, sums, came, sent, total, scores):
     """scores = what `sent` brings, divided by its total; sums of each block: the change, and the scores."""
     while True:
@@ -284,7 +285,7 @@ def _rescale(lo, hi, came, scale, scores):
     return change, scored
 
 
-@njit(nogil=True)
+@part
 def _total(sums, column):
     total = 0.0
     for b in range(len(sums)):

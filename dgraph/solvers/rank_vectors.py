@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
 from dgraph.solvers.gather import AHEAD, ONE
 from dgraph.solvers.pagerank import LINE, divide, dividing, layout_of, page_rank
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, barrier, kernel, prefetch, share, stopped, team
+from dgraph.solvers.team import atomic_add, barrier, kernel, part, prefetch, share, stopped, team
 
 CACHED = 1 << 25  # bytes that vertices send, beyond which each look at a sender is one at memory
 GROUP = 4  # components that are added up at a time; there are as many as fill whole groups
@@ -101,7 +101,7 @@ def _fixed_points(
         _add_up(sums, CHANGE, mine)
 
 
-@njit(nogil=True)
+@part
 def _moving(totals, several, tolerance):
     moving = 0
     for c in range(several):
@@ -109,7 +109,7 @@ def _moving(totals, several, tolerance):
     return moving > 0
 
 
-@njit(nogil=True)
+@part
 def _add_up(sums, what, totals):
     totals[what] = 0
     for b in range(sums.shape[0]):
@@ -117,7 +117,7 @@ def _add_up(sums, what, totals):
             totals[what, c] += sums[b, what, c]
 
 
-@njit(nogil=True)
+@part
 def _send(lo, hi, scores, shares, seats, sent, stuck):
     """Rows lo:hi send."""
     stuck[:] = 0
@@ -130,7 +130,7 @@ def _send(lo, hi, scores, shares, seats, sent, stuck):
                 stuck[c] += scores[i, c]
 
 
-@njit(nogil=True)
+@part
 def _gather(
     lo, hi, indptr, senders, weights, sent, restart, spread, alpha, jumps, again, tolerance, totals, scores, came,
     change,
@@ -153,7 +153,7 @@ def _gather(
                 scores[i, c] = score
 
 
-@njit(nogil=True)
+@part
 def _group(first, end, senders, weights, sent, width, g, came):
     """Components from g on of what comes along edges first:end."""
     kind, final = sent.dtype.type, uint64(max(senders.size - 1, 0))
@@ -169,7 +169,7 @@ def _group(first, end, senders, weights, sent, width, g, came):
     came[g], came[g + ONE], came[g + uint64(2)], came[g + uint64(3)] = p, q, r, s
 
 
-@njit(nogil=True)
+@part
 def _two_groups(first, end, senders, weights, sent, width, g, came):
     """Twice as many, which is a cache line of them."""
     kind, final = sent.dtype.type, uint64(max(senders.size - 1, 0))

@@ -15,7 +15,7 @@ import numpy as np
 from numba import uint64
 from numba.cpython.unsafe.numbers import leading_zeros
 
-from dgraph.solvers.team import atomic_add, kernel
+from dgraph.solvers.team import atomic_add, kernel, part
 
 BITS, TOP = 12, 62  # last bits, those of a slot; and of all numbers
 SLOTS = 1 << BITS  # in the window
@@ -53,7 +53,7 @@ def list_of(number, window):
     return number & (SLOTS - 1) if x < SLOTS else SLOTS + 63 - BITS - np.int64(_zeros(x))
 
 
-@kernel
+@part
 def push(slot, u, lists):
     """Add a vertex to a slot's list."""
     place = lists.tails[slot]
@@ -72,20 +72,20 @@ def push(slot, u, lists):
     lists.tails[slot] = place + 1
 
 
-@kernel
+@part
 def free(chunk, lists):
     """Give back a chunk."""
     lists.chained[uint64(chunk)] = lists.spare[0]
     lists.spare[0] = chunk
 
 
-@kernel
+@part
 def before(place, lists):
     """The end of the chunk before that which ends at `place`; 0 if it was the first."""
     return (lists.chained[uint64((place - 1) // ROOM)] + 1) * ROOM
 
 
-@kernel
+@part
 def next_slot(slot, tails):
     """The first slot or bin from `slot` on that is not empty; LISTS if there is none."""
     while slot < LISTS and tails[slot] == 0:
@@ -93,7 +93,7 @@ def next_slot(slot, tails):
     return slot
 
 
-@kernel
+@part
 def is_long(place, lists):
     """Whether a list is worth sharing."""
     for _ in range(FEW):
@@ -112,7 +112,7 @@ def first_of(slot, window):
     return ((window >> bit) | 1) << bit
 
 
-@kernel
+@part
 def nearest(place, slot, window, dist, scale, lists):
     """The smallest number of those who wait in a bin; NOWHERE if all have left it for a nearer list."""
     found = np.int64(NOWHERE)
@@ -125,7 +125,7 @@ def nearest(place, slot, window, dist, scale, lists):
     return found
 
 
-@kernel
+@part
 def move(slot, window, to, dist, scale, lists):
     """Have the window where the nearest of a bin is, if there is one, and those of the bin where they belong then."""
     place, lists.tails[slot] = lists.tails[slot], 0

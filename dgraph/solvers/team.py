@@ -17,13 +17,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from dgraph.machine_code import kept
+from dgraph.machine_code import kept, part_of_kernels
 from dgraph.solvers.errand import STOP, signals_here
 
 ARRIVED, ROUND, STOPPED = 0, 16, 17  # in `signals`: who waits; how often all have met; and whether to stop, as of then
 SPINS = 2000  # looks at the round before a thread gives its core to others
 
 kernel = kept()
+part = part_of_kernels()
 _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 
@@ -64,7 +65,7 @@ def _compiled(kernel: Any, signals: np.ndarray, arrays: tuple[Any, ...]) -> None
     kernel.compile(tuple(typeof(value) for value in (0, 1, signals, *arrays)))
 
 
-@kernel
+@part
 def barrier(rank, size, signals):
     """Go on when all are here; what any of them wrote before, all can read."""
     if size == 1:
@@ -83,13 +84,13 @@ def barrier(rank, size, signals):
             pass_on()
 
 
-@kernel
+@part
 def stopped(signals):
     """Whether nobody wants the answer any more, as of the last barrier: the same for all."""
     return signals[STOPPED] != 0
 
 
-@kernel
+@part
 def share(rank, size, count):
     """The rows of one of the team, of `count` in equal slices."""
     return count * rank // size, count * (rank + 1) // size

@@ -11,7 +11,7 @@ from numba import uint64
 
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.neighbours import Neighbours
-from dgraph.solvers.team import atomic_add, barrier, kernel, prefetch, team
+from dgraph.solvers.team import atomic_add, barrier, kernel, part, prefetch, team
 
 GRAIN = 256  # rows that a thread takes at a time
 SHORT_GRAIN = 4096
@@ -149,7 +149,7 @@ def _of_short_rows(rank, size, signals, cursor, indptr, neighbours, counts):
                         atomic_add(counts, w, 1)
 
 
-@kernel
+@part
 def _is_repeat(values, i):
     """Whether values[i] is among those before it."""
     for j in range(i):  # noqa: SIM110

@@ -10,7 +10,7 @@ import numpy as np
 
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.randomness import REMOVALS, WEIGHTS, between, draw, stream
-from dgraph.machine_code import kept
+from dgraph.machine_code import kept, part_of_kernels
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Grid(Generator):
         )  # fmt: skip
 
 
-@kept()
+@part_of_kernels()
 def _stays(key, index, threshold):
     return (draw(key, index) >> np.uint64(11)) >= threshold
 

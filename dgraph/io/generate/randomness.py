@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dgraph.machine_code import kept
+from dgraph.machine_code import kept, part_of_kernels
 from dgraph.randomness import mix
 from dgraph.solvers.randomness import mix as compiled_mix
 
@@ -51,7 +51,7 @@ def between(h, low, span, whole):
     return low + x
 
 
-@kept()
+@part_of_kernels()
 def _ones(h):
     """How many bits of `h` are set."""
     h = h - ((h >> np.uint64(1)) & np.uint64(0x5555555555555555))

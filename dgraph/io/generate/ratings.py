@@ -15,7 +15,7 @@ from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.randomness import EDGES, FACTORS, NOISE, draw, normal, stream
 from dgraph.io.generate.uniform import draw_pairs
-from dgraph.machine_code import kept
+from dgraph.machine_code import kept, part_of_kernels
 
 # A factor's entry is an odd whole number within +-65535, four a hash: dot products are exact whatever their order.
 _VARIANCE = ((1 << 32) - 1) / 3  # of an entry
@@ -84,7 +84,7 @@ class Ratings(Generator):
         _draw_ratings(factors, noise, at, self.rank, *terms, source, destination, out["rating"])
 
 
-@kept()
+@part_of_kernels()
 def _entry(h, e):
     """Entry e (0 .. 3) of a hash."""
     return np.int64((h >> (np.uint64(16) * e)) & np.uint64(0xFFFF)) * 2 - 65535

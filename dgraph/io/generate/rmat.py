@@ -9,7 +9,7 @@ import numpy as np
 from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.randomness import EDGES, SCRAMBLE, draw, stream
-from dgraph.machine_code import kept
+from dgraph.machine_code import kept, part_of_kernels
 
 _BITS = 21  # bits a level: a quadrant's probability is off by 2.4e-7 at most
 _LEVELS = 3  # levels a hash: 3 * 21 of its 64 bits
@@ -60,7 +60,7 @@ class Rmat(Generator):
         self._fill_weights(start, out)
 
 
-@kept()
+@part_of_kernels()
 def _scramble(x, key, bits, mask):
     """A bijection of [0, 2**bits): odd factors and right shifts, both of which can be undone."""
     half = np.uint64(1) + (bits >> np.uint64(1))
