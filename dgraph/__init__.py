@@ -8,8 +8,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dgraph.garbage import put_off
-
 __version__ = "0.1.0"
 
 _NAMES = {
@@ -109,6 +107,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'dgraph' has no attribute {name!r}")
+    from dgraph.garbage import put_off  # not before there is something to import
+
     home = _HOME[name]
     with put_off():
         value = import_module(f"{home}.{name}") if home == "dgraph" else getattr(import_module(home), name)
