@@ -75,12 +75,16 @@ class DescentKernels(News):
             kernel.add("if _b == _queue.NONE: break", "if _b == _queue.LATER: continue")
             kernel.add("if _size > 1: _team.atomic_exchange(_live, _b, 0.0)", "else: _live[_b] = 0.0")
             kernel.add("_fired, _edges = 0, 0", *(["_told = 0.0"] if self.by_block or self.adds else []))
+            if self.in_order:
+                kernel.add("_last, _later = _queue.last_key(_b, _heap, _keys, _board, _limits), inf")
             with kernel.block("for v in range(uint64(_b << _shift), uint64(min(_owned, (_b + 1) << _shift))):"):
                 if self.adds:
                     self.pass_on()
                 else:
                     self.take() if self.operator == "push" else self.gather()
                     self.update()
+            if self.in_order:
+                kernel.add(f"if _later < inf: _queue.put(_b, _later, {STORED})")
             if self.by_block:
                 self.tell_blocks()
             if self.adds:
@@ -140,7 +144,11 @@ class DescentKernels(News):
             kernel.add(f"if {kernel.use('_fresh')}[v] and {kernel.use('_copied')}[v]: continue")
         if self.phase.idempotent:
             taken = kernel.use("_taken", True)
-            kernel.add(f"_total = {array}[v]", f"if _total == {taken}[v]: continue", f"{taken}[v] = _total")
+            kernel.add(f"_total = {array}[v]", f"if _total == {taken}[v]: continue")
+            if self.in_order:
+                kernel.add(f"_key = {'' if self.side else '-'}{real(m, '_total')}")
+                kernel.add("if _key > _last: _later = min(_later, _key)", "if _key > _last: continue")
+            kernel.add(f"{taken}[v] = _total")
         else:
             kernel.add(f"if {array}[v] == {none}: continue")
             with kernel.block("if _size > 1:"):
@@ -265,6 +273,11 @@ class DescentKernels(News):
         """Whether what a vertex sends cannot merge on its way to proxies: then it waits until they are told."""
         deltas = any(isinstance(state, Delta) and state.name in self.phase.send for state in self.analysis.states)
         return self.operator == "push" and not self.phase.hoisted and (deltas or not self.phase.idempotent)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether of the messages that wait in a block only those are taken that come before the other blocks'."""
+        return self.operator == "push" and self.side is not None and not self.synchronous
 
     @property
     def triggers(self) -> tuple[str, ...]:

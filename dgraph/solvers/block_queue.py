@@ -205,6 +205,14 @@ def turn(b, board, limits):
 
 
 @kernel
+def last_key(b, heap, keys, board, limits):
+    """What waits in block b after this comes after the best of another block, too."""
+    if limits[CYCLIC] or limits[SWEEP] or board[COUNT] == 0:
+        return np.inf
+    return max(keys[b], keys[heap[0]])
+
+
+@kernel
 def changed(b, change, size, heap, place, keys, live, board, limits):
     """What block b reads has changed by so much: it moves up when that is twice what it was known for."""
     if size > 1:
