@@ -66,7 +66,8 @@ class Kernel:
 
     def of_edge(self, name: str, edge: str) -> str:
         """Ask for an array over edges, and read what it says of one."""
-        return self.at_edge.format(array=self.use(name), edge=edge)
+        how = "{array}[{edge}]" if self.arrays[name].dtype == "bool" else self.at_edge  # GPUs stream numbers alone
+        return how.format(array=self.use(name), edge=edge)
 
     def add(self, *lines: str) -> None:
         """Append lines at the present indentation."""

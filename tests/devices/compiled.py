@@ -19,6 +19,7 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, types
 from numba.cuda.np.numpy_support import from_dtype
 
+import dgraph as dg
 from dgraph.codegen.cache import module_of
 from dgraph.codegen.cuda_arrays import array_kernels
 from dgraph.codegen.source import generate
@@ -40,8 +41,26 @@ def compiled(source, name: str, capability: str) -> list[int]:
     return [max(map(int, re.findall(pattern, log)), default=0) for pattern in patterns]
 
 
+class OpenRoads(dg.VertexProgram):
+    """What can be reached along edges with a flag: these are read in another way than numbers are."""
+
+    reached = dg.State(bool)
+    source = dg.Parameter(dg.vertex)
+    open = dg.EdgeColumn(bool)
+    merge = dg.OR
+
+    def seed(id, source):
+        return id == source
+
+    def send(reached, open):
+        return reached and open
+
+    def apply(reached, message):
+        return reached or message
+
+
 if __name__ == "__main__":
     told = {}
-    for source in (array_kernels(), *(generate(program, "cuda") for program in cases.PROGRAMS.values())):
+    for source in (array_kernels(), *(generate(one, "cuda") for one in (*cases.PROGRAMS.values(), OpenRoads))):
         told |= {f"{source.name}.{name}": compiled(source, name, sys.argv[1]) for name in source.kernels}
     sys.stdout.write(json.dumps(told))
