@@ -7,7 +7,7 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from dgraph.codegen.recipe import Recipe
 
 _numbers = itertools.count()
 
+SECONDS = ("pipeline", "predicted")
+COUNTED = ("blocks", "skipped_blocks", "moved", "restarts", *SECONDS)
 
 Costs = defaultdict[str, Measured]  # of each kernel
 
@@ -32,15 +34,32 @@ class Plug(NamedTuple):
     costs: Costs
 
 
+class Tally:
+    """Columns of the report that add up; stages count side by side."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(COUNTED, 0.0)
+        self.lock = threading.Lock()
+
+    def add(self, what: str, count: float) -> None:
+        with self.lock:
+            self.counts[what] += count
+
+    def taken(self) -> dict[str, float]:
+        """Since this was last asked."""
+        counts, self.counts = self.counts, dict.fromkeys(COUNTED, 0.0)
+        return {what: count if what in SECONDS else int(count) for what, count in counts.items()}
+
+
 class Lane:
     """What the daemon holds of the partition. `cache`: bytes of vertices that stay."""
 
-    def __init__(self, plug: Plug, recipe: Recipe, vertices: int, cache: int, tally: Any):
+    def __init__(self, plug: Plug, recipe: Recipe, vertices: int, cache: int, tally: Tally):
         (self.daemon, self.device, self.costs), self.recipe, self.tally = plug, recipe, tally
         self.table, self.roles = f"{os.getpid()}-{next(_numbers)}", roles_of(recipe)
         self.cached = frozenset(name for one in self.roles.values() for name in (*one.sources, *one.rows))
         self.cache = VertexCache(min(cache // self._bytes_a_vertex(), vertices), vertices)
-        self.plain = VertexCache(0, vertices) if self.cache.slots else self.cache
+        self.plain = VertexCache(0, vertices) if self.cache.slots else self.cache  # for what must not stay
         self.area = self.edges = 0  # room of a block: vertices and edges
         self.arrays: dict[str, np.ndarray] = {}
         self.lock = threading.Lock()  # who writes blocks

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -14,7 +12,7 @@ import numpy as np
 from dgraph.agents.block_size import Cost, size_for
 from dgraph.agents.blocks import Block, cut
 from dgraph.agents.daemon import is_pull, is_push
-from dgraph.agents.lane import Lane, Plug
+from dgraph.agents.lane import Lane, Plug, Tally
 from dgraph.agents.pipeline import in_turn, side_by_side, timed
 from dgraph.agents.settings import CPU, Settings
 from dgraph.agents.triplets import Inboxes, Pull, Push, Request
@@ -23,28 +21,9 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import name_in
 from dgraph.devices.cpu import Cpu
 
-COUNTED = ("blocks", "skipped_blocks", "moved", "restarts", "pipeline", "predicted")
-
-
-class Tally:
-    """Columns of the report that add up; stages count side by side."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.lock = threading.Lock()
-
-    def add(self, what: str, count: float) -> None:
-        with self.lock:
-            self.counts[what] += count  # type: ignore[assignment]  # seconds too
-
-    def taken(self) -> dict[str, float]:
-        """Since this was last asked."""
-        counts, self.counts = self.counts, Counter()
-        return {what: counts[what] for what in COUNTED}
-
 
 class Streaming:
-    """Of one partition. Kernels over vertices alone run where the tables are: to move a vertex costs more."""
+    """To one partition. Kernels over vertices alone run where the tables are: to move a vertex costs more."""
 
     arrays, one_thread = IN_PROCESS, False
 

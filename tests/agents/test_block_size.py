@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dgraph.agents.block_size import FEWEST, FIRST, Cost, Measured, best_blocks, block_size
+from dgraph.agents.block_size import FEWEST, FIRST, Cost, Measured, best_blocks, block_size, size_for
 from dgraph.agents.blocks import cut
 
 PUBLISHED = {
@@ -141,3 +141,12 @@ def test_what_tells_a_call_from_its_edges_outlasts_blocks_of_one_length():
         measured.add(edges, 1 + edges, 2 + 3 * edges, 4 + edges)
     found = measured.fit()
     assert [found.k1, found.k2, found.k3, found.a1, found.a, found.a3] == pytest.approx([1, 3, 1, 1, 2, 4])
+
+
+def test_who_shares_cores_with_little_to_gain_gets_one_block():
+    dear, cheap = Cost(1e-10, 4e-9, 1e-11, 5e-4), Cost(4e-9, 4e-9, 4e-9, 1e-5)
+    assert size_for("auto", 1 << 20, [dear]) == 1 << 20
+    assert size_for("auto", 1 << 20, [cheap]) == block_size(cheap, 1 << 20) < 1 << 18
+    assert size_for("auto", 1 << 20, [dear, dear]) <= 1 << 17  # several share them
+    assert size_for("auto", 1 << 20, [None]) == FIRST
+    assert [size_for(asked, 1 << 20, [cheap]) for asked in (None, 77)] == [1 << 20, 77]
