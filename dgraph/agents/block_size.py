@@ -86,9 +86,8 @@ def size_for(asked: int | str | None, edges: int, costs: Sequence[Cost | None]) 
         share = -(-edges // len(costs))
         size = min(-(-share // TURNS), *(block_size(cost, share) for cost in known))
     else:
-        size = block_size(known[0], edges)
-        gains = known[0].time(edges, -(-edges // size)) < (1 - WORTH) * known[0].time(edges, 1)
-        size = size if gains else edges
+        cost, blocks = known[0], best_blocks(known[0], edges)
+        size = block_size(cost, edges) if cost.time(edges, blocks) < (1 - WORTH) * cost.time(edges, 1) else edges
     return min(max(size, FEWEST), MOST)
 
 

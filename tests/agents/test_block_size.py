@@ -149,4 +149,5 @@ def test_who_shares_cores_with_little_to_gain_gets_one_block():
     assert size_for("auto", 1 << 20, [cheap]) == block_size(cheap, 1 << 20) < 1 << 18
     assert size_for("auto", 1 << 20, [dear, dear]) <= 1 << 17  # several share them
     assert size_for("auto", 1 << 20, [None]) == FIRST
+    assert size_for("auto", 0, [dear]) == size_for("auto", 0, [dear, cheap]) == FEWEST  # rows without edges
     assert [size_for(asked, 1 << 20, [cheap]) for asked in (None, 77)] == [1 << 20, 77]
