@@ -27,7 +27,8 @@ class Footprint:
     spread: Need = Need()
     weighted: bool = False  # whether it reads the weights
     message_bytes: int = 8  # sent for a proxy in a round in which every vertex changes, each way that its policy needs
-    passed_bytes: int = 0  # of each edge, to every other worker, once
+    passed_bytes: int = 0  # of each edge, once, to every other worker, or to the one that gathers
+    gathered: Need | None = None  # of all vertices and edges, on the worker that works for all, beside its partition
 
 
 def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:
@@ -43,6 +44,7 @@ FOOTPRINTS: dict[str, Footprint] = {
     "cdlp": Footprint(Need(BOTH, 22), Need(("out",), 108, 21)),
     "core_number": _CORES,
     "degrees": Footprint(Need(("out",), 30), Need(BOTH, 75)),
+    "factorize": Footprint(weighted=True, message_bytes=0, passed_bytes=24, gathered=Need((), 30, 165)),
     "hits": Footprint(Need(BOTH, 34), Need(BOTH, 86)),
     "k_core": _CORES,
     "katz": Footprint(Need(("incoming",), 50, 3.5), Need(("incoming",), 65)),

@@ -126,8 +126,24 @@ def test_operations_within_a_quarter(name, parts):
         assert told["exchange"] == pytest.approx(result.report.groupby("superstep")["bytes"].sum().max(), rel=0.25)
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_worker_that_factorizes_holds_all_ratings(parts):
+    graph = dg.bipartite(left=2000, right=2000, edges=150_000, weights=(1, 9), parts=parts)
+    told = graph.estimate("factorize", workers=parts).frame.loc["outgoing"]
+    dg.factorize(graph, epochs=1)  # compiled, and partitions built
+    tracemalloc.start()
+    try:
+        dg.factorize(graph, epochs=1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    share = sum(one.num_edges for one in graph.partitions) / parts * 12
+    assert told["run"] == pytest.approx(peak + share, rel=0.25)
+    assert told["exchange"] == int(24 * 150_000 * (parts - 1) / parts)
+
+
 def test_every_operation_has_a_footprint():
-    assert set(FOOTPRINTS) == {"build", *dg.OPERATIONS}
+    assert set(FOOTPRINTS) == {"build", "factorize", *dg.OPERATIONS}
     graph = GRAPHS["rmat"](weights=(1, 9))
     assert (graph.estimate("sssp", workers=2).frame["run"] > graph.estimate("bfs", workers=2).frame["run"]).all()
     with pytest.raises(OptionError, match="'walk' is not known; choose one of bfs, build"):
