@@ -10,7 +10,7 @@ from typing import Any
 from dgraph.bench.suite import AXES, GraphSpec, OperationSpec, Setting, Suite
 from dgraph.errors import OptionError
 
-WITHOUT_ENGINE = ("triangles", "lcc")  # no vertex programs
+WITHOUT_ENGINE = ("triangles", "lcc", "factorize")  # no vertex programs
 
 
 @dataclass(frozen=True, eq=False)

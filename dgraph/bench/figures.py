@@ -31,6 +31,8 @@ TITLES = {
     "idle_share": ("idle share", "%"),
     "edges": ("edges looked at", ""),
     "epochs": ("epochs", ""),
+    "rmse": ("RMSE", ""),
+    "held_out": ("RMSE held out", ""),
     "elapsed": ("since the start", "s"),
 }
 
@@ -58,6 +60,8 @@ def of_run(result: Any, seconds: float, graph: Any, edges: Edges, operation: str
     numbers = report.drop(columns=["superstep", "partition"]).select_dtypes(["number", "bool"])
     found: dict[str, Any] = {"run": seconds, "engine_used": result.report.options["engine"], "rounds": result.rounds}
     found |= {name: _plain(value) for name, value in numbers.sum().items()}
+    errors = report.iloc[-1].reindex(["rmse", "held_out"]).dropna()  # of factors: those after the last epoch
+    found = {name: value for name, value in found.items() if name not in ("rmse", "held_out")} | errors.to_dict()
     busy, idle = (report.groupby("partition")[name].sum() for name in ("busy", "idle"))
     found["imbalance"] = float(busy.max() / busy.mean()) if len(busy) and busy.mean() else 1.0
     found["idle_share"] = float(idle.sum() / (idle.sum() + busy.sum())) if busy.sum() else 0.0

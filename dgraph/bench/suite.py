@@ -187,7 +187,7 @@ def _operation(table: Table, graphs: Mapping[str, Any]) -> OperationSpec:
     import dgraph as dg
     from dgraph.bench.verification import VERIFIED
 
-    operation = table.take("operation", str, table.name, among=tuple(dg.OPERATIONS))
+    operation = table.take("operation", str, table.name, among=(*dg.OPERATIONS, "factorize"))
     if operation not in VERIFIED:
         table.refuse("operation", f"{operation!r} has no verifier", f"choose from {', '.join(VERIFIED)}")
     chosen = table.listed("graphs", str, list(graphs), among=tuple(graphs))

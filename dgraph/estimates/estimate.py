@@ -158,7 +158,7 @@ def of_policy(graph: Graph, sample: Sample, need: Footprint, policy: policies.Po
     side = edges * (4 + column) + 8 * local
     run = orders * side + 4 * local + 8 * sample.vertices / workers + 4 * (reduced + broadcast) / workers
     pieces = edges * (16 + column) if workers > 1 else 2 * edges
-    run_bytes, passed = run + own.vertex_bytes * local + own.edge_bytes * edges, arcs * (workers - 1)
+    run_bytes, passed = run + own.vertex_bytes * local + own.edge_bytes * edges, float(arcs * (workers - 1))
     if need.gathered is not None:
         run_bytes += need.gathered.vertex_bytes * sample.vertices + need.gathered.edge_bytes * sample.edges
         passed = sample.edges * (workers - 1) / workers

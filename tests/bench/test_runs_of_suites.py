@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import wraps
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -101,3 +102,42 @@ def test_every_suite_of_the_package_can_be_read(run):
     for name, title in shipped().items():
         assert open_suite(name).title == title
         assert f"{name} " in run("bench --list").output
+
+
+RATINGS = """
+title = "Factors of ratings"
+about = "How near they come."
+trials = 1
+
+[graphs.ratings]
+generate = "ratings"
+users = 60
+items = 30
+ratings = 900
+
+[operations.factorize]
+epochs = 3
+
+[settings.held_out]
+[settings.all]
+test = 0.0
+"""
+
+
+def test_factors_of_ratings(run, tmp_path, monkeypatch):
+    (tmp_path / "ratings.toml").write_text(RATINGS)
+    done = run("bench ratings.toml -o out")
+    assert done.exit_code == 0, done.output
+    held_out, every = (row for row in records.read(str(tmp_path / "out")) if row["kind"] == "trial")
+    assert 0 < held_out["rmse"] < held_out["held_out"] and "held_out" not in every
+    assert (held_out["rounds"], held_out["num_vertices"]) == (3, 90)
+    honest = dg.factorize
+
+    @wraps(honest)
+    def boastful(graph, **options):
+        result = honest(graph, **options)
+        result._rows[-1] |= {"rmse": 0.01, "held_out": 0.01}
+        return result
+
+    monkeypatch.setattr(dg, "factorize", boastful)
+    assert "the root mean square error is" in run("bench ratings.toml").output
