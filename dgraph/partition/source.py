@@ -128,11 +128,15 @@ def vertex_source(vertices: Any) -> VertexSource:
         return VertexSource()
     if isinstance(vertices, int | np.integer) and not isinstance(vertices, bool):
         vertices = range(int(vertices))
-        if not len(vertices) and vertices.stop < 0:
+        if vertices.stop < 0:
             raise OptionError(f"vertices={vertices.stop} is less than none; give how many ids there are from 0 on")
     if isinstance(vertices, range):
         if vertices.step != 1:
             raise OptionError(f"vertices={vertices!r} must count up by one; give a frame with a column of ids instead")
+        if max(-vertices.start, vertices.stop) > 2**63:
+            raise OptionError(
+                f"vertices={vertices!r} reaches beyond 64 bits; give a frame with a column of ids instead"
+            )
         return VertexSource(listed=vertices)
     if isinstance(vertices, pd.Series | pd.Index | np.ndarray | list | tuple | pa.Array | pa.ChunkedArray):
         vertices = {"id": vertices if not isinstance(vertices, list | tuple) else np.asarray(vertices, dtype=object)}

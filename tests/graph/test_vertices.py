@@ -138,3 +138,9 @@ def test_a_vertex_listed_twice_has_no_clear_attributes():
     graph = dg.Graph.from_edges(EDGES, vertices=pd.DataFrame({"id": [3, 3], "age": [1, 2]}))
     with pytest.raises(InputError, match=r"lists .*3.* more than once"):
         graph.vertices.compute()
+
+
+@pytest.mark.parametrize("vertices", [10**20, range(-(2**64), 5), range(2**63 - 1, 2**63 + 2)])
+def test_ranges_beyond_64_bits(vertices):
+    with pytest.raises(InputError, match=r"vertices=range\(.*\) reaches beyond 64 bits"):
+        dg.Graph.from_edges(EDGES, vertices=vertices)
