@@ -17,7 +17,7 @@ from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.breadth_first import Goal, search
 from dgraph.solvers.levels import settle
-from dgraph.solvers.solver import Problem, Solved, Solver
+from dgraph.solvers.solver import Problem, Settle, Solved, Solver
 
 
 def _solve(problem: Problem) -> Solved:
@@ -41,7 +41,7 @@ class BreadthFirst(VertexProgram):
     source = Parameter(vertex)
     depth_limit = Parameter(int64, UNREACHED)
     message = Message(int64, MIN)
-    solver = Solver(_solve, ("out", "incoming"), settle)
+    solver = Solver(_solve, ("out", "incoming"), Settle(settle))
 
     def seed(id, source):
         return 0 if id == source else UNREACHED

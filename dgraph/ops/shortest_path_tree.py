@@ -9,11 +9,9 @@ from numpy import float64, inf, int64
 
 from dgraph.graph import Graph
 from dgraph.monoid import MIN, NONE, SUM, UNREACHED
-from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
+from dgraph.program import Global, Message, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
-from dgraph.solvers.shortest_paths import shortest_path_tree
-from dgraph.solvers.solver import Solver
 
 # options of `run` about many rounds, or about an engine that finds distances in its own way
 OF_MANY_ROUNDS = ("max_rounds", "local_rounds", "checkpoint", "block_size", "order", "mode", "operator")
@@ -35,7 +33,6 @@ class Tree(VertexProgram):
     message = Message(int64, MIN)
     known = VertexColumn(float64)
     source = VertexColumn(bool)
-    solver = Solver(shortest_path_tree)  # which finds distances, too, and is not told any
 
     def start(known, source):
         return known, (0 if source and known == 0 else UNREACHED), NONE
@@ -66,12 +63,6 @@ class Tree(VertexProgram):
     @Result(vertex)
     def predecessor(parent):
         return parent
-
-
-class TreeUpTo(Tree):
-    """Of vertices that are not farther than `target`: for the solver, which finds the distances, too."""
-
-    target = Parameter(vertex)
 
 
 class Nearer(VertexProgram):

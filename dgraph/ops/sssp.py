@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy import float64, inf
+from numpy import float64, inf, int64
 
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
-from dgraph.monoid import MIN
+from dgraph.monoid import MIN, SUM, UNREACHED
 from dgraph.ops.bellman_ford import whatever_the_weights
 from dgraph.ops.bfs import bfs
-from dgraph.ops.shortest_path_tree import Nearer, Tree, TreeUpTo, tree_after
+from dgraph.ops.shortest_path_tree import Nearer, Tree, tree_after
 from dgraph.ops.weights import bounds
 from dgraph.options import no_columns, switch, vertices
 from dgraph.plan import DESCENT, WITHOUT_ROUNDS
@@ -21,8 +21,8 @@ from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.shortest_paths import from_each, settle, shortest_paths
-from dgraph.solvers.solver import Solver
+from dgraph.solvers.shortest_paths import from_each, settle, shortest_path_tree, shortest_paths
+from dgraph.solvers.solver import Settle, Solver
 
 
 class ShortestPaths(VertexProgram):
@@ -32,7 +32,7 @@ class ShortestPaths(VertexProgram):
     dist = State(float64, start=inf)
     merge = MIN
     source = VertexColumn(bool)
-    solver = Solver(shortest_paths, settle=settle)
+    solver = Solver(shortest_paths, settle=Settle(settle))
 
     def seed(source):
         return 0.0 if source else inf
@@ -46,6 +46,32 @@ class ShortestPaths(VertexProgram):
     @Result(float64)
     def distance(dist):
         return dist
+
+
+class WithTree(ShortestPaths):
+    """Predecessors, too, which only the solver finds: the smallest of those from which a path comes in strictly nearer.
+    `unresolved` is how many vertices need an edge of length 0, and have none."""
+
+    parent = State(int64, start=UNREACHED)
+    solver = Solver(shortest_path_tree, settle=Settle(settle, beside="parent"))
+
+    def apply(dist, parent, message):
+        return min(dist, message), parent
+
+    @Global(int64, SUM)
+    def unresolved(dist, parent, source):
+        return 1 if dist < inf and parent == UNREACHED and not (source and dist == 0) else 0
+
+    @Result(vertex)
+    def predecessor(parent):
+        return parent
+
+
+class WithTreeUpTo(WithTree):
+    """Of vertices that are not farther than `target`."""
+
+    target = Parameter(vertex)
+    solver = Solver(shortest_path_tree)
 
 
 class UpTo(ShortestPaths):
@@ -68,7 +94,7 @@ class UpTo(ShortestPaths):
 class Hops(ShortestPaths):
     """Every edge is of length 1."""
 
-    solver = Solver(shortest_paths, orders=("out", "incoming"), settle=settle)
+    solver = Solver(shortest_paths, orders=("out", "incoming"), settle=Settle(settle))
 
     def send(dist):
         return dist + 1
@@ -158,13 +184,17 @@ def sssp(
         return whatever_the_weights(graph, given, options)
     if predecessors and not weighted:
         return bfs(graph, sources, target=target, **options)
-    tree = Tree() if target is None else TreeUpTo(target=target)
-    if predecessors and Asked(**options).solves(graph, tree):
+    asked, tree = Asked(**options), WithTree() if target is None else WithTreeUpTo(target=target)
+    if predecessors and asked.solves(graph, tree):
         return run(graph, tree, columns=given, **{**options, "engine": "local"})
-    if target is None:
+    with_tree = predecessors and target is None and asked.settles(graph)
+    if with_tree:
+        paths = run(graph, tree, columns=given, **options)
+    elif target is None:
         paths = run(graph, ShortestPaths() if weighted else Hops(), columns=given, **options)
     else:
         paths = run(graph, (UpTo if weighted else HopsUpTo)(target=target), columns=given, **options)
-    if not predecessors:
+    if not predecessors or (with_tree and not paths.totals["unresolved"]):
         return paths
-    return tree_after(paths, graph, [Nearer(), Tree()], {"known": paths.column("distance"), **given}, options)
+    trees = [Tree()] if with_tree else [Nearer(), Tree()]
+    return tree_after(paths, graph, trees, {"known": paths.column("distance"), **given}, options)

@@ -11,7 +11,7 @@ from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.components import components, settle
-from dgraph.solvers.solver import Solver
+from dgraph.solvers.solver import Settle, Solver
 
 
 class Components(VertexProgram):
@@ -21,7 +21,7 @@ class Components(VertexProgram):
     component = State(vertex, start=UNREACHED)
     merge = MIN
     along = "both"
-    solver = Solver(components, ("out", "incoming"), settle)
+    solver = Solver(components, ("out", "incoming"), Settle(settle))
 
     def seed(id):
         return id

@@ -77,12 +77,15 @@ class Rows(NamedTuple):
     dist: np.ndarray
     parent: np.ndarray  # the smallest strictly nearer one on a shortest path; empty if nobody asks
     improved: np.ndarray
+    numbers: np.ndarray  # by which parents are named and compared; empty if these are the rows
+    tied: np.ndarray  # who has got another parent at the same distance; empty if nobody asks
 
 
 def rows_of(indptr, neighbours, weights, dist, *, tree: bool = False) -> Rows:
     """Rows without any news; with a `tree`, predecessors are found, too."""
     parent = np.full(len(dist) if tree else 0, UNREACHED)
-    return Rows(indptr, neighbours, weights, dist, parent, np.zeros(len(dist), np.bool_))
+    improved = np.zeros(len(dist), np.bool_)
+    return Rows(indptr, neighbours, weights, dist, parent, improved, parent[:0], improved[:0])
 
 
 def relax(
@@ -142,9 +145,9 @@ def _relax_chunk(place, slot, alone, rows, senders, window, scale, lists):
     Who sets the sign bit of a parent has that vertex for itself. `push` is written out here, because a call would count
     references to all arrays, for every edge: that costs a fifth.
     """
-    indptr, neighbours, weights, dist, parent, improved = rows
+    indptr, neighbours, weights, dist, parent, improved, numbers, tied = rows
     tails, spare, pool, chained, shared = lists
-    tree = parent.size > 0
+    tree, named, tells_ties = parent.size > 0, numbers.size > 0, tied.size > 0
     chunk = (place - 1) // ROOM
     begin, end, looked = uint64(chunk * ROOM), uint64(place), uint64(0)
     for i in range(begin, end):
@@ -161,7 +164,7 @@ def _relax_chunk(place, slot, alone, rows, senders, window, scale, lists):
         d = dist[u]
         if list_of(number_of(d, scale), window) != slot:
             continue  # it has been taken from a nearer slot
-        number = np.int64(u)  # with unsigned numbers, signed ones become floats
+        number = np.int64(numbers[u]) if named else np.int64(u)  # with unsigned numbers, signed ones become floats
         first, last = uint64(indptr[u]), uint64(indptr[u + uint64(1)])
         looked += last - first
         for e in range(first, last):
@@ -172,6 +175,8 @@ def _relax_chunk(place, slot, alone, rows, senders, window, scale, lists):
                 continue
             if not d < new:
                 shared[FLAT] = 1
+            if tie and tells_ties:
+                tied[v] = True
             by = number if d < new else UNREACHED
             if alone:
                 dist[v] = new

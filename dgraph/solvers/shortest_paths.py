@@ -53,16 +53,24 @@ def from_each(problem: Problem) -> Solved:
 
 def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     """Delta-stepping from whoever has news, as far as LIMIT goes; who still waits then is kept, and one of them named,
-    so that there is a next round. The width of slots is chosen once."""
-    rows, threads = Rows(*_weighted(part), part.best, part.best[:0].astype(np.int64), part.improved), _threads(part)
+    so that there is a next round. The width of slots is chosen once. Predecessors are kept beside distances, if anybody
+    asks; proxies whose master is to hear of another count as improved."""
+    threads, owned = _threads(part), part.edges.partition.num_owned
     if not part.kept:
-        part.kept |= {"delta": width(rows), "waiting": Waiting(len(part.best), threads), "named": {}}
+        tied = np.zeros(len(part.beside), bool)
+        part.kept |= {"tied": tied, "waiting": Waiting(len(part.best), threads), "named": {}}
+    tree = part.beside, part.improved, part.edges.numbers(), part.kept["tied"]
+    rows = Rows(*_weighted(part), part.best, *tree)
+    part.kept.setdefault("delta", width(rows))
     waiting, named = part.kept["waiting"], part.kept["named"]
     news = [u for u in part.frontier[:1].tolist() if named.get(u) == part.best[u]]
     frontier = part.frontier[len(news) :]
     found = relax(rows, frontier, delta=part.kept["delta"], threads=threads, limit=LIMIT, waiting=waiting)
     left = waiting.one()
     part.kept["named"] = {u: part.best[u] for u in left.tolist()}
+    if len(rows.tied):
+        part.improved[owned:] |= rows.tied[owned:]
+        rows.tied[:] = False
     return found.looked, left
 
 

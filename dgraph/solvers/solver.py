@@ -44,22 +44,28 @@ class Unsettled:
     edges: EdgeTables
     values: dict[str, Any]  # the program's parameters, and arrays by local id, `number` among them if it is read
     best: np.ndarray  # of each local vertex, owned or proxy, the best message that it has had
+    beside: np.ndarray  # what is kept beside it, see `Settle`; empty if nothing is
     frontier: np.ndarray  # local ids: who has a better one than its neighbours here know
     improved: np.ndarray  # a flag for each local vertex, down in the beginning
     kept: dict[Any, Any]  # what is kept from one call to the next
 
 
-Settle = Callable[[Unsettled], tuple[int, np.ndarray]]
+@dataclass(frozen=True)
+class Settle:
+    """`take` has one partition of several at its local fixed point: it improves `best` until along no edge here any
+    message would, and raises the flag of all whose best it improved (of the frontier's, it may raise any). It returns
+    at how many edges it was looked, and whose news it has left for the next round: there it must have done some work.
+    `beside` names a state that it keeps beside `best`, whole numbers that travel with it to masters: of equal messages
+    the one with the smallest counts.
+    """
+
+    take: Callable[[Unsettled], tuple[int, np.ndarray]]
+    beside: str | None = None
 
 
 @dataclass(frozen=True)
 class Solver:
-    """`orders`: those of a directed graph's edges that are read; rows of an undirected one have both directions.
-
-    `settle` takes one partition of several to its local fixed point: it improves `best` until along no edge here any
-    message would, and raises the flag of all whose best it improved (of the frontier's, it may raise any). It returns
-    at how many edges it was looked, and whose news it has left for the next round: there it must have done some work.
-    """
+    """`orders`: those of a directed graph's edges that are read; rows of an undirected one have both directions."""
 
     solve: Callable[[Problem], Solved]
     orders: tuple[str, ...] = ("out",)

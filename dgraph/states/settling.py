@@ -2,20 +2,26 @@
 what they must, and a graph of long paths takes as many rounds as paths cross partitions, not as they have edges.
 
 For programs whose messages merge like minima. Of each local vertex, owned or proxy, the inbox holds the best message
-that it has had. Nothing else travels: to masters what their proxies have found, to proxies what their masters know.
+that it has had. Nothing else travels: to masters what their proxies have found, to proxies what their masters know;
+and with the former what the algorithm keeps beside it, a predecessor say.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numba import uint64
 
+from dgraph.agents.vertex_arrays import rows_that_differ
 from dgraph.agents.vertex_lists import NOBODY, put
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.text import inbox, name_in
-from dgraph.exchange.post import BROADCAST, REDUCE
+from dgraph.exchange.post import BROADCAST, REDUCE, Mail
+from dgraph.monoid import UNREACHED
 from dgraph.solvers.solver import Settle, Unsettled
+from dgraph.solvers.team import kernel
 from dgraph.states.state import State
 
 
@@ -24,10 +30,11 @@ class Settling(State):
 
     settles = True
 
-    def __init__(self, settling: Settle, *arguments: Any):
+    def __init__(self, settle: Settle, *arguments: Any):
         super().__init__(*arguments)
-        self.settling = settling
-        self.improved = np.zeros(self.size, bool)
+        self.settling = settle.take
+        self.beside = [] if settle.beside is None else [self.values[settle.beside]]
+        self.improved, self.listed = np.zeros(self.size, bool), np.empty(self.size, np.uint32)
         self.found = NOBODY  # proxies with news for their masters
         self.kept: dict[Any, Any] = {}
 
@@ -37,13 +44,14 @@ class Settling(State):
         came = self.queue[: self.queued].copy()
         put(self.values["arrived"], came, False)
         proxies = came[came >= self.n]
-        before = best[proxies]
-        looked, left = self.settling(Unsettled(self.edges, self.values, best, came, improved, self.kept))
+        before = [array[proxies] for array in (best, *self.beside)]
+        beside = self.beside[0] if self.beside else best[:0].view(np.int64)
+        looked, left = self.settling(Unsettled(self.edges, self.values, best, beside, came, improved, self.kept))
         put(improved, came, True)
-        improved[proxies] = best[proxies] != before  # what they have had from their masters, these know
-        found = np.flatnonzero(improved).astype(np.uint32)
-        put(improved, found, False)
-        owned = found[: np.searchsorted(found, self.n)]
+        now = [array[proxies] for array in (best, *self.beside)]
+        improved[proxies] = rows_that_differ(now, before)  # what they have had from their masters, these know
+        found = self.listed[: int(_lowered(improved, self.listed))]
+        owned = found[: np.searchsorted(found, np.uint32(self.n))]
         self.senders = self._listed(name_in(phase, "fire"), len(owned), self.other_queue, frontier=owned)
         self.total["fired"] += len(owned)
         self.total["edges"] += looked
@@ -66,7 +74,7 @@ class Settling(State):
         told, best = self.values["sending"], [self._best(phase)]
         if len(self.found):
             put(told, self.found, True)
-            self.post.reduce(target_side, best, told)
+            self.post.reduce(target_side, [*best, *self.beside], told)
             put(told, self.found, False)
         if len(self.senders):
             put(told, self.senders, True)
@@ -77,13 +85,42 @@ class Settling(State):
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """What others have told."""
-        self.merge(phase, self.post.collect({BROADCAST: side, REDUCE: target_side}))
+        mail = self.post.collect({BROADCAST: side, REDUCE: target_side})
+        self.merge(phase, self._with_beside(phase, mail) if self.beside else mail)
 
     @property
     def news(self) -> int:
         """For how many vertices there is something to tell, or to do here."""
         return len(self.senders) + len(self.found) + self.queued
 
+    def _with_beside(self, phase: PhaseAnalysis, mail: Iterator[Mail]) -> Iterator[Mail]:
+        """The same mail without what came beside, which is kept first, while the best messages are what they were."""
+        for tag, ids, (messages, *came) in mail:
+            beside = came[0] if came else np.broadcast_to(np.int64(UNREACHED), len(ids))
+            _keep_beside(ids, messages, beside, self._best(phase), self.beside[0])
+            yield Mail(tag, ids, [messages])
+
     def _best(self, phase: PhaseAnalysis) -> np.ndarray:
         (message,) = phase.messages
         return self.values[inbox(phase, message)]
+
+
+@kernel
+def _keep_beside(ids, messages, came, best, beside):
+    for i in range(uint64(ids.size)):
+        v = ids[i]
+        if messages[i] < best[v]:
+            beside[v] = came[i]
+        elif messages[i] == best[v]:
+            beside[v] = min(beside[v], came[i])
+
+
+@kernel
+def _lowered(flags, found):
+    """Lists who has a flag, in ascending order, and takes the flags down. Returns how many there were."""
+    count = uint64(0)
+    for v in range(uint64(flags.size)):
+        found[count] = v
+        count += uint64(flags[v])
+        flags[v] = False
+    return count

@@ -67,6 +67,19 @@ def test_paths_that_pause_for_others(limit, monkeypatch):
         pd.testing.assert_frame_equal(found, dg.sssp(graph_of(kind, directed=directed), [3, 17]).compute())
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("engine", ["gas", "bulk_async"])
+def test_predecessors_come_with_the_distances(engine, policy):
+    """Many paths are equally short, and their last edges lie on several partitions."""
+    edges = dg.rmat(scale=8, seed=3, weights=(1, 3)).edges.compute()
+    names = dict(zip(("source", "destination", "weight"), edges.columns, strict=True))
+    whole, cut = (dg.Graph.from_edges(edges, **names, **options) for options in ({}, {"parts": 3, "policy": policy}))
+    source = edges.iloc[0, 0]
+    found = dg.sssp(cut, source, engine=engine)
+    assert "predecessors" not in found.report.options  # by no other run
+    pd.testing.assert_frame_equal(found.compute(), dg.sssp(whole, source).compute())
+
+
 @pytest.mark.parametrize("name", ["wcc", "bfs", "sssp"])
 def test_on_a_cluster(name, client):
     graph = graph_of("random", parts=4, policy="cartesian", client=client)
