@@ -54,14 +54,15 @@ class Rounds:
 
     def begin(self) -> Superstep:
         """Degrees and columns where they are read, then what `start` and `seed` say."""
-        reads_degree = self.analysis.reads("degree", "target_degree")
+        phases, reads_degree = self.analysis.phases, self.analysis.reads("degree", "target_degree")
+        copies = any(phase.sends_copies for phase in phases)
         if reads_degree:
-            self._each("count_degrees", [phase.along for phase in self.analysis.phases])
-        if self.several:
+            self._each("count_degrees", [phase.along for phase in phases])
+        if self.several and (reads_degree or copies or not self.seeded or self.resume):  # others meet in `send`
             yield from self.share()
             if reads_degree:
                 self._each("add_degrees")
-            if any(phase.sends_copies for phase in self.analysis.phases):
+            if copies:
                 self._each("send_copies")
                 yield from self.share()
                 self._each("take_copies")

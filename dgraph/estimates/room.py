@@ -34,7 +34,7 @@ FAR = 16  # a bound of less than one part in so many of the limit is followed by
 def admit_build(graph: Graph, what: str, need: Footprint) -> None:
     """Refuse partitions of which a worker cannot hold one, with what an operation makes of it; others may be on disk
     meanwhile."""
-    limit, workers = _limit(graph), max(1, len(graph.workers.addresses))
+    limit, workers = _limit(graph)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes
     if limit is None or graph.listed.num_arcs * edge * FAR < limit * workers:
         return
@@ -45,7 +45,7 @@ def admit_build(graph: Graph, what: str, need: Footprint) -> None:
 
 def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe) -> None:
     """Refuse a run of a program whose partitions and states the workers cannot hold."""
-    limit, workers, vertex = _limit(graph), max(1, len(graph.workers.addresses)), bytes_of_vertex(recipe)
+    (limit, workers), vertex = _limit(graph), bytes_of_vertex(recipe)
     least = graph.num_vertices * vertex + graph.listed.num_arcs * 4
     if limit is None or least * FAR < limit * workers:
         return
@@ -54,10 +54,11 @@ def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe) -> None:
     _refuse(f"a run of {recipe.analysis.name}", sum(needs[: math.ceil(len(needs) / workers)]), limit, workers)
 
 
-def _limit(graph: Graph) -> float | None:
-    """Bytes that a graph may take of each worker before that takes no more tasks; None where nothing says so."""
+def _limit(graph: Graph) -> tuple[float | None, int]:
+    """Bytes that a graph may take of each worker before that takes no more tasks, None where nothing says so; and how
+    many workers there are."""
     if graph.client is None or not dask.config.get(SETTING, True):
-        return None
+        return None, 1
     from dgraph.exchange.dask import known_of_workers  # a quarter of a second where there is no cluster
 
     share, known = dask.config.get("distributed.worker.memory.pause", None) or 1, known_of_workers(graph.client)
@@ -66,7 +67,8 @@ def _limit(graph: Graph) -> float | None:
         now = worker["metrics"].get("memory", 0) - worker["metrics"].get("managed_bytes", 0)
         least[address] = min(now, least.get(address, now))
     limits = {address: worker["memory_limit"] * share for address, worker in known.items() if worker["memory_limit"]}
-    return min((limit - max(PROCESS, least[address]) for address, limit in limits.items()), default=None)
+    left = min((limit - max(PROCESS, least[address]) for address, limit in limits.items()), default=None)
+    return left, max(1, len(known))
 
 
 # The least that each worker's process was seen with beside what Dask keeps there: the latest number may be of a run

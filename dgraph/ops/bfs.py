@@ -33,25 +33,26 @@ def _solve(problem: Problem) -> Solved:
 
 
 class BreadthFirst(VertexProgram):
-    """A message is level * (vertices + 1) + sender + 1, so that the smallest names the smallest sender, too."""
+    """A message is a level, and in its last `bits` sender + 1, so that the smallest names the smallest sender, too."""
 
     operation = "bfs"
     level = State(int64, start=UNREACHED)
     parent = State(int64, start=NONE)
     source = Parameter(vertex)
     depth_limit = Parameter(int64, UNREACHED)
+    bits = Parameter(int64, 32)  # at least as many as the number of vertices has
     message = Message(int64, MIN)
     solver = Solver(_solve, ("out", "incoming"), Settle(settle))
 
     def seed(id, source):
         return 0 if id == source else UNREACHED
 
-    def send(level, id, vertices, depth_limit):
-        return (level + 1) * (vertices + 1) + id + 1 if level < depth_limit else UNREACHED
+    def send(level, id, depth_limit, bits):
+        return ((level + 1) << bits) + id + 1 if level < depth_limit else UNREACHED
 
-    def apply(level, parent, message, vertices):
-        found = message // (vertices + 1)
-        sender = message % (vertices + 1) - 1
+    def apply(level, parent, message, bits):
+        found = message >> bits
+        sender = message - (found << bits) - 1
         if message != UNREACHED and (found < level or (found == level and sender < parent)):
             return found, sender
         return level, parent
@@ -113,7 +114,7 @@ def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | Non
     """
     sources = vertices("source", source)
     no_columns(options, "name the vertices where paths begin as the source")
-    values = {"source": sources[0]}
+    values = {"source": sources[0], "bits": graph.num_vertices.bit_length()}
     if whole_number("depth_limit", depth_limit, 0, or_none=True) is not None:
         values["depth_limit"] = depth_limit
     if target is not None:

@@ -9,11 +9,12 @@ from numba import uint64
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.monoid import UNREACHED
 from dgraph.solvers.solver import Problem, Solved, Unsettled
-from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, part, team
+from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, part, prefetch, team
 
 ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
 SAMPLES = 256  # vertices that it is chosen by
 GRAIN = 4096  # vertices that a thread takes at once
+AHEAD = uint64(16)  # vertices whose neighbours are asked for before their turn
 SERIAL = 1 << 15  # edges below which a second thread costs more than it saves
 
 ONE = uint64(1)
@@ -118,6 +119,10 @@ def _link_one(first, last, nth, indptr, neighbours, above):
     """The nth edge of every vertex. Returns how many have one."""
     edges = np.int64(0)
     for u in range(uint64(first), uint64(last)):
+        if u + AHEAD < uint64(last):
+            e = uint64(indptr[u + AHEAD]) + uint64(nth)
+            if e < uint64(indptr[u + AHEAD + ONE]):
+                prefetch(above, neighbours[e])
         e = uint64(indptr[u]) + uint64(nth)
         if e < uint64(indptr[u + ONE]):
             _link(u, neighbours[e], above)

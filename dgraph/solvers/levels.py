@@ -32,11 +32,11 @@ class Rows(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """A message is level * span + sender + 1."""
+    """A message is a level, and in its last bits sender + 1."""
 
     best: np.ndarray
     improved: np.ndarray
-    span: int
+    bits: np.int64
     limit: int  # who is on this level sends nothing
 
 
@@ -57,18 +57,18 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     if not part.kept:
         now, following = (np.empty(size, np.uint32) for _ in range(2))
         part.kept["room"] = Room(now, following, np.zeros(-(-size // 64), np.uint64), np.zeros(4, np.int64))
-    room, span = part.kept["room"], part.values["vertices"] + 1
-    frontier, levels = part.frontier, _levels(part.best, part.frontier, span)
+    room, bits = part.kept["room"], np.int64(part.values["bits"])
+    frontier, levels = part.frontier, _levels(part.best, part.frontier, bits)
     if (levels[1:] < levels[:-1]).any():
         by_level = np.argsort(levels, kind="stable")
         frontier, levels = frontier[by_level], levels[by_level]
     ascending = order.ascending and kept(out, "by number", lambda: _by_number(out.indptr, numbers))
     rows = Rows(out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours, ascending, numbers)
-    reached = Reached(part.best, part.improved, span, part.values["depth_limit"])
+    reached = Reached(part.best, part.improved, bits, part.values["depth_limit"])
     pulled = _settle(rows, reached, room, frontier, levels, LARGE)
     order.looked += pulled
     looked, length, rest, _ = room.counts.tolist()
-    waits = part.best[frontier[rest:]] // span == levels[rest:]  # it has gone, or is in the list, if it is lower now
+    waits = part.best[frontier[rest:]] >> bits == levels[rest:]  # it has gone, or is in the list, if it is lower now
     return looked, np.concatenate([room.now[:length], frontier[rest:][waits]])
 
 
@@ -79,17 +79,17 @@ def _by_number(indptr: np.ndarray, numbers: np.ndarray) -> bool:
 
 
 @kernel
-def _levels(best, frontier, span):
+def _levels(best, frontier, bits):
     levels = np.empty(frontier.size, np.int64)
     for i in range(uint64(frontier.size)):
-        levels[i] = best[frontier[i]] // span
+        levels[i] = best[frontier[i]] >> bits
     return levels
 
 
 @kernel
 def _settle(rows, reached, room, frontier, levels, large):
     """Leaves in room.now what is in hand. Returns at how many edges it was looked in vain, or for a predecessor."""
-    best, span, now = reached.best, reached.span, room.now
+    best, bits, now = reached.best, reached.bits, room.now
     rest, length, level, looked, pulled = uint64(0), uint64(0), np.int64(0), np.int64(0), np.int64(0)
     while True:
         if length == 0:
@@ -98,7 +98,7 @@ def _settle(rows, reached, room, frontier, levels, large):
             level = levels[rest]
         while rest < frontier.size and levels[rest] == level:
             v = uint64(frontier[rest])
-            if best[v] // span == level:  # else a lower one has been found meanwhile, and it has gone
+            if best[v] >> bits == level:  # else a lower one has been found meanwhile, and it has gone
                 now[length] = v
                 length += ONE
             rest += ONE
@@ -128,12 +128,12 @@ def _settle(rows, reached, room, frontier, levels, large):
 def _push(rows, reached, level, room, length):
     """Those in room.now tell their neighbours of a level; who had none so low goes next. Returns how many these are."""
     indptr, neighbours, best, improved, now = rows.indptr, rows.neighbours, reached.best, reached.improved, room.now
-    count, above = uint64(0), (level + 1) * reached.span
+    count, above = uint64(0), (level + 1) << reached.bits
     for i in range(length):
         if i + AHEAD < length:
             prefetch(indptr, uint64(now[i + AHEAD]))
         u = uint64(now[i])
-        message = level * reached.span + rows.numbers[u] + 1
+        message = (level << reached.bits) + rows.numbers[u] + 1
         for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
             v = uint64(neighbours[e])
             old = best[v]
@@ -153,7 +153,7 @@ def _pull(rows, reached, level, room, length):
     for i in range(length):
         u = uint64(room.now[i])
         front[u >> SIX] |= ONE << (u & LOW)
-    count, looked, below, above = uint64(0), uint64(0), level * reached.span, (level + 1) * reached.span
+    count, looked, below, above = uint64(0), uint64(0), level << reached.bits, (level + 1) << reached.bits
     for v in range(uint64(best.size)):
         old = best[v]
         if old < below:
