@@ -58,7 +58,8 @@ class Rounds:
         copies = any(phase.sends_copies for phase in phases)
         if reads_degree:
             self._each("count_degrees", [phase.along for phase in phases])
-        if self.several and (reads_degree or copies or not self.seeded or self.resume):  # others meet in `send`
+        meets_in_send = self.seeded and self.pauses.resume is None
+        if self.several and (reads_degree or copies or not meets_in_send):
             yield from self.share()
             if reads_degree:
                 self._each("add_degrees")
