@@ -51,7 +51,7 @@ class Case:
     def __init__(self, operation, graph, source):
         self.operation, self.graph, self.source = operation, graph, source
         self.edges = graph.num_edges * (1 if graph.directed else 2)
-        self.expected = self.values(self.run(engine="local", tol=1e-14 / graph.num_vertices))
+        self.expected = self.values(self.run(engine="local", tol=1e-13))
 
     def run(self, tol=None, **options):
         if self.operation == "sssp":
@@ -59,12 +59,11 @@ class Case:
         return dg.pagerank(self.graph, tol=tol, max_iter=2000, **options)
 
     def in_rounds(self):
-        # a round changes ranks by (1 - alpha) / alpha of how far they are off, at least
         only = {"local_rounds": 1} if self.operation == "sssp" else {}  # the kernels of rounds, not a solver in each
-        return self.run(engine="bsp", **only, tol=RESIDUAL * (0.15 / 0.85) / self.graph.num_vertices)
+        return self.run(engine="bsp", **only, tol=RESIDUAL)
 
     def by_block(self, **options):
-        return self.run(tol=RESIDUAL * (0.15 / 0.85) / self.graph.num_vertices, **ENGINE, **options)
+        return self.run(tol=RESIDUAL, **ENGINE, **options)
 
     def values(self, result):
         return result.by_number({"sssp": "distance", "pagerank": "pagerank"}[self.operation])

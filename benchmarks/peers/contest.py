@@ -90,7 +90,7 @@ class Contest:
         if not done.answer:
             return
         options: dict[str, Any] = {"source": self.workload.start} if self.operation in ("bfs", "sssp") else {}
-        if self.operation == "pagerank" and not {"tol", "within"} & done.options.keys():
+        if self.operation == "pagerank" and "tol" not in done.options:
             options["rounds"] = 20
         edges = self.workload.edges
         if self.operation == "triangles" and len(edges.source) > SAMPLE and "triangles" in done.answer:

@@ -21,7 +21,7 @@ def graph_of(arrays: Arrays) -> Any:
 
 def pagerank(graph: Any, arrays: Arrays) -> Any:
     directed = graph if arrays.directed else graph.to_directed()
-    return rx.pagerank(directed, alpha=0.85, tol=1e-6, max_iter=1000)
+    return rx.pagerank(directed, alpha=0.85, tol=1e-6 / len(directed), max_iter=1000)
 
 
 def bfs(graph: Any, arrays: Arrays) -> Any:
@@ -52,7 +52,7 @@ LIBRARY = Library(
             pagerank,
             by_number("pagerank"),
             "float64, until a tolerance, as it gives no fixed rounds",
-            {"tol": 1e-6},
+            {"tol": 1e-5},
         ),
         "bfs": Operation(graph_of, bfs, levels, "layers"),
         "sssp": Operation(graph_of, sssp, distances, "Dijkstra; float64, distances only"),

@@ -18,6 +18,7 @@ import numpy as np
 from dgraph.errors import OptionError, RunError, WeightError
 from dgraph.monoid import NONE
 from dgraph.options import is_number, whole_number
+from dgraph.solvers.pagerank import change_within
 
 PACKAGES = {"pylibcugraph": "pylibcugraph (of cugraph)", "cupy": "cupy"}
 REMEDY = (
@@ -124,7 +125,7 @@ class Work:
 
     def pagerank(self, alpha: float, max_iter: int, tol: float | None, personalization: Any, weighted: bool) -> Columns:
         _probability("alpha", alpha)
-        limits = {"alpha": float(alpha), "epsilon": _limits(max_iter, tol) * self._edges.vertices}
+        limits = {"alpha": float(alpha), "epsilon": change_within(_limits(max_iter, tol), alpha)}
         name, gpu = "pagerank", self._gpu(self._weights(weighted), pulls=True)
         jumps: dict[str, Any] = dict.fromkeys(("initial_guess_vertices", "initial_guess_values"))
         if personalization is not None:  # where jumps go is where ranks begin

@@ -23,7 +23,7 @@ from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.pagerank import strengths
+from dgraph.solvers.pagerank import change_within, strengths
 from dgraph.solvers.solver import Solver
 
 
@@ -79,8 +79,8 @@ def pagerank(
 
     alpha:    the probability of following an edge; else the surfer jumps.
     max_iter: rounds at most.
-    tol:      rounds end when the ranks change by less than this a vertex on average; with 0 or None, `max_iter` is the
-              number of rounds. Engines without rounds bound the error of all ranks together (docs/semantics.md).
+    tol:      rounds end when all ranks together are within this of the fixed point, as is known from how much they change
+              (docs/semantics.md); with 0 or None, `max_iter` is the number of rounds.
     personalization: where to jump, as {vertex: weight}; by default everywhere alike. With a list of these, the column
               holds a vector for each vertex: its rank for each of them, all found in one run;
               engine="bulk_async" and "block_descent" take a run for each.
@@ -100,19 +100,18 @@ def pagerank(
     jumps = [_jumps(graph, one, dangling) for one in (personalization if several else [personalization])]  # type: ignore[union-attr]
     if not jumps:
         raise OptionError("personalization=[]: give at least one {vertex: weight}")
-    values = {"alpha": alpha, "tol": tol or 0.0, "kept": 0.0 if dangling == "none" else 1.0}
+    values = {"alpha": alpha, "kept": 0.0 if dangling == "none" else 1.0}
+    limits = {"tol": change_within(tol or 0.0, alpha), "max_iter": max_iter}
     shared = {"strength": _strength(graph, options)} if weighted else {}
     by_block = options.get("engine") == DESCENT
     freely = Asked(**options).sends_changes(graph) and not (by_block and graph.num_parts == 1)
     if (freely or by_block) and (alpha == 1 or not tol):
         what = f"tol={tol!r} asks for a number of rounds" if not tol else "with alpha=1 no change ever fades"
-        ends = "are within tol of the fixed point" if freely else "change by less than tol"
-        why = f"engine={options['engine']!r} cannot be had: it ends when ranks {ends}"
+        why = f"engine={options['engine']!r} cannot be had: it ends when ranks are within tol of the fixed point"
         raise OptionError(f"{why}, and {what}; choose one of bsp, gas")
     if several and not (freely or by_block):
         program = _single(SEVERAL[weighted]) if dtype == "float32" else SEVERAL[weighted]
-        values |= {"max_iter": max_iter, "several": len(jumps)}
-        return run(graph, program(**values), columns=_together(graph, jumps) | shared, **options)
+        return run(graph, program(**values, **limits, several=len(jumps)), columns=_together(graph, jumps) | shared, **options)
     results = []
     for part, columns in enumerate(jumps):
         programs: Any = residuals.PROGRAMS if freely else BY_BLOCK if by_block else PROGRAMS
@@ -120,9 +119,9 @@ def pagerank(
         program = _single(program) if dtype == "float32" else program
         how = for_part(options, part) if several else options
         if freely:
-            results.append(residuals.ranks(graph, program, columns | shared, **values, **how))
+            results.append(residuals.ranks(graph, program, columns | shared, tol=tol, **values, **how))
         else:
-            results.append(run(graph, program(**values, max_iter=max_iter), columns=columns | shared, **how))
+            results.append(run(graph, program(**values, **limits), columns=columns | shared, **how))
     if not several:
         return results[0]
     longest = max(results, key=lambda result: result.rounds)

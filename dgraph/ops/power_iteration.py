@@ -22,7 +22,7 @@ class PageRank(VertexProgram):
     merge = SUM
     alpha = Parameter(float64, 0.85)
     kept = Parameter(float64, 1.0)
-    tol = Parameter(float64, 1e-6)
+    tol = Parameter(float64, 1e-6)  # of all ranks: a round that changes them by less is the last
     max_iter = Parameter(int64, 100)
     solver = Solver(page_rank, orders=("incoming",))
 
@@ -43,8 +43,8 @@ class PageRank(VertexProgram):
     def change(rank, rank_before):
         return abs(rank - rank_before)
 
-    def stop(change, tol, round, max_iter, vertices):
-        return change < tol * vertices or round >= max_iter
+    def stop(change, tol, round, max_iter):
+        return change < tol or round >= max_iter
 
     @Result(float64)
     def pagerank(rank):
@@ -100,8 +100,8 @@ class PageRanks(PersonalPageRank):
     spread = VertexColumn(float64, shape="several")
     solver = Solver(rank_vectors, orders=("incoming",))
 
-    def apply(rank, message, dangling, alpha, kept, restart, spread, change, tol, round, vertices):
-        if round > 1 and change < tol * vertices:
+    def apply(rank, message, dangling, alpha, kept, restart, spread, change, tol, round):
+        if round > 1 and change < tol:
             return rank
         return (1 - alpha) * restart + alpha * kept * dangling * spread + alpha * message
 
@@ -139,8 +139,8 @@ class Scaled(PageRank):
     def mass(rank):
         return rank
 
-    def stop(change, mass, tol, round, max_iter, vertices):
-        return change < tol * vertices * mass or round >= max_iter
+    def stop(change, mass, tol, round, max_iter):
+        return change < tol * mass or round >= max_iter
 
     @Result(float64)
     def pagerank(rank, mass, kept):

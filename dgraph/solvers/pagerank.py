@@ -33,12 +33,18 @@ def page_rank(problem: Problem, dtype: Any = np.float64) -> Solved:
     if "restart" in columns:
         restart, spread = (columns[name][layout.rows].astype(dtype) for name in ("restart", "spread"))
         factors, start = (values["alpha"], jumps, again), restart.copy()
-        scores, solved = fixed_point(problem, layout, strength, start, factors, restart, spread)
+        scores, solved = fixed_point(problem, layout, strength, start, factors, values["tol"], restart, spread)
     else:
         share_of_all = 1 / max(n, 1)
         factors, start = (values["alpha"], jumps * share_of_all, again * share_of_all), np.full(n, share_of_all, dtype)
-        scores, solved = fixed_point(problem, layout, strength, start, factors)
+        scores, solved = fixed_point(problem, layout, strength, start, factors, values["tol"])
     return replace(solved, values={"pagerank": scores})
+
+
+def change_within(tol: float, alpha: float) -> float:
+    """By how much a round may change all ranks so that they are within `tol` of the fixed point then: a round brings
+    them nearer by the factor `alpha`. With 1 nothing is known, and the change itself is bounded."""
+    return tol * (1 - alpha) / alpha if 0 < alpha < 1 else tol
 
 
 def dividing(layout: Layout, columns: dict[str, np.ndarray], dtype: Any) -> tuple[Layout, np.ndarray]:
@@ -70,7 +76,7 @@ def katz(problem: Problem) -> Solved:
     values, n = problem.values, problem.vertices
     layout = layout_of(problem)
     factors = values["alpha"], values["beta"], 0.0
-    scores, solved = fixed_point(problem, layout, np.ones(n, np.uint32), np.zeros(n), factors)
+    scores, solved = fixed_point(problem, layout, np.ones(n, np.uint32), np.zeros(n), factors, values["tol"] * n)
     with np.errstate(over="ignore", invalid="ignore"):  # where alpha is too large for the graph
         squares = float(scores @ scores)
         if values["normalized"] and squares > 0:
@@ -131,11 +137,12 @@ def fixed_point(
     strength: np.ndarray,
     start: np.ndarray,
     factors: tuple[float, float, float],
+    tolerance: float,
     restart: np.ndarray | None = None,
     spread: np.ndarray | None = None,
 ) -> tuple[np.ndarray, Solved]:
     """Scores by vertex: factors[0] * what comes in + factors[1] * restart + factors[2] * dangling * spread, over and
-    over; `restart` and `spread` are 1 everywhere where they are None. `start` and these are in the order of rows."""
+    over, until that changes them by less than `tolerance` in all; `restart` and `spread` are 1 everywhere where they are None. `start` and these are in the order of rows."""
     values = problem.values
     shares, sent = np.empty_like(start), np.empty_like(start)
     widest = int(np.diff(layout.cuts).max(initial=0))
@@ -144,7 +151,7 @@ def fixed_point(
     team(
         _fixed_point, problem.threads, np.zeros(2 * LINE, np.int64), layout.cuts, sums, came, layout.rows, layout.seats,
         layout.indptr, layout.senders, layout.weights, strength, restart, spread, shares, start, sent,
-        *map(float, factors), float(values["tol"] * len(start)), values["max_iter"], found,
+        *map(float, factors), tolerance, values["max_iter"], found,
     )  # fmt: skip
     rounds, change, dangling = int(found[0]), float(found[1]), float(found[2])
     edges = rounds * len(layout.senders)

@@ -41,7 +41,7 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
         layout.seats, layout.indptr, layout.senders, layout.weights, strength, restart, spread,
         np.empty(n, dtype), scores, np.empty((problem.threads, width), dtype), np.empty(n * width, dtype),
         several, float(values["alpha"]), float(1 - values["alpha"]), float(values["alpha"] * values["kept"]),
-        float(values["tol"] * n), values["max_iter"],
+        float(values["tol"]), values["max_iter"],
     )  # fmt: skip
     ranks = np.empty((n, several), dtype)
     ranks[layout.rows] = scores[:, :several]

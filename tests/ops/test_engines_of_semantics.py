@@ -68,7 +68,7 @@ def test_what_tol_bounds(engine, row):
         if "fixed point" in row["ends when"]:
             assert np.abs(found.compute()["pagerank"] - closest).sum() <= tol
         else:
-            assert found.totals["change"] < tol * 64
+            assert found.totals["change"] < tol * (1 - 0.85) / 0.85
         limited = dg.pagerank(graph, tol=1e-12, max_iter=3, **how)
         assert (limited.rounds == 3) == (row["`max_iter=`"] != "no matter")
         for options in ({"tol": 0, "max_iter": 7}, {"alpha": 1}):
@@ -76,4 +76,5 @@ def test_what_tol_bounds(engine, row):
                 with pytest.raises(OptionError, match="choose one of bsp, gas"):
                     dg.pagerank(graph, **options, **how)
             else:
-                assert dg.pagerank(graph, **options, **how).rounds in (7, 8)
+                found = dg.pagerank(graph, **options, **how)
+                assert found.rounds == 7 or (found.rounds < 100 and found.totals["change"] < 1e-6)

@@ -78,7 +78,7 @@ def no_out_edge():
 def ends():
     for tol in (0, None):
         assert dg.pagerank(whole(), tol=tol, max_iter=7).rounds == 7
-    settled = dg.pagerank(whole(), tol=1e-4)
+    settled = dg.pagerank(whole(), tol=1e-3)
     assert settled.totals["change"] < 1e-4 * 26 and settled.rounds < 100
     closest = dg.pagerank(whole(), tol=1e-14, max_iter=1000).compute()["pagerank"]
     split = dg.Graph.from_edges(FRAME, weight="weight", vertices=26, parts=2)

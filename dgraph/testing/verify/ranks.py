@@ -25,16 +25,13 @@ def pagerank(
     alpha: float = 0.85,
     tol: float = 1e-6,
     rounds: int | None = None,
-    within: float | None = None,
     personalization: np.ndarray | list[np.ndarray] | None = None,
     weighted: bool = False,
     dangling: str | np.ndarray | None = None,
     rtol: float = 1e-9,
 ) -> None:
     """rounds: how many were asked for, whose outcome is compared within `rtol`; by default as many as `tol` takes.
-
-    within: by how much one more round may change all ranks together; by default by `tol` a vertex.
-
+    tol: how far all ranks together are from the fixed point; one more round changes them by 1 + alpha times that.
     personalization: where to jump, by number, summing to 1; with a list of these, a rank has one value for each.
     dangling: where the rank of vertices without an out-edge goes: as jumps do, anywhere ("uniform"), as an array says,
     nowhere ("none"); or nowhere, but all ranks are "scaled" in the end so that they sum to 1.
@@ -53,7 +50,7 @@ def pagerank(
         raise AnswerError(f"pagerank: {ranks[0].size} values a vertex for {len(jumps)} personalizations")
     for one, rank in zip(jumps, ranks.T, strict=True):
         how: dict[str, Any] = {"alpha": alpha, "weighted": weighted, "dangling": dangling, "personalization": one}
-        _rank(edges, rank, how, tol, rounds, within, rtol)
+        _rank(edges, rank, how, tol, rounds, rtol)
 
 
 def _rank(
@@ -62,7 +59,6 @@ def _rank(
     how: dict[str, Any],
     tol: float,
     rounds: int | None,
-    within: float | None,
     rtol: float,
 ) -> None:
     """One rank a vertex."""
@@ -76,7 +72,7 @@ def _rank(
     if not lost and abs(rank.sum() - 1) > rtol:
         raise AnswerError(f"ranks sum to {rank.sum()}, not 1")
     change = np.abs(_round(edges, **how)(rank) - rank).sum()
-    allowed = tol * edges.vertices if within is None else within
+    allowed = tol * (1 + how["alpha"])
     if change > allowed + 1e-14:
         raise AnswerError(f"one more round changes ranks by {change:g} in all, more than {allowed:g}")
 
