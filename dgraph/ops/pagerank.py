@@ -79,7 +79,7 @@ def pagerank(
 
     alpha:    the probability of following an edge; else the surfer jumps.
     max_iter: rounds at most.
-    tol:      rounds end when all ranks together are within this of the fixed point, as is known from how much they change
+    tol:      rounds end when all ranks together are within this of the fixed point, as how much they change tells
               (docs/semantics.md); with 0 or None, `max_iter` is the number of rounds.
     personalization: where to jump, as {vertex: weight}; by default everywhere alike. With a list of these, the column
               holds a vector for each vertex: its rank for each of them, all found in one run;
@@ -111,7 +111,9 @@ def pagerank(
         raise OptionError(f"{why}, and {what}; choose one of bsp, gas")
     if several and not (freely or by_block):
         program = _single(SEVERAL[weighted]) if dtype == "float32" else SEVERAL[weighted]
-        return run(graph, program(**values, **limits, several=len(jumps)), columns=_together(graph, jumps) | shared, **options)
+        return run(
+            graph, program(**values, **limits, several=len(jumps)), columns=_together(graph, jumps) | shared, **options
+        )
     results = []
     for part, columns in enumerate(jumps):
         programs: Any = residuals.PROGRAMS if freely else BY_BLOCK if by_block else PROGRAMS
@@ -119,7 +121,7 @@ def pagerank(
         program = _single(program) if dtype == "float32" else program
         how = for_part(options, part) if several else options
         if freely:
-            results.append(residuals.ranks(graph, program, columns | shared, tol=tol, **values, **how))
+            results.append(residuals.ranks(graph, program, columns | shared, tol=tol or 0.0, **values, **how))
         else:
             results.append(run(graph, program(**values, **limits), columns=columns | shared, **how))
     if not several:

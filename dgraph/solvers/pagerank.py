@@ -142,7 +142,8 @@ def fixed_point(
     spread: np.ndarray | None = None,
 ) -> tuple[np.ndarray, Solved]:
     """Scores by vertex: factors[0] * what comes in + factors[1] * restart + factors[2] * dangling * spread, over and
-    over, until that changes them by less than `tolerance` in all; `restart` and `spread` are 1 everywhere where they are None. `start` and these are in the order of rows."""
+    over, until that changes them by less than `tolerance` in all; `restart` and `spread` are 1 everywhere where they
+    are None. `start` and these are in the order of rows."""
     values = problem.values
     shares, sent = np.empty_like(start), np.empty_like(start)
     widest = int(np.diff(layout.cuts).max(initial=0))
