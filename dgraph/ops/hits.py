@@ -17,7 +17,7 @@ from dgraph.program import Global, Message, Parameter, Phase, Result, State, Ver
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.pagerank import hubs_and_authorities
+from dgraph.solvers.hits import hubs_and_authorities
 from dgraph.solvers.solver import Solver
 
 

@@ -1,5 +1,4 @@
-"""The fixed point of scores that are passed on: PageRank, Katz centrality, hubs and authorities, all rounds in one
-compiled call.
+"""The fixed point of scores that are passed on: PageRank and Katz centrality, all rounds in one compiled call.
 
 A vertex sends its score times its `share`, precomputed, so that an edge costs one gather and one addition. A row is
 added up by one thread, and totals over vertices block by block: the same bits for any number of threads.
@@ -16,7 +15,7 @@ from numba import uint64
 from dgraph.agents.edge_tables import kept
 from dgraph.machine_code import part_of_kernels
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.gather import Layout, blocks_of, gather, lay_out
+from dgraph.solvers.gather import Layout, gather, lay_out
 from dgraph.solvers.solver import Problem, Solved
 from dgraph.solvers.team import atomic_add, barrier, kernel, part, share, stopped, team
 
@@ -94,27 +93,6 @@ def strengths(problem: Problem) -> Solved:
     return Solved({"strength": strength}, 1, len(weights), totals)
 
 
-def hubs_and_authorities(problem: Problem) -> Solved:
-    """The program of `ops/hits.py`."""
-    n, values = problem.vertices, problem.values
-    incoming, out = table_of(problem, "out"), table_of(problem, "in")
-    hub, authority, found = np.ones(n), np.zeros(n), np.zeros(4)
-    cuts = blocks_of(incoming.indptr), blocks_of(out.indptr)
-    sums = np.zeros((2, max(map(len, cuts)), 2))
-    came = np.empty((problem.threads, max(int(np.diff(one).max(initial=0)) for one in cuts)))
-    weights = [problem.edges.arguments(table).get("weight") for table in (incoming, out)]
-    sides = (
-        *(cuts[0], incoming.indptr, incoming.neighbours, weights[0]),
-        *(cuts[1], out.indptr, out.neighbours, weights[1]),
-    )
-    team(
-        _hits, problem.threads, np.zeros(2 * LINE, np.int64), *sides, sums, came, hub, authority,
-        values["tol"], values["max_iter"], found,
-    )  # fmt: skip
-    rounds, totals = 2 * int(found[0]), dict(zip(("change", "hubs", "authorities"), found[1:].tolist(), strict=True))
-    return Solved({"hub": hub, "authority": authority}, rounds, rounds * len(out.neighbours), totals)
-
-
 def table_of(problem: Problem, along: str) -> Adjacency:
     """Rows of those who are sent to; of an undirected graph all rows are alike, and found under "out"."""
     edges = problem.edges
@@ -180,7 +158,7 @@ def _fixed_point(
         if rank == 0:
             turns[(rounds + 1) % 2 * LINE] = 0
         barrier(rank, size, signals)
-        dangling = _total(sums, 1)
+        dangling = total(sums, 1)
         if rounds >= max_iter or change < tolerance or not change <= np.inf or stopped(signals):
             break
         while True:
@@ -193,7 +171,7 @@ def _fixed_point(
                 lo, hi, came[rank], restart, spread, kind(alpha), kind(jumps), kind(again * dangling), scores
             )
         barrier(rank, size, signals)
-        rounds, change = rounds + 1, _total(sums, 0)
+        rounds, change = rounds + 1, total(sums, 0)
     for i in range(uint64(low), uint64(high)):
         shares[rows[i]] = scores[i]  # nobody sends any more
     if rank == 0:
@@ -239,63 +217,10 @@ def _score(lo, hi, came, restart, spread, alpha, jumps, again, scores):
     return change
 
 
-@kernel
-def _hits(
-    rank, size, signals, turns, in_cuts, in_indptr, senders, in_weights, out_cuts, out_indptr, receivers, out_weights,
-    sums, came, hub, authority, tolerance, max_iter, found,
-):  # fmt: skip
-    """A round is two passes: authorities gather from hubs, then hubs from authorities. A sum of zero ends it: then
-    there are no edges."""
-    hubs, authorities, rounds, change = float(hub.size), 0.0, 0, np.inf
-    while rounds < max_iter and hubs > 0 and not (change < tolerance * hubs or stopped(signals)):
-        _pass(
-            rank, size, signals, turns, 0, in_cuts, in_indptr, senders, in_weights, sums[0], came[rank],
-            hub, hubs, authority,
-        )  # fmt: skip
-        authorities = _total(sums[0], 1)
-        _pass(
-            rank, size, signals, turns, LINE, out_cuts, out_indptr, receivers, out_weights, sums[1], came[rank],
-            authority, authorities, hub,
-        )  # fmt: skip
-        rounds, change, hubs = rounds + 1, _total(sums[1], 0), _total(sums[1], 1)
-    low, high = share(rank, size, hub.size)
-    for i in range(uint64(low), uint64(high)):
-        hub[i] = hub[i] / hubs if hubs > 0 else 0.0
-        authority[i] = authority[i] / authorities if authorities > 0 else 0.0
-    if rank == 0:
-        found[0], found[1], found[2], found[3] = rounds, change, hubs, authorities
-
-
 @part
-def _pass(rank, size, signals, turns, turn, cuts, indptr, neighbours, weights, sums, came, sent, total, scores):
-    """scores = what `sent` brings, divided by its total; sums of each block: the change, and the scores."""
-    while True:
-        b = atomic_add(turns, turn, 1)
-        if b >= cuts.size - 1:
-            break
-        lo, hi = cuts[b], cuts[b + 1]
-        gather(indptr, neighbours, weights, sent, lo, hi, came)
-        sums[b, 0], sums[b, 1] = _rescale(lo, hi, came, 1 / total if total > 0 else 0.0, scores)
-    barrier(rank, size, signals)
-    if rank == 0:
-        turns[turn] = 0  # all have left this pass, and none comes back before rank 0 is through the other one
-
-
-@summed
-def _rescale(lo, hi, came, scale, scores):
-    """The new scores of rows lo:hi: how much they change, and what they sum to."""
-    change, scored = 0.0, 0.0
-    for i in range(uint64(lo), uint64(hi)):
-        score = scale * came[i - uint64(lo)]
-        change += abs(score - scores[i])
-        scored += score
-        scores[i] = score
-    return change, scored
-
-
-@part
-def _total(sums, column):
-    total = 0.0
+def total(sums, column):
+    """Of a column, block by block."""
+    added = 0.0
     for b in range(len(sums)):
-        total += sums[b, column]
-    return total
+        added += sums[b, column]
+    return added
