@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 
 import dask
 import numpy as np
@@ -267,21 +268,14 @@ def frail():
         yield client.cluster, client
 
 
-def all_there(cluster) -> int:
-    """How many workers there are once all have come again; on a busy machine a nanny at times gives up."""
-    deadline = time.monotonic() + 30
-    while len(cluster.scheduler.workers) < 3 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert len(cluster.scheduler.workers) > 1
-    return len(cluster.scheduler.workers)
-
-
 @pytest.mark.parametrize("how", ["kill", "kill fused", "kill graph", "restart", "retire"])
 def test_a_worker_that_leaves_ends_the_run(frail, how, monkeypatch):
     """The registry ends it: nobody waits for as long as mail may take."""
     cluster, client = frail
     monkeypatch.setattr("dgraph.runs.steps.PATIENCE", 600.0)
-    count, failed = all_there(cluster), []
+    with suppress(AssertionError):  # on a busy machine a nanny at times does not start another
+        wait_until(lambda: len(cluster.scheduler.workers) == 3)
+    count, failed = len(cluster.scheduler.workers), []
 
     def run():
         try:
