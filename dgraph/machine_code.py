@@ -6,6 +6,7 @@ import pickle
 import warnings
 from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -62,10 +63,12 @@ class Files(NullCache):
     asks; a disk that does not take part is only told of, once a process."""
 
     def __init__(self, function: Callable):
-        self._function = function
+        self._function, self._stamp = function, _stamp(function)
 
     @cached_property
     def _files(self) -> Any:
+        if _stamp(self._function) != self._stamp:  # what is compiled is not what stands there now
+            return NullCache()
         try:
             return FunctionCache(self._function)
         except RuntimeError:  # no folder can be written
@@ -80,6 +83,15 @@ class Files(NullCache):
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         _harmless(self._files.save_overload, sig, cres)
+
+
+def _stamp(function: Callable) -> tuple[int, int] | None:
+    """Of the file that a function comes from."""
+    try:
+        found = Path(function.__code__.co_filename).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _harmless(action: Callable, *arguments: Any) -> Any:

@@ -60,19 +60,22 @@ class Workers:
     @property
     def memory(self) -> int | None:
         """Bytes that the smallest worker may use; None where there is no limit."""
-        limits = [info["memory_limit"] for info in self._infos if info["memory_limit"]]
+        limits = [info["memory_limit"] for info in self._infos.values() if info["memory_limit"]]
         return min(limits, default=None)
 
     @property
     def by_name(self) -> dict[Any, str]:
         """The addresses of workers by the names that they were given."""
-        if self.client is None:
-            return {}
-        return {w["name"]: address for address, w in self.client.scheduler_info(n_workers=-1)["workers"].items()}
+        return {info["name"]: address for address, info in self._infos.items()}
 
     @property
-    def _infos(self) -> list[dict[str, Any]]:
-        return [] if self.client is None else list(self.client.scheduler_info(n_workers=-1)["workers"].values())
+    def _infos(self) -> dict[str, dict[str, Any]]:
+        """What the scheduler knows of each."""
+        if self.client is None:
+            return {}
+        from dgraph.exchange.dask import known_of_workers  # a quarter of a second where there is no cluster
+
+        return known_of_workers(self.client)
 
     @property
     def threads(self) -> int:
@@ -83,7 +86,7 @@ class Workers:
         """Threads for each of so many tasks, which the workers share out."""
         if self.client is None:
             return self._threads or threads.cores()
-        infos = self._infos
+        infos = self._infos.values()
         least = min((info["nthreads"] for info in infos), default=1)
         return max(1, least // -(-tasks // max(1, len(infos))))
 
@@ -160,7 +163,7 @@ class Workers:
 
     def spilled(self) -> int:
         """Bytes that the workers have moved from memory to disk."""
-        return int(sum(worker["metrics"].get("spilled_bytes", {}).get("disk", 0) for worker in self._infos))
+        return int(sum(worker["metrics"].get("spilled_bytes", {}).get("disk", 0) for worker in self._infos.values()))
 
     def keep(self, task: Delayed) -> Any:
         """The result of a task, here, and on the workers for whoever wants to `share` it."""
@@ -223,6 +226,8 @@ class Workers:
         known, addresses = _answers.setdefault(self.client, {}).setdefault("edges a second", {}), self.addresses
         if anew or not known.keys() >= set(addresses):
             known |= _measured(self.client)
+        if gone := [address for address in addresses if address not in known]:
+            raise LostError(f"{', '.join(gone)} left while the speed of workers was measured")
         return {address: known[address] for address in addresses}
 
     def _known(self, what: Any, ask: Any, *arguments: Any) -> dict[str, Any]:

@@ -64,12 +64,19 @@ class Direct:
         self.device.close()
 
 
+Place = tuple[Kind, int, int]  # a kind of daemon, how many such are before it, and its threads
+
+
+def places(kinds: Sequence[Kind], threads: int) -> list[Place]:
+    return [(kind, kinds[:i].count(kind), threads) for i, kind in enumerate(kinds)]
+
+
 class Agent:
     """One worker's daemons."""
 
     def __init__(self) -> None:
-        self.daemons: dict[tuple[Kind, int, int], Daemon] = {}
-        self.costs: defaultdict[tuple[Daemon, str], Costs] = defaultdict(lambda: defaultdict(Measured))
+        self.daemons: dict[Place, Daemon] = {}
+        self.costs: defaultdict[tuple[Place, str], Costs] = defaultdict(lambda: defaultdict(Measured))
         self.lock = threading.Lock()
 
     def connect(
@@ -91,22 +98,19 @@ class Agent:
             return Direct(Cuda(recipe.source, folded(recipe.analysis), settings.memory_budget, settings.pipeline_block))
         if not kinds:
             return Direct(Cpu(recipe.kernels, threads))
-        plugs = [
-            Plug(daemon, device_of(kind), self.costs[daemon, recipe.source.digest])
-            for daemon, kind in zip(self.started(kinds, threads), kinds, strict=True)
-        ]
+        with self.lock:
+            plugs = [
+                Plug(self.started(place), device_of(place[0]), self.costs[place, recipe.source.digest])
+                for place in places(kinds, threads)
+            ]
         return Streaming(recipe, vertices, settings, plugs, threads, lazy)
 
-    def started(self, kinds: Sequence[Kind], threads: int) -> list[Daemon]:
-        """A daemon of each kind; those that run already are taken."""
-        found = []
-        with self.lock:
-            for i, kind in enumerate(kinds):
-                key = kind, kinds[:i].count(kind), threads
-                if key not in self.daemons:
-                    self.daemons[key] = kind.start(threads)
-                found.append(self.daemons[key])
-        return found
+    def started(self, place: Place) -> Daemon:
+        """The daemon of a place, which may run already."""
+        if place not in self.daemons:
+            kind, _, threads = place
+            self.daemons[place] = kind.start(threads)
+        return self.daemons[place]
 
     def close(self) -> None:
         with self.lock:

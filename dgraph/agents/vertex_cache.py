@@ -43,7 +43,6 @@ class VertexCache:
         self.weight = np.zeros(slots, np.float32)
         self.free = np.arange(slots - 1, -1, -1, dtype=np.uint32)
         self.empty, self.block, self.request = slots, 0, 0
-        self.given_away = 0
         self.everybody, self.fresh = NOTHING, False  # who has a slot, if all have; whether all were looked at
         if 0 < slots == vertices:
             self.everybody = self.owner = np.arange(slots, dtype=np.uint32)
@@ -89,7 +88,6 @@ class VertexCache:
         self.place[self.owner[slots]] = -1
         self.free[self.empty : self.empty + len(slots)] = slots
         self.empty += len(slots)
-        self.given_away += len(slots)
 
     def of_this_request(self) -> np.ndarray:
         """The slots that it used."""

@@ -38,7 +38,7 @@ class Group(click.Group):
     """Commands of which one is chosen: who asks for another is told them all."""
 
     def resolve_command(self, context: click.Context, given: list[str]) -> Any:
-        if given[0][:1] != "-" and self.get_command(context, given[0]) is None:
+        if not context.resilient_parsing and given[0][:1] != "-" and self.get_command(context, given[0]) is None:
             context.fail(f"there is no {given[0]!r}; choose one of {', '.join(self.list_commands(context))}")
         return super().resolve_command(context, given)
 

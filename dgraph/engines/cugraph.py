@@ -244,7 +244,7 @@ def _probability(name: str, value: Any) -> None:
 def _limits(max_iter: Any, tol: Any, *, needed: bool = False) -> float:
     whole_number("max_iter", max_iter)
     if not (tol is None or (is_number(tol) and tol >= 0)):
-        raise OptionError(f"tol={tol!r} is a change: zero or more, or None for exactly max_iter rounds")
+        raise OptionError(f"tol={tol!r} is not known: zero or more, or None for exactly max_iter rounds")
     if needed and not tol:
         raise OptionError(f'tol={tol!r}: engine="cugraph" needs one above zero here, and fails where it is not reached')
     return float(tol or 0.0)

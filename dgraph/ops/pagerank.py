@@ -78,7 +78,7 @@ def pagerank(
     `pagerank`, which sums to 1.
 
     alpha:    the probability of following an edge; else the surfer jumps.
-    max_iter: rounds at most.
+    max_iter: rounds at most, settled or not; an `alpha` above 0.85 may need more than 100.
     tol:      rounds end when all ranks together are within this of the fixed point, as how much they change tells
               (docs/semantics.md); with 0 or None, `max_iter` is the number of rounds.
     personalization: where to jump, as {vertex: weight}; by default everywhere alike. With a list of these, the column
@@ -134,7 +134,7 @@ def check_limits(max_iter: int, tol: float | None) -> None:
     """When rounds end."""
     whole_number("max_iter", max_iter)
     if tol is not None and not (is_number(tol) and tol >= 0):
-        raise OptionError(f"tol={tol!r} is a change: zero or more, or None for exactly max_iter rounds")
+        raise OptionError(f"tol={tol!r} is not known: zero or more, or None for exactly max_iter rounds")
 
 
 def _jumps(graph: Graph, personalization: Any, dangling: Any) -> dict[str, Any]:

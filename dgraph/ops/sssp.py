@@ -194,7 +194,7 @@ def sssp(
         paths = run(graph, ShortestPaths() if weighted else Hops(), columns=given, **options)
     else:
         paths = run(graph, (UpTo if weighted else HopsUpTo)(target=target), columns=given, **options)
-    if not predecessors or (with_tree and not paths.totals["unresolved"]):
+    if not predecessors or (with_tree and not paths.totals.pop("unresolved")):
         return paths
     trees = [Tree()] if with_tree else [Nearer(), Tree()]
     return tree_after(paths, graph, trees, {"known": paths.column("distance"), **given}, options)

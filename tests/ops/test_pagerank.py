@@ -15,6 +15,7 @@ import dgraph as dg
 from dgraph import errors
 from dgraph.solvers import gather
 from dgraph.testing.strategies import small_graphs
+from dgraph.testing.verify import verify
 
 WAYS = [
     ({}, {"engine": "local"}),
@@ -161,6 +162,18 @@ def test_the_fixed_point_is_as_near_as_asked(alpha, options):
     for where in (graph, dg.rmat(scale=12, seed=3, parts=2)):
         found = np.stack(dg.pagerank(where, **options).compute()["pagerank"])
         assert (np.abs(found - closest).sum(axis=0) <= 1e-6).all()
+
+
+def test_what_rounds_leave_is_no_wrong_answer():
+    """With alpha near 1 a hundred rounds do not settle."""
+    graph = dg.grid(rows=30, cols=30)
+    for alpha in (0.95, 0.99):
+        found = dg.pagerank(graph, alpha=alpha)
+        assert found.rounds == 100
+        verify("pagerank", graph, found, alpha=alpha)
+    with pytest.raises(errors.AnswerError, match="one more round"):
+        verify("pagerank", graph, found, alpha=alpha, max_iter=2000)
+    verify("pagerank", graph, dg.pagerank(graph, tol=1e-9, dtype="float32"), tol=1e-9, rtol=1e-4)
 
 
 @pytest.mark.parametrize("options", [{}, {"dtype": "float32"}, {"personalization": {0: 1, 5: 2}}, {"weighted": True}])

@@ -1,13 +1,16 @@
-"""Kernels on disk: in a folder that nobody else may write to, and as they were generated."""
+"""Kernels on disk: in a folder that nobody else may write to, as they were generated, and as they were read."""
 
+import gc
 import os
 
 import programs
 import pytest
 
+from dgraph import machine_code
 from dgraph.codegen import cache
 from dgraph.codegen.source import generate
 from dgraph.errors import OptionError
+from dgraph.garbage import put_off
 
 
 def test_the_cache_is_private(tmp_path, monkeypatch):
@@ -39,3 +42,33 @@ def test_a_spoiled_file_in_the_cache_is_written_anew(tmp_path, monkeypatch):
     assert cache._written(source).read_text() == source.text
     assert not list(path.parent.glob(".new-*"))
     cache.forget()
+
+
+def test_a_file_that_was_changed_since_it_was_read_is_not_kept(tmp_path, monkeypatch):
+    """Machine code of what was read would be taken for that of what stands there now."""
+    (tmp_path / "changing.py").write_text("def f(x):\n    return x + 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import changing
+
+    early = machine_code.kept()(changing.f)
+    (tmp_path / "changing.py").write_text("def f(x):\n    return x + 1000\n")
+    assert early(1) == 2
+    assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_garbage_is_collected_again_when_the_last_is_done():
+    assert gc.isenabled()
+    first, second = put_off(), put_off()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not gc.isenabled()
+    second.__exit__(None, None, None)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with put_off():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

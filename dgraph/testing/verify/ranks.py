@@ -24,6 +24,7 @@ def pagerank(
     pagerank: np.ndarray,
     alpha: float = 0.85,
     tol: float = 1e-6,
+    max_iter: int = 100,
     rounds: int | None = None,
     personalization: np.ndarray | list[np.ndarray] | None = None,
     weighted: bool = False,
@@ -31,7 +32,8 @@ def pagerank(
     rtol: float = 1e-9,
 ) -> None:
     """rounds: how many were asked for, whose outcome is compared within `rtol`; by default as many as `tol` takes.
-    tol: how far all ranks together are from the fixed point; one more round changes them by 1 + alpha times that.
+    tol: how far all ranks together are from the fixed point; one more round changes them by 1 + alpha times that. More
+    is only what `max_iter` rounds leave, after which ranks may be given that have not settled.
     personalization: where to jump, by number, summing to 1; with a list of these, a rank has one value for each.
     dangling: where the rank of vertices without an out-edge goes: as jumps do, anywhere ("uniform"), as an array says,
     nowhere ("none"); or nowhere, but all ranks are "scaled" in the end so that they sum to 1.
@@ -50,7 +52,7 @@ def pagerank(
         raise AnswerError(f"pagerank: {ranks[0].size} values a vertex for {len(jumps)} personalizations")
     for one, rank in zip(jumps, ranks.T, strict=True):
         how: dict[str, Any] = {"alpha": alpha, "weighted": weighted, "dangling": dangling, "personalization": one}
-        _rank(edges, rank, how, tol, rounds, rtol)
+        _rank(edges, rank, how, max(tol, 2 * alpha**max_iter), rounds, rtol)
 
 
 def _rank(
@@ -73,7 +75,7 @@ def _rank(
         raise AnswerError(f"ranks sum to {rank.sum()}, not 1")
     change = np.abs(_round(edges, **how)(rank) - rank).sum()
     allowed = tol * (1 + how["alpha"])
-    if change > allowed + 1e-14:
+    if change > allowed + rtol / 1000:  # rounding
         raise AnswerError(f"one more round changes ranks by {change:g} in all, more than {allowed:g}")
 
 
