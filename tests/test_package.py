@@ -23,7 +23,6 @@ MOST, LEAST = 300, 30  # lines of a file
 TOO_SHORT = {
     "dgraph/io/edge_list.py": "the one record that all readers share",
     "dgraph/solvers/randomness.py": "what dgraph/randomness.py says, compiled",
-    "dgraph/garbage.py": "loaded before all others",
     "dgraph/__main__.py": "Python wants the name",
     "dgraph/cli/convert.py": "one command a file",
     "dgraph/engines/bsp.py": "an engine is a loop of a few lines",
