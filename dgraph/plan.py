@@ -16,7 +16,7 @@ from dgraph.engines.gas import gas
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.solvers.solver import Settle
 from dgraph.states.blocks import Blocks
-from dgraph.states.state import Switches
+from dgraph.states.switches import Switches
 
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
 WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other

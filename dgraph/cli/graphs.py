@@ -22,9 +22,9 @@ from dgraph.errors import FileError, OptionError, RunError
 READING = (
     click.argument("edges", metavar="EDGES"),
     click.option("--format", help="Format of EDGES, where its suffix does not tell; of standard input: text."),
-    click.option("--source", metavar="COLUMN", help="Column of the edges' sources, by name, or position from 0."),
-    click.option("--destination", metavar="COLUMN", help="Column of their destinations.  [default: the second]"),
-    click.option("--weight", metavar="COLUMN", help="Column of their weights.  [default: none, or the format's]"),
+    click.option("--source", metavar="COLUMN", help="Column of the edges' sources: a name, or a number, from 0."),
+    click.option("--destination", metavar="COLUMN", help="Column of destinations, likewise.  [default: the second]"),
+    click.option("--weight", metavar="COLUMN", help="Column of weights, likewise.  [default: none, or the format's]"),
     click.option("--header/--no-header", default=None, help="Whether text begins with names of columns.  [guessed]"),
     click.option("--delimiter", metavar="SIGN", help="Between columns of text; ' ' is any run of blanks.  [guessed]"),
     click.option("--id-type", type=click.Choice(["int64", "string"]), help="Of text: by default int64 where all fit."),

@@ -22,7 +22,7 @@ from dgraph.runs import rebalancing
 from dgraph.runs.asked import OF_BLOCKS, Asked
 from dgraph.solvers.solver import Settle
 from dgraph.states.blocks import Blocks
-from dgraph.states.state import Switches
+from dgraph.states.switches import Switches
 
 
 def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:

@@ -62,9 +62,7 @@ def team(kernel: Callable[..., Any], threads: int, *arrays: Any) -> Any:
 def _compiled(kernel: Any, signals: np.ndarray, arrays: tuple[Any, ...]) -> None:
     from numba import typeof
 
-    signature = tuple(typeof(value) for value in (0, 1, signals, *arrays))
-    if signature not in kernel.overloads:
-        kernel.compile(signature)
+    kernel.compile(tuple(typeof(value) for value in (0, 1, signals, *arrays)))
 
 
 @part
