@@ -147,10 +147,12 @@ class DaskChain:
 
     exchange = "workers"
 
-    def __init__(self, steps: Steps, partitions: Sequence[Any], client: Client, homes: Sequence[str] | None):
+    def __init__(
+        self, steps: Steps, partitions: Sequence[Any], client: Client, homes: Sequence[str] | None, patience: float
+    ):
         if client.asynchronous:
             raise OptionError(f"client={client!r} is asynchronous; pass one that is not")
-        self.steps, self.partitions, self.client = steps, partitions, client
+        self.steps, self.partitions, self.client, self.patience = steps, partitions, client, patience
         self.futures: list[Future] = []  # of the last chunk
         homes = list(homes or where(client, partitions))
         workers = list(dict.fromkeys(homes))
@@ -158,7 +160,7 @@ class DaskChain:
 
     def __enter__(self) -> DaskChain:
         try:
-            exchange.begin(self.client, self.route)
+            exchange.begin(self.client, self.route, self.patience)
         except BaseException as error:  # Ctrl-C among others: no run may stay behind
             self.__exit__(type(error), error, error.__traceback__)
             raise

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dgraph.errors import OptionError, RunError
-from dgraph.exchange.exchange import Exchange
+from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.local import LocalExchange
 from dgraph.exchange.mail import Route, Token
 from dgraph.options import one_of
@@ -123,10 +123,10 @@ def run_steps(
 def _chain(steps: Steps, partitions: Sequence[Any], client: Any, homes: Any, threads: Any, exchange: str) -> Chain:
     if client is None:
         workers = min(len(partitions), threads or os.cpu_count() or 1)
-        return LocalChain(steps, partitions, workers)
+        return LocalChain(steps, partitions, workers, PATIENCE)
     from dgraph.runs.mail_graph import choose_chain
 
-    return choose_chain(client, exchange)(steps, partitions, client, homes)
+    return choose_chain(client, exchange)(steps, partitions, client, homes, PATIENCE)
 
 
 def new_route(workers: Sequence[str], homes: Sequence[int]) -> Route:
@@ -193,11 +193,11 @@ class LocalChain:
 
     exchange = "threads"
 
-    def __init__(self, steps: Steps, partitions: Sequence[Any], workers: int):
+    def __init__(self, steps: Steps, partitions: Sequence[Any], workers: int, patience: float):
         homes = [partition * workers // len(partitions) for partition in range(len(partitions))]
         self.route = new_route([f"thread {worker}" for worker in range(workers)], homes)
         self.steps, self.partitions = steps, partitions
-        self.ends: Sequence[Exchange] = LocalExchange.ends(self.route)
+        self.ends: Sequence[Exchange] = LocalExchange.ends(self.route, patience)
         self.pool = ThreadPoolExecutor(workers, "dgraph") if workers > 1 else None
 
     def start(self, rounds: int) -> list[Token]:
