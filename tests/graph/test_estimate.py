@@ -14,6 +14,7 @@ from dgraph.errors import OptionError, RoomError
 from dgraph.estimates.estimate import POLICIES
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.room import PROCESS
+from dgraph.exchange.dask import known_of_workers
 
 GRAPHS = {
     "rmat": lambda **o: dg.rmat(scale=14, **o),
@@ -59,11 +60,12 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
     """With numbers and the remedy, before anything is built or run; and one may go on anyway."""
     frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2000, (40_000, 2)), columns=["src", "dst"])
     graph = dg.Graph.from_edges(frame, client=client, parts=2)
-    kept = dask.config.get("dgraph", {})
+    kept, workers = dask.config.get("dgraph", {}), known_of_workers(client)
 
     def leave(room: int) -> None:
         """Let each worker have so many bytes beside what its process takes."""
-        known = {str(n): {"memory_limit": (room + PROCESS) / 0.8, "metrics": {"memory": PROCESS}} for n in range(2)}
+        memory = {"memory_limit": (room + PROCESS) / 0.8, "metrics": {"memory": PROCESS}}
+        known = {address: {**info, **memory} for address, info in workers.items()}
         small.setattr("dgraph.exchange.dask.known_of_workers", lambda client: known)
 
     with monkeypatch.context() as small:
