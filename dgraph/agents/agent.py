@@ -106,7 +106,7 @@ class Agent:
         return Streaming(recipe, vertices, settings, plugs, threads, lazy)
 
     def started(self, place: Place) -> Daemon:
-        """The daemon of a place, which may run already."""
+        """The daemon of a place, which may run already; for who has the lock."""
         if place not in self.daemons:
             kind, _, threads = place
             self.daemons[place] = kind.start(threads)

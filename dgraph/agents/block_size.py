@@ -45,12 +45,6 @@ class Cost:
         """Without a pipeline: one stage after the other."""
         return (self.k1 + self.k2 + self.k3) * edges + (self.a1 + self.a + self.a3) * blocks
 
-    @property
-    def most_gain(self) -> float:
-        """No block size makes a pipeline more times faster than this."""
-        slowest = max(self.k1, self.k2, self.k3)
-        return (self.k1 + self.k2 + self.k3) / slowest if slowest > 0 else 1.0
-
 
 def best_blocks(cost: Cost, edges: int) -> int:
     """How many blocks take the least time.
