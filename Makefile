@@ -9,7 +9,7 @@ FRAIL := tests/exchange tests/chaos tests/agents tests/engines/test_on_cluster.p
 SIDE_BY_SIDE := --numprocesses logical --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
 INSTALLED := .venv/.installed
 WITH_oldest := 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'
-WITH_cuda := 'numba-cuda[cu13]' 'numpy<2.5'
+WITH_cuda := 'numba-cuda[cu13]==0.30.*' 'numpy<2.5'
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help

@@ -11,6 +11,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 OK, MISSED, FAILED, NOT_RUN = "ok", "missed", "FAILED", "not run"
 BEGUN = "begun"
 LEAST = 15.0  # seconds that are worth while to begin a part
+KEEP = 5.0  # seconds between two looks at what a part has found
 
 
 @dataclass(frozen=True)
@@ -66,25 +68,36 @@ class Findings:
             with self.file.open("a") as file:
                 file.write(json.dumps(asdict(finding)) + "\n")
 
-    def run(self, part: str, command: Sequence[str], seconds: float) -> None:
-        """A part in a process of its own, which is told where to write its rows; it is ended when its time is over."""
+    def run(self, part: str, command: Sequence[str], seconds: float, keep: Callable[[], Any] = lambda: None) -> None:
+        """A part in a process of its own, which is told where to write its rows; it is ended when its time is over.
+        What it has found so far is kept every few seconds, for this process may be ended, too."""
         if seconds < LEAST:
             self.left_out(part, f"no time was left: run it alone, `check.py {part}`")
             return
         with tempfile.TemporaryDirectory() as folder:
             file, begun = Path(folder) / "rows", time.monotonic()
             file.touch()
+            before = self.rows
+            rows: list[Finding] = []
             process = subprocess.Popen([*command, str(file)], start_new_session=True)  # with all that it starts
+
+            def look() -> None:
+                lines = file.read_text().splitlines(keepends=True)
+                rows[:] = [Finding(**json.loads(line)) for line in lines if line.endswith("\n")]
+                self.rows = before + [one for one in rows if one.how != BEGUN]
+                keep()
+
             try:
-                ended = process.wait(seconds)
-            except subprocess.TimeoutExpired:
                 ended = None
+                while ended is None and (left := seconds - (time.monotonic() - begun)) > 0:
+                    with suppress(subprocess.TimeoutExpired):
+                        ended = process.wait(min(KEEP, left))
+                    look()
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
-            rows = [Finding(**json.loads(line)) for line in file.read_text().splitlines()]
-        self.rows += [one for one in rows if one.how != BEGUN]
+            look()
         if ended != 0:
             during = f"during: {rows[-1].what}" if rows and rows[-1].how == BEGUN else "between two checks"
             how = f"took more than {time.monotonic() - begun:.0f} s" if ended is None else f"ended with {ended}"

@@ -16,6 +16,7 @@ import dgraph as dg
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices import probe
 from dgraph.devices.cuda import Cuda, own_memory
+from dgraph.devices.cuda import _kernels as of_process
 from dgraph.devices.vertex_arrays import COUNTED
 from dgraph.ops.wcc import Components
 
@@ -88,7 +89,9 @@ def launches(count: int) -> str:
         "a fill": lambda: cuda.memory.fill(flags, 0),
         "a fill, a kernel and its answer": lambda: cuda.arrays.count(flags, 0),
     }
-    return ", ".join(f"{what} {1e6 * each(do, count):.1f}" for what, do in parts.items()) + " microseconds"
+    said = ", ".join(f"{what} {1e6 * each(do, count):.1f}" for what, do in parts.items())
+    ways = {type(kernel.way).__name__ for kernels in of_process.values() for kernel in kernels.values()}
+    return f"{said} microseconds; launches by {' and '.join(ways)}"
 
 
 def each(do: Callable[[], Any], count: int) -> float:

@@ -66,7 +66,9 @@ def block_size(cost: Cost, edges: int) -> int:
     return max(1, -(-edges // best_blocks(cost, edges)))
 
 
-def size_for(asked: int | str | None, edges: int, costs: Sequence[Cost | None]) -> int:
+def size_for(
+    asked: int | str | None, edges: int, costs: Sequence[Cost | None], first: int = FIRST, fewest: int = FEWEST
+) -> int:
     """Edges a block of what is requested of daemons of such costs: as asked, all, or by the model. A pipeline that
     gains next to nothing is not worth its threads; several daemons share the blocks, and a fast one takes more."""
     if asked is None:
@@ -75,14 +77,14 @@ def size_for(asked: int | str | None, edges: int, costs: Sequence[Cost | None]) 
         return asked
     known = [cost for cost in costs if cost is not None]
     if not known:
-        return FIRST
+        return first
     if len(costs) > 1:
         share = -(-edges // len(costs))
         size = min(-(-share // TURNS), *(block_size(cost, share) for cost in known))
     else:
         cost, blocks = known[0], best_blocks(known[0], edges)
         size = block_size(cost, edges) if cost.time(edges, blocks) < (1 - WORTH) * cost.time(edges, 1) else edges
-    return min(max(size, FEWEST), MOST)
+    return min(max(size, fewest), MOST)
 
 
 class Measured:

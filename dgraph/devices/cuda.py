@@ -23,9 +23,10 @@ from dgraph.codegen.neighbourhood import SCRATCH, SLOTS
 from dgraph.codegen.source import Source
 from dgraph.devices import vertex_arrays as slots
 from dgraph.devices.edge_blocks import EdgeBlocks
-from dgraph.devices.launches import kernel_of
-from dgraph.devices.memory import DeviceArray, Memory, Tally, memory_of_device
+from dgraph.devices.launches import Kernel
+from dgraph.devices.memory import DeviceArray, Memory, memory_of_device
 from dgraph.devices.probe import simulated
+from dgraph.devices.tally import Tally
 from dgraph.devices.vertex_arrays import Count, DeviceVertexArrays, Ids
 from dgraph.errors import DeviceError
 
@@ -34,7 +35,7 @@ WHOLE_ROW = 1 << 40  # edges, which nobody has
 BLOCKS = 2048  # of a grid, at most
 FEWEST = 128  # of a grid: fewer leave a GPU idle anyway, and Numba warns of each such grid
 
-_kernels: dict[str, dict[str, Any]] = {}  # by source and name, for all runs of this process
+_kernels: dict[str, dict[str, Kernel]] = {}  # by source and name, for all runs of this process
 _one_at_a_time = threading.Lock()  # threads of this process share a device
 
 
@@ -260,7 +261,7 @@ class Device:
         with _one_at_a_time:
             try:
                 if name not in self.kernels:
-                    self.kernels[name] = kernel_of(getattr(self.module, name), self.source.kernels[name])
+                    self.kernels[name] = Kernel(getattr(self.module, name), self.source.kernels[name])
                 self.kernels[name].launch(max(blocks, self.fewest), self.block, self.memory.stream(), arguments)
             except NumbaError as error:
                 raise explained(self.source, name, error) from error

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dgraph.agents.block_size import Measured, block_size
+from dgraph.agents.block_size import Measured, size_for
 from dgraph.agents.blocks import Block, cut
 from dgraph.agents.daemon import BUFFERS
 from dgraph.agents.pipeline import in_turn, side_by_side
@@ -17,7 +17,8 @@ from dgraph.devices.memory import DeviceArray, Memory
 from dgraph.errors import DeviceError
 
 FIRST = 1 << 22  # edges of a block before enough has been measured
-FEWEST = 1 << 8  # of which less is no block
+SHORTEST = 1 << 18  # that the model may choose: what it learns from blocks of one length is mostly noise
+FEWEST = 1 << 8  # where memory is short: less is no block
 SPARE = 1 / 8  # of the memory is not for edges: results come last
 DOWN, COMPUTE = 0, 1  # stages, and their streams
 
@@ -82,9 +83,9 @@ class EdgeBlocks:
         self, kernel: str, edges: Mapping[str, np.ndarray], ends: np.ndarray, prepare: Callable[[int], Any]
     ) -> Sequence[Block]:
         """Blocks for which there is room; out of memory, smaller ones."""
-        cost, count = self.measured[kernel].fit(), int(ends[-1] - ends[0])
-        self.size = self.asked if isinstance(self.asked, int) else FIRST if cost is None else block_size(cost, count)
-        self.size = max(FEWEST, min(self.size, -(-count // BUFFERS)))
+        count = int(ends[-1] - ends[0])
+        size = size_for(self.asked, count, [self.measured[kernel].fit()], FIRST, SHORTEST)
+        self.size = max(FEWEST, min(size, -(-count // BUFFERS)))
         while True:
             blocks = cut(ends, self.size, taper=self.asked == "auto")
             try:

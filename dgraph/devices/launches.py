@@ -2,7 +2,7 @@
 
 Its own way lays out every array anew for every launch, a tenth of a millisecond for a dozen of them: as long as a whole
 superstep should take. Here that is done once an array, by its own function. These functions are no promise of its
-makers, so a release that has none of them is left to go its own way.
+makers: with a release that has none of them, or others under their names, kernels go its own way.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 from numba import types
+from numba.core.errors import NumbaError
 from numba.np.numpy_support import from_dtype
 
 from dgraph.codegen.text import Argument
 from dgraph.devices.memory import DeviceArray
 from dgraph.devices.probe import simulated
+from dgraph.errors import DeviceError
 
 
 class OwnWay:
@@ -62,7 +64,7 @@ class LaidOut:
                 words += self.flat(kind, one)
                 continue
             if one.dtype != dtype or one.ndim != kind.ndim:
-                raise TypeError(f"an array of {one.ndim} dimensions of {one.dtype} is not one of {kind}")
+                raise DeviceError(f"an array of {one.ndim} dimensions of {one.dtype} is not one of {kind}")
             if one.words_of_launch is None:
                 one.words_of_launch = self.flat(kind, one.argument)
             words += one.words_of_launch
@@ -70,11 +72,34 @@ class LaidOut:
         self.begin(self.to_stream(stream), config, self.library.get_cufunc().kernel, *words)
 
 
-def kernel_of(dispatcher: Any, arguments: Sequence[Argument]) -> OwnWay | LaidOut:
-    """A kernel that can be launched."""
-    if simulated():
-        return OwnWay(dispatcher)
-    try:
-        return LaidOut(dispatcher, arguments)
-    except (AttributeError, ImportError):
-        return OwnWay(dispatcher)
+class Kernel:
+    """A kernel that can be launched, laid out beforehand if this release of the compiler lets us: its first launch
+    tells."""
+
+    def __init__(self, dispatcher: Any, arguments: Sequence[Argument]):
+        self.dispatcher, self.proven = dispatcher, False
+        self.way: OwnWay | LaidOut = self._own_way() if simulated() else self._laid_out(arguments)
+
+    def launch(self, blocks: int, threads: int, stream: Any, arguments: Sequence[Any]) -> None:
+        try:
+            self.way.launch(blocks, threads, stream, arguments)
+        except DeviceError:
+            raise  # ours
+        except Exception:  # nothing has been launched; what is wrong with the GPU is wrong the other way, too
+            if self.proven:
+                raise
+            self.way = self._own_way()
+            self.way.launch(blocks, threads, stream, arguments)
+        self.proven = True
+
+    def _own_way(self) -> OwnWay:
+        self.proven = True
+        return OwnWay(self.dispatcher)
+
+    def _laid_out(self, arguments: Sequence[Argument]) -> OwnWay | LaidOut:
+        try:
+            return LaidOut(self.dispatcher, arguments)
+        except NumbaError:  # of the program
+            raise
+        except Exception:
+            return self._own_way()

@@ -3,11 +3,13 @@ host and device does so here, by name, and is counted."""
 
 from __future__ import annotations
 
+import gc
 import math
 import sys
 import threading
+import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
@@ -18,6 +20,7 @@ from dgraph.devices.probe import simulated
 from dgraph.errors import DeviceError
 
 WHOLE = 0.9  # of a GPU's memory is ours: the rest is for the compiler's code and whoever else is there
+SWEEP = 10.0  # seconds between two sweeps, each of which takes as long as many rounds
 
 
 class DeviceArray:
@@ -59,18 +62,28 @@ class Memory:
         self.used = self.copied = self.copies = 0  # bytes and, between host and device, bytes and how often
         self._stay: dict[int, tuple[Any, DeviceArray]] = {}  # by the id of an array here: a reference to it
         self._counting = threading.RLock()  # arrays are let go of by any thread, at any time
+        self._swept = -math.inf
 
     def empty(self, shape: Any, dtype: Any) -> DeviceArray:
         size = math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
+        if not self.fits(size):
+            self._sweep()
         if not self.fits(size):
             raise DeviceError(f"{size:,} bytes beside {self.used:,} are more than memory_budget={self.budget:,}")
         try:
             found = DeviceArray(self, self._empty(shape, dtype))
         except MemoryError as error:
+            self._sweep()  # for who tries again with less
             raise DeviceError(f"the device has no {size:,} bytes left: set memory_budget= below what it has") from error
         self._use(size)
         weakref.finalize(found, self._use, -size).atexit = False
         return found
+
+    def _sweep(self) -> None:
+        """Arrays of runs that are over may still be known to errors that a compiler met and swallowed in them."""
+        if time.monotonic() > self._swept + SWEEP:
+            gc.collect()
+            self._swept = time.monotonic()
 
     def _use(self, size: int) -> None:
         with self._counting:
@@ -217,7 +230,7 @@ class GpuMemory(Memory):
 
     def pinned(self, size: int) -> np.ndarray:
         try:
-            return np.frombuffer(self.cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
+            return np.frombuffer(self.cupy.cuda.alloc_pinned_memory(max(size, 1)), np.uint8, size)
         except self.cupy.cuda.runtime.CUDARuntimeError:  # the system pins no more: copies are slower, and right
             return super().pinned(size)
 
@@ -264,33 +277,3 @@ class GpuMemory(Memory):
 def memory_of_device(budget: int | None = None) -> Memory:
     """Of the device that this process sees."""
     return SimulatedMemory(budget) if simulated() else GpuMemory(budget)
-
-
-class Tally:
-    """Numbers that kernels tell the host. They lie side by side, so one small copy brings them all."""
-
-    SLOT = 8  # bytes
-
-    def __init__(self, memory: Memory, dtypes: Mapping[str, Any]):
-        self.memory, self.known = memory, True
-        size = self.SLOT * len(dtypes)
-        self._there, self._here = memory.empty(size, np.uint8), memory.pinned(size)
-        self._places = {name: slice(self.SLOT * i, self.SLOT * (i + 1)) for i, name in enumerate(dtypes)}
-        memory.fill(self._there, 0)
-        self._here[:] = 0
-        views = {name: (place, np.dtype(dtypes[name])) for name, place in self._places.items()}
-        self.there = {n: DeviceArray(memory, self._there.raw[place].view(dtype)) for n, (place, dtype) in views.items()}
-        self._read = {name: self._here[place].view(dtype) for name, (place, dtype) in views.items()}
-
-    def clear(self, first: str, last: str) -> None:
-        """Neighbours become 0, here too: what has been read before is not told again."""
-        places = slice(self._places[first].start, self._places[last].stop)
-        self.memory.fill(self._there[places], 0)
-        self._here[places] = 0
-
-    def __getitem__(self, name: str) -> Any:
-        """What kernels have told, once they are done."""
-        if not self.known:
-            self.memory.get(self._there, self._here)
-            self.known = True
-        return self._read[name][0].item()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 import numpy as np
@@ -69,7 +70,8 @@ def lacking(packages: Mapping[str, str] = KERNELS) -> tuple[str, ...]:
         return ()
     missing = tuple(f"the package {name}" for module, name in packages.items() if not _installed(module))
     if "numba_cuda" in packages and "the package numba-cuda" not in missing:
-        missing += _misfits(np.__version__, version("numba-cuda"))
+        with suppress(PackageNotFoundError):  # a package without its papers: it may do
+            missing += _misfits(np.__version__, version("numba-cuda"))
     return missing if not missing and gpus() else (*(() if gpus() else (NO_GPU,)), *missing)
 
 

@@ -12,7 +12,8 @@ from dgraph.agents.vertex_arrays import VertexArrays, Where
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.cuda import BEST
 from dgraph.codegen.text import name_in
-from dgraph.devices.memory import DeviceArray, Memory, Tally
+from dgraph.devices.memory import DeviceArray, Memory
+from dgraph.devices.tally import Tally
 from dgraph.errors import DeviceError
 
 QUEUED, LISTED, EDGES, COUNTED = "queued", "listed", "edges", "counted"  # what kernels tell beside global values
@@ -77,6 +78,7 @@ class DeviceVertexArrays(VertexArrays):
         self.memory, self.tally, self.launch, self.run = memory, tally, launch, run
         self._rooms: dict[str, DeviceArray] = {}
         self._places: dict[tuple, DeviceArray] = {}
+        self._rested: Ids | None = None  # the list whose long rows are in the rooms for them
 
     def moved(self, array: Any) -> DeviceArray:
         return array if isinstance(array, DeviceArray) else self.memory.moved(array)
@@ -121,8 +123,11 @@ class DeviceVertexArrays(VertexArrays):
         if not isinstance(ids, Ids):  # nobody, before the first round
             return super().edges(sides, ids)
         self.tally.clear(EDGES, REST[-1])
+        if self._rested is not None:
+            self._rested.rest = {}  # these take its place; its senders go without
+        self._rested = ids
         known = not isinstance(ids.count, Count) or ids.count.value is not None
-        for side, slot in zip(sides, REST, strict=False):
+        for side, slot in zip(sides, REST[: len(sides)], strict=True):
             rest = self.rooms({f"{one} {slot}": side.num_edges // PART + 1 for one in ("senders", "parts")}, np.uint32)
             ids.rest[id(side.indptr)] = Rest(rest[f"senders {slot}"], rest[f"parts {slot}"], Count(self.tally, slot))
             arguments = {"ids": ids.array, LISTED: LISTED, "indptr": self.memory.stays(side.indptr), EDGES: EDGES}

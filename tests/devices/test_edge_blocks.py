@@ -70,3 +70,13 @@ def test_a_budget_is_a_number_of_bytes(wrong):
 def test_a_budget_is_for_gpus():
     with pytest.raises(OptionError, match='is for device="cuda"'):
         dg.wcc(dg.rmat(scale=4), device="cpu", memory_budget=1000)
+
+
+@pytest.mark.parametrize("asked", ["auto", None])
+def test_what_blocks_of_one_length_have_told_does_not_make_tiny_ones(asked):
+    blocks, edges = EdgeBlocks(Memory(), asked), {"neighbours": np.zeros(1 << 22, np.uint32)}
+    blocks._stay = lambda *_: False
+    for _ in range(10):  # the model takes a call to cost nothing
+        blocks.measured["pull"].add(1 << 20, 1e-3, 1e-3, 0.0)
+    blocks.each("pull", edges, np.arange(0, (1 << 22) + 1, 8), 0, lambda arrays, low, high: None)
+    assert blocks.size >= 1 << 18

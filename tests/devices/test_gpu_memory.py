@@ -67,6 +67,21 @@ def test_what_does_not_fit(cupy):
     assert not memory.pin(np.zeros(1)) and memory.pin(np.zeros(100))
 
 
+def test_what_only_garbage_knows_makes_room(cupy):
+    gc.disable()  # else it may be swept before
+    try:
+        memory = GpuMemory(1 << 20)
+        memory.budget = 1 << 20
+        known = [memory.empty(1 << 20, np.uint8)]
+        known.append(known)  # as the frames that an error's traceback knows
+        del known
+        assert memory.empty(1 << 20, np.uint8).nbytes == 1 << 20
+        with pytest.raises(DeviceError, match="more than memory_budget"):
+            memory.empty((1 << 20) + 1, np.uint8)
+    finally:
+        gc.enable()
+
+
 def test_a_stage_is_waited_for_even_if_it_fails(cupy):
     memory = GpuMemory()
     with pytest.raises(ValueError), memory.stage(1):

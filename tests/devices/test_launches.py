@@ -9,8 +9,9 @@ import pytest
 
 from dgraph.codegen.cache import module_of
 from dgraph.codegen.cuda_arrays import array_kernels
-from dgraph.devices.launches import LaidOut, kernel_of
+from dgraph.devices.launches import Kernel, LaidOut, OwnWay
 from dgraph.devices.memory import DeviceArray, Memory
+from dgraph.errors import DeviceError
 
 pytestmark = pytest.mark.skipif(
     find_spec("numba_cuda") is None, reason="numba-cuda is not installed: `make test-cuda` installs it"
@@ -57,19 +58,54 @@ def test_a_launch_hands_over_what_the_compiler_would(name, launched):
         memory.empty((3, 2)[: one.dims], one.dtype) if one.dims else np.dtype(one.dtype).type(5) for one in arguments
     ]
     dispatcher = getattr(module_of(source), name)
-    ours = kernel_of(dispatcher, arguments)
-    assert isinstance(ours, LaidOut)
+    ours = Kernel(dispatcher, arguments)
     for _ in range(2):
         ours.launch(128, 256, 0, given)
     kernel = dispatcher.compile(tuple(LaidOut.type_of(one) for one in arguments))
     here = [one.argument if isinstance(one, DeviceArray) else one for one in given]
-    kernel.launch(here, (128, 1, 1), (256, 1, 1), ours.to_stream(0))
+    kernel.launch(here, (128, 1, 1), (256, 1, 1), ours.way.to_stream(0))
+    assert isinstance(ours.way, LaidOut)
     assert launched[0] == launched[1] == launched[2] and len(launched[0][-1]) > len(arguments)
 
 
 def test_an_array_of_another_type_is_refused(launched):
     source, memory = array_kernels(), OnDevice()
-    ours = kernel_of(module_of(source).count_flags, source.kernels["count_flags"])
-    with pytest.raises(TypeError, match=r"int64 is not one of .*int32"):
+    ours = Kernel(module_of(source).count_flags, source.kernels["count_flags"])
+    with pytest.raises(DeviceError, match=r"int64 is not one of .*int32"):
         ours.launch(128, 256, 0, [0, 3, memory.empty(3, np.int64), memory.empty(1, np.int64)])
     assert not launched
+
+
+def changed(*_):
+    raise RuntimeError("another release")
+
+
+@pytest.mark.parametrize("what", ["_Kernel", "LaunchConfig", "missing"])
+def test_with_another_release_kernels_go_the_compilers_own_way(what, launched, monkeypatch):
+    import numba.cuda.dispatcher as numba_cuda
+
+    if what == "missing":
+        monkeypatch.delattr(numba_cuda, "launch")
+    elif what == "_Kernel":
+        monkeypatch.setattr(numba_cuda._Kernel, "_prepare_args", changed)
+    else:
+        monkeypatch.setattr(numba_cuda, what, changed)
+    own = []
+    monkeypatch.setattr(OwnWay, "launch", lambda *given: own.append(given[1:]))
+    source, memory = array_kernels(), OnDevice()
+    ours = Kernel(module_of(source).count_flags, source.kernels["count_flags"])
+    given = [0, 3, memory.empty(3, np.int32), memory.empty(1, np.int64)]
+    for _ in range(2):
+        ours.launch(128, 256, 0, given)
+    assert own == 2 * [(128, 256, 0, given)] and not launched
+
+
+def test_a_gpu_that_fails_later_is_not_asked_twice(launched, monkeypatch):
+    source, memory = array_kernels(), OnDevice()
+    ours = Kernel(module_of(source).count_flags, source.kernels["count_flags"])
+    given = [0, 3, memory.empty(3, np.int32), memory.empty(1, np.int64)]
+    ours.launch(128, 256, 0, given)
+    ours.way.begin = changed
+    with pytest.raises(RuntimeError, match="another release"):
+        ours.launch(128, 256, 0, given)
+    assert isinstance(ours.way, LaidOut) and len(launched) == 1

@@ -5,7 +5,8 @@ import pytest
 from one_thread import MEMORY, OneThread
 
 import dgraph as dg
-from dgraph.devices.memory import Memory, Tally
+from dgraph.devices.memory import Memory
+from dgraph.devices.tally import Tally
 from dgraph.errors import DeviceError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
