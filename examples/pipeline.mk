@@ -1,6 +1,7 @@
 # The command line as steps of a pipeline: make rebuilds what is older than what it was made from, and a step that fails
 # leaves no half-written file behind. Run with: make -f examples/pipeline.mk -C SOME_FOLDER
 DGRAPH ?= dgraph
+.DELETE_ON_ERROR:
 
 report.json: ranks.parquet components.csv
 	$(DGRAPH) info --json > $@

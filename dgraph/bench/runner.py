@@ -18,7 +18,7 @@ import pandas as pd
 
 import dgraph as dg
 from dgraph.bench import figures, memory
-from dgraph.bench.cases import Case, cases_of
+from dgraph.bench.cases import WITHOUT_ENGINE, Case, cases_of
 from dgraph.bench.suite import GraphSpec, OperationSpec, Suite
 from dgraph.bench.verification import check
 from dgraph.errors import OptionError
@@ -118,6 +118,8 @@ class Runner:
     def _call(self, case: Case, graph: Any, source: Any) -> Any:
         function = getattr(dg, case.operation.operation)
         given = {name: value for name, value in case.options.items() if value != "auto"}
+        if case.operation.operation not in WITHOUT_ENGINE:
+            given["progress"] = False  # a suite has a line of its own
         try:
             if case.operation.operation in ("bfs", "sssp"):
                 given.pop("source", None)

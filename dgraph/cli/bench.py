@@ -27,19 +27,13 @@ class Suites(click.Group):
         return compare if name == "compare" else _command_for(name)
 
 
-def _list(context: click.Context, option: Any, wanted: bool) -> None:
-    if wanted:
-        from dgraph.bench.suite import shipped
-
-        titles = shipped()
-        width = max(map(len, titles))
-        click.echo("\n".join(f"{name:{width}}  {title}" for name, title in titles.items()))
-        context.exit()
-
-
-@click.command("bench", cls=Suites, subcommand_metavar="SUITE [OPTIONS] | compare BEFORE AFTER")
-@click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="Show all suites.")
-def command() -> None:
+@click.command(
+    "bench", cls=Suites, invoke_without_command=True, subcommand_metavar="SUITE [OPTIONS] | compare BEFORE AFTER"
+)
+@click.option("--list", "listed", is_flag=True, help="Show all suites.")
+@as_json
+@click.pass_context
+def command(context: click.Context, listed: bool, as_json: bool) -> None:
     """Measure what a suite says: one of the package's by its name, or a TOML file of your own.
 
     `dgraph bench SUITE --help` shows the options of a run.
@@ -49,6 +43,17 @@ def command() -> None:
       $ dgraph bench --list
       $ dgraph bench quick --graph grid --operation bfs --trials 1 -o first
     """
+    if context.invoked_subcommand is not None:
+        return
+    if not listed:
+        click.echo(context.get_help(), err=True)
+        context.exit(2)
+    from dgraph.bench.suite import shipped
+
+    titles = shipped()
+    width = max(map(len, titles))
+    lines = [f"{name:{width}}  {title}" for name, title in titles.items()]
+    click.echo(json.dumps(titles) if as_json else "\n".join(lines))
 
 
 def _command_for(name: str) -> click.Command:

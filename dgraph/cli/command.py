@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,9 +27,11 @@ class Command(click.Command):
         debug = context.params.pop("debug")
         try:
             return super().invoke(context)
+        except BrokenPipeError:  # whoever read has read enough
+            raise
         except (DgraphError, OSError, MemoryError) as error:
-            if debug or isinstance(error, BrokenPipeError):
-                raise
+            if debug:
+                traceback.print_exc()
             failure = click.ClickException(as_typed(str(error) or type(error).__name__, self.params))
             failure.exit_code = 2 if isinstance(error, InputError | ProgramError) else 1  # type: ignore[misc]
             raise failure from error
@@ -43,7 +46,8 @@ class Group(click.Group):
         return super().resolve_command(context, given)
 
 
-WORDS = {'isolated="drop"': "--drop-isolated"}  # which an option of the command line says by itself
+# what an option of the command line says by itself, and what no option can say
+WORDS = {'isolated="drop"': "--drop-isolated", ", or give a function": ""}
 
 
 def as_typed(message: str, options: Sequence[click.Parameter]) -> str:

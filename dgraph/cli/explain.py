@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 
 import click
@@ -13,7 +14,8 @@ from dgraph.errors import OptionError
 @click.command("explain", cls=Command)
 @click.argument("program", metavar="OP|FILE.py:CLASS")
 @click.option("--target", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]))
-def command(program: str, target: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every program.")
+def command(program: str, target: str, as_json: bool) -> None:
     """Show what a vertex program reads and sends, and the kernels for a target.
 
     \b
@@ -22,7 +24,12 @@ def command(program: str, target: str) -> None:
     """
     import dgraph as dg
 
-    click.echo("\n\n".join(dg.explain(one, target=target) for one in _programs(program)))
+    texts = {one.__name__: dg.explain(one, target=target) for one in _programs(program)}
+    if as_json:
+        for name, text in texts.items():
+            click.echo(json.dumps({"program": name, "target": target, "text": text}))
+        return
+    click.echo("\n\n".join(texts.values()))
 
 
 def _programs(name: str) -> list[type]:

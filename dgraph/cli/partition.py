@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from dgraph.cli.command import Command, as_json
+from dgraph.cli.command import Command, as_json, tell
 from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.errors import OptionError
 
 
 @click.command("partition", cls=Command)
@@ -23,11 +24,11 @@ def command(edges: Edges, output: str, overwrite: bool, plot: str | None, as_jso
       $ dgraph partition edges.parquet --parts 4 --policy cartesian -o edges.dgraph
       $ dgraph run pagerank edges.dgraph -o ranks.csv
     """
-    import json
-
+    if output == "-":
+        raise OptionError("a saved graph is a folder, which standard output cannot hold: name one")
     with edges.graph() as graph:
         report = graph.partitions.report
         if plot is not None:
             report.plot(plot)
         graph.save(output, overwrite=overwrite)
-        click.echo(json.dumps({**report.summary, "output": output}) if as_json else repr(report))
+    tell({**report.summary, "output": output}, as_json, repr(report))

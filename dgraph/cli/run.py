@@ -13,6 +13,7 @@ from dgraph.cli.command import Command, Group, as_json, tell
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.cli.results import OUTPUT, write_frames, write_result, writer_of
 from dgraph.cli.signatures import described, id_reader, options_of, values_of
+from dgraph.errors import OptionError
 
 RUNNING = (
     click.option(
@@ -61,6 +62,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         asked = {option: given.pop(option) for option in ("engine", "device", "max_rounds", "checkpoint")}
         for path in filter(None, (output, report)):
             writer_of(path)
+        if output == report == "-":
+            raise OptionError("-o and --report cannot both be standard output: name a file for one")
         begun = time.perf_counter()
         with edges.graph() as graph:
             kind = graph.numbering.id_type.kind

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -12,6 +14,8 @@ import click
 from dgraph.cli.command import Command, as_json
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.errors import AnswerError, FileError, OptionError
+
+IDS = ("vertex", "predecessor", "component", "label", "mate")  # columns that hold ids of vertices
 
 
 class Given(click.ParamType):
@@ -28,7 +32,7 @@ class Given(click.ParamType):
 
 
 @click.command("validate", cls=Command)
-@click.option("--result", metavar="FILE", help="Values that `dgraph run` wrote, or somebody else: are they right?")
+@click.option("--result", metavar="FILE", help="Values that `dgraph run` wrote, or somebody else; - is CSV.")
 @click.option("--of", "operation", metavar="OP", help="The operation that found them.")
 @click.option("--source-vertex", multiple=True, metavar="VERTEX", help="Where its paths began.")
 @click.option("--with", "given", multiple=True, type=Given(), help="Another option that it was given, as tol=1e-9.")
@@ -49,6 +53,8 @@ def command(edges: Edges, as_json: bool, **asked: Any) -> None:
     """
     if (asked["result"] is None) != (asked["operation"] is None):
         raise OptionError("--result and --of belong together: a file of values, and the operation that found them")
+    if edges.path == asked["result"] == "-":
+        raise OptionError("EDGES and --result cannot both be standard input: name a file for one")
     with edges.graph() as graph:
         if asked["result"] is not None:
             told = _verified(graph, **asked)
@@ -72,7 +78,7 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
     if source_vertex:
         read = id_reader(graph.numbering.id_type.kind)
         options["source"] = [read(vertex) for vertex in source_vertex]
-    frame = _read(result)
+    frame = _read(result, graph.numbering.id_type.kind)
     if "vertex" not in frame:
         raise OptionError(f"{result} has no column 'vertex'; it has {', '.join(map(str, frame))}")
     known = pd.Index(graph.numbering.ids())
@@ -89,15 +95,18 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
     return {"result": result, "operation": name, "vertices": len(frame), "right": True}
 
 
-def _read(path: str) -> Any:
+def _read(path: str, kind: str) -> Any:
+    """Values of a graph whose ids are of this kind: "007" and "NA" may be ids."""
     import pandas as pd
 
-    reading = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".arrow": pd.read_feather, ".feather": pd.read_feather}
-    reader = reading.get(PurePath(path).suffix.lower())
+    types = dict.fromkeys(IDS, "str") if kind == "string" else None
+    csv = partial(pd.read_csv, dtype=types, keep_default_na=False, na_values=[""])
+    reading = {".csv": csv, ".parquet": pd.read_parquet, ".arrow": pd.read_feather, ".feather": pd.read_feather}
+    reader = csv if path == "-" else reading.get(PurePath(path).suffix.lower())
     if reader is None:
-        raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(reading)}")
+        raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(reading)}, or -")
     try:
-        return reader(path)
+        return reader(sys.stdin.buffer if path == "-" else path)
     except (OSError, ValueError) as error:
         remedy = "`dgraph run ... -o` writes such files"
         raise FileError(f"values cannot be read: {error}", path=path, remedy=remedy) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,7 +17,8 @@ NEEDS: dict[str, dict[str, Any]] = {"bfs": {"source": 0}, "sssp": {"source": 0}}
 
 @click.command("warmup", cls=Command)
 @click.argument("operations", metavar="[OP]...", nargs=-1)
-def command(operations: tuple[str, ...]) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every operation.")
+def command(operations: tuple[str, ...], as_json: bool) -> None:
     """Compile the kernels of operations, by default of all; they are kept on disk for all later processes.
 
     \b
@@ -24,7 +26,8 @@ def command(operations: tuple[str, ...]) -> None:
       $ dgraph warmup wcc bfs
     """
     for name, seconds in warm_up(operations):
-        click.echo(f"{name:>20}  {seconds:.2f} s")
+        told = {"operation": name, "seconds": round(seconds, 4)}
+        click.echo(json.dumps(told) if as_json else f"{name:>20}  {seconds:.2f} s")
 
 
 def warm_up(operations: Sequence[str] = ()) -> Iterator[tuple[str, float]]:

@@ -55,7 +55,8 @@ class Cluster:
         try:
             network: dict[str, Any] = {"bandwidth": parse_bytes(bandwidth), "latency": parse_timedelta(latency)}
         except (ValueError, KeyError) as error:
-            raise OptionError(f'{error}: a bandwidth is like "1.25 GB", a latency like "2 ms"') from error
+            given = f"bandwidth={bandwidth!r} and latency={latency!r}"
+            raise OptionError(f'{given}: a bandwidth is like "1.25 GB", a latency like "2 ms"') from error
         return cls(workers, **network, **others)
 
     @property

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,30 @@ def test_compressed_edges_in_a_pipe(run):
     assert run("run wcc - -o -", input=gzip.compress(Path("calls.csv").read_bytes())).output.count("ann") == 5
 
 
+def test_dask_has_the_commands():
+    asked = [sys.executable, "-m", "dask", "dgraph", "info", "--json"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert "dgraph" in json.loads(done.stdout)
+
+
+def test_values_in_a_pipe_are_verified(run, tmp_path):
+    """Ids that read like numbers, or like nothing, are ids."""
+    (tmp_path / "ids.csv").write_text("a,b\n007,NA\n7,nan\n")
+    edges = "ids.csv --header --id-type string"
+    values = run(f"run wcc {edges} -o -").stdout
+    assert [line.split(",")[0].strip('"') for line in values.splitlines()[1:]] == ["007", "7", "NA", "nan"]
+    done = run(f"validate {edges} --result - --of wcc", input=values)
+    assert (done.exit_code, done.output) == (0, "- is right, at all 4 vertices\n")
+
+
+def test_everything_tells_in_json(run):
+    assert json.loads(run("partition calls.csv -o calls.dgraph --json").output)["output"] == "calls.dgraph"
+    assert json.loads(run("explain wcc --json").output)["program"] == "Components"
+    assert json.loads(run("warmup degrees --json").output)["operation"] == "degrees"
+    assert "quick" in json.loads(run("bench --list --json").output)
+    assert run("partition calls.csv -o calls.dgraph --overwrite").output == ""  # in a pipe
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -39,6 +65,11 @@ def test_compressed_edges_in_a_pipe(run):
         ("convert alone.v -o -", "Error: standard output: text lists edges only"),
         ("convert alone.v -o -", "or leave them out: --drop-isolated)"),
         ("estimate pagerank calls.csv --memory lots", "Error: --memory 'lots' is no number of bytes"),
+        ("plan wcc calls.csv --latency soon", "and --latency 'soon': a bandwidth is like"),
+        ("partition calls.csv -o -", "a saved graph is a folder"),
+        ("run wcc calls.csv -o - --report -", "cannot both be standard output"),
+        ("validate - --result - --of wcc", "cannot both be standard input"),
+        ("run wcc calls.csv --policy magic", "outgoing, incoming, cartesian, hybrid, metis, auto"),
         ("run walk calls.csv", "Error: there is no 'walk'; choose one of "),
         ("walk calls.csv", "Error: there is no 'walk'; choose one of run, "),
         ("run bfs calls.csv --source-vertex weight=3", "Error: the graph has no vertex 'weight=3'"),

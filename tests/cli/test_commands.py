@@ -142,8 +142,9 @@ def test_errors_in_one_line(run, line, code, message):
 
 
 def test_debug_shows_where(run):
-    with pytest.raises(dg.errors.FileError):
-        run("run wcc nope.csv --debug")
+    done = run("run wcc nope.csv --debug")
+    assert (done.exit_code, "Traceback" in done.output) == (2, True)
+    assert done.output.splitlines()[-1].startswith("Error: nope.csv")
 
 
 def test_nothing_is_left_of_a_run_that_failed(run, tmp_path):
