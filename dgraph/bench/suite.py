@@ -9,7 +9,7 @@ engines, policies, devices, partitions, workers: lists; every combination is a c
 capacities          how fast each partition's worker is: a list, or "measure"; edges are split in proportion
 threads, trials, warmups, build, collect
 paper               `cite`, `where`, `says`
-targets, plots      lists of tables
+targets, plots      lists of tables; the last target is what the suite is about, and its figure the last line
 """
 
 from __future__ import annotations

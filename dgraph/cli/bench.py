@@ -6,7 +6,9 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
+from textwrap import fill as filled
 from typing import Any
 
 import click
@@ -15,6 +17,7 @@ from dgraph.cli.command import Command, as_json
 from dgraph.cli.graphs import Place, runs_somewhere
 
 AXES = ("operation", "graph", "setting")
+fill = partial(filled, width=110, break_on_hyphens=False)
 
 
 class Suites(click.Group):
@@ -139,7 +142,8 @@ def _text(suite: Any, rows: Any, found: Any, note: str) -> str:
 
     blocks = [f"{suite.name}: {suite.title}", table.as_text(table.case_cells(suite, rows))]
     if suite.paper["cite"]:
-        blocks.append(" ".join(suite.paper[part] for part in ("says", "cite", "where") if suite.paper[part]))
+        place = f" ({suite.paper['where']})" if suite.paper["where"] else ""
+        blocks.append("\n".join(map(fill, (suite.paper["says"], suite.paper["cite"] + place))))
     if note:
         blocks.append(note)
     if found:

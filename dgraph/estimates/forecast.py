@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, log
+from statistics import median_low as median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 
 EDGES = 1 << 22  # of the sample that is run
 FEWER = 4  # one edge of so many is run, too, to tell how seconds grow
+FEW = 64  # and the first of so many, to tell what does not grow
 STEEPEST = 0.5  # power of the edges: no cache is that much quicker than memory over many sizes
-RUNS, ENOUGH = 3, 0.2  # at least so many runs, and so many seconds of them
+RUNS, ENOUGH = 3, 0.5  # at least so many runs of each, and so many seconds of all
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class Coefficients:
     call: float  # seconds of that for a few edges
     rounds: int
     traffic: float  # of a run, in rounds in which every vertex changes
-    sample: float = inf  # edges on which this was measured
+    part: float = inf  # edges of a partition in which `edge` was measured
+    whole: float = inf  # and `alone`
     growth: float = 0.0  # seconds an edge grow with this power of the edges: caches hold less and less of a graph
 
 
@@ -112,17 +115,18 @@ def forecast(
     """`run(graph, **options)` runs the operation, to measure it on a sample of the graph."""
     found = estimate(graph, op, cluster.workers, None)
     known = measured or calibrate(graph, op, run)
-    return Forecast(op, cluster, known, found.vertices, found.edges, seconds(found.frame, cluster, known, found.edges))
+    return Forecast(op, cluster, known, found.vertices, found.edges, seconds(found.frame, cluster, known))
 
 
-def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients, edges: int) -> pd.DataFrame:
+def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients) -> pd.DataFrame:
     """The model: the largest partition says how long all compute, and each worker sends its share."""
     frame = pd.DataFrame(index=estimated.index)
     spread = cluster.workers > 1
     frame["start"] = cluster.start if spread else known.call
     frame["build"] = known.build * estimated["edges"] / max(cluster.cores, 1)
-    slower = max(edges / known.sample, 1.0) ** known.growth
-    frame["compute"] = (known.edge if spread else known.alone) * slower * estimated["edges"] / cluster.capacity
+    an_edge, measured = (known.edge, known.part) if spread else (known.alone, known.whole)
+    slower = np.maximum(estimated["edges"] / measured, 1.0) ** known.growth
+    frame["compute"] = an_edge * slower * estimated["edges"] / cluster.capacity
     traffic = estimated["exchange"] * known.traffic * spread
     frame["exchange"] = traffic / cluster.workers / cluster.bandwidth
     frame["rounds"] = known.rounds * cluster.latency * spread
@@ -134,62 +138,74 @@ def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients, edge
 
 def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, edges: int = EDGES) -> Coefficients:
     """Run the operation on a sample of the edges: as one partition, and as one for each core here."""
+    from dgraph.graph import Graph
+
     chunk = sample(graph).chunk
     weighted = FOOTPRINTS[op].weighted and graph.weight is not None
 
-    def measured(share: int, parts: int, most: int | None = None) -> _Measured:
-        """On one edge of so many. Neighbouring vertices become one, so that each has as many edges as before."""
+    def sampled(share: int, parts: int, most: int | None = None) -> Graph:
+        """One edge of so many. Neighbouring vertices become one, so that each has as many edges as before."""
         columns: dict[str, Any] = {"src": chunk.sources[::share] // share, "dst": chunk.destinations[::share] // share}
         columns = {name: values[:most] for name, values in columns.items()}
         if weighted:  # some numbers will do: the rounds hardly depend on them
             columns["weight"] = np.random.default_rng(1).integers(1, 100, len(columns["src"])).astype(np.float64)
-        return _measured(
-            columns, {"directed": graph.directed, "weight": "weight" if weighted else None, "parts": parts}, run
-        )
+        weight = "weight" if weighted else None
+        return Graph.from_edges(columns, directed=graph.directed, weight=weight, parts=parts)
 
     step, parts = -(-max(len(chunk.sources), 1) // edges), max(2, cores_here())
     size = -(-max(len(chunk.sources), 1) // step)
-    arcs = size * (1 if graph.directed else 2)
-    alone, quarter, spread = measured(step, 1), measured(FEWER * step, 1), measured(step, parts)
-    call = measured(step, 1, most=size // 64).seconds
-    work, less = (max(one.seconds - call, 0.0) for one in (alone, quarter))
-    told = estimate(spread.graph, op, parts, None).frame.loc[spread.graph.policy]
+    arcs, few = size * (1 if graph.directed else 2), size // FEW
+    run(sampled(step, parts, few))  # compiles, and loads what builds partitions
+    split = sampled(step, parts)
+    call, less, alone, spread = _in_turn(
+        [sampled(step, 1, few), sampled(FEWER * step, 1), sampled(step, 1), split], run
+    )
+    work, quarter = (max(found.seconds - call.seconds, 0.0) for found in (alone, less))
     return Coefficients(
-        build=spread.build * min(parts, cores_here()) / arcs,
+        build=sum(split.partitions.report.seconds.values()) * min(parts, cores_here()) / arcs,
         edge=spread.busy / arcs,
         alone=work * cores_here() / arcs,
-        call=call,
+        call=call.seconds,
         rounds=spread.rounds,
-        traffic=spread.bytes / told["exchange"] if told["exchange"] else 0.0,
-        sample=float(size),
-        growth=min(max(log(work / less, FEWER) - 1, 0.0), STEEPEST) if work > less > call else 0.0,
+        traffic=_traffic(split, op, spread.bytes),
+        part=arcs / parts,
+        whole=float(arcs),
+        growth=min(max(log(work / quarter, FEWER) - 1, 0.0), STEEPEST) if work > quarter > call.seconds else 0.0,
     )
+
+
+def _traffic(graph: Graph, op: str, sent: int) -> float:
+    """What a run sent, in rounds in which every vertex changes. What is passed on beside rounds is in no report."""
+    if FOOTPRINTS[op].passed_bytes:
+        return 1.0
+    told = estimate(graph, op, graph.num_parts, None).frame.loc[graph.policy]
+    return sent / told["exchange"] if told["exchange"] else 0.0
 
 
 @dataclass(frozen=True)
 class _Measured:
-    graph: Graph
-    build: float
+    """Medians."""
+
     seconds: float
     busy: float
     bytes: int
     rounds: int
 
 
-def _measured(columns: dict[str, Any], how: dict[str, Any], run: Callable[..., Any]) -> _Measured:
-    """The quickest of some runs after a first one, which compiles, and builds what the operation asks for."""
-    from dgraph.graph import Graph
-
-    graph = Graph.from_edges(columns, **how)
+def _in_turn(graphs: list[Graph], run: Callable[..., Any]) -> list[_Measured]:
+    """Of each graph, after a first run, which builds what the operation asks for. They take turns: a machine that is
+    slow for a while is slow for all."""
+    for graph in graphs:
+        run(graph)
+    turns: list[list[tuple[float, float, int, int]]] = []
     begun = time.perf_counter()
-    graph.partitioned()
-    build = time.perf_counter() - begun
-    run(graph)
-    found: list[tuple[float, float, int, int]] = []
-    while len(found) < RUNS or sum(took for _, took, *_ in found) < ENOUGH:
-        begun = time.perf_counter()
-        result = run(graph)
-        took, rows = time.perf_counter() - begun, result.report
-        found.append((float(rows["busy"].sum()), took, int(rows["bytes"].sum()), result.rounds))
-    busy, _, sent, rounds = min(found)
-    return _Measured(graph, build, min(took for _, took, *_ in found), busy, sent, rounds)
+    while len(turns) < RUNS or time.perf_counter() - begun < ENOUGH:
+        turns.append([_timed(graph, run) for graph in graphs])
+    return [_Measured(*map(median, zip(*found, strict=True))) for found in zip(*turns, strict=True)]
+
+
+def _timed(graph: Graph, run: Callable[..., Any]) -> tuple[float, float, int, int]:
+    begun = time.perf_counter()
+    result = run(graph)
+    took, rows = time.perf_counter() - begun, result.report
+    return took, float(rows["busy"].sum()), int(rows["bytes"].sum()), result.rounds

@@ -16,7 +16,7 @@ ESTIMATED = pd.DataFrame(
 
 
 def row(**cluster):
-    return seconds(ESTIMATED, Cluster(4, **cluster), KNOWN, int(4e8)).loc["outgoing"]
+    return seconds(ESTIMATED, Cluster(4, **cluster), KNOWN).loc["outgoing"]
 
 
 def test_the_model_by_hand():
@@ -30,9 +30,11 @@ def test_the_model_by_hand():
 
 
 def test_what_caches_hold_no_longer():
-    slower = replace(KNOWN, sample=1e8, growth=0.5)
-    found = seconds(ESTIMATED, Cluster(4, cores=2), slower, int(4e8)).loc["outgoing"]
+    slower = replace(KNOWN, part=2.5e7, whole=1e8, growth=0.5)
+    found = seconds(ESTIMATED, Cluster(4, cores=2), slower).loc["outgoing"]
     assert found["compute"] == pytest.approx(2 * row(cores=2)["compute"])
+    alone = seconds(ESTIMATED, Cluster(1), slower).loc["outgoing"]
+    assert alone["compute"] == pytest.approx(1.0)  # as many as were measured
 
 
 def test_devices_compute_and_do_not_build():
@@ -42,7 +44,7 @@ def test_devices_compute_and_do_not_build():
 
 
 def test_alone_nothing_is_sent():
-    found = seconds(ESTIMATED, Cluster(1), KNOWN, int(1e8)).loc["outgoing"]
+    found = seconds(ESTIMATED, Cluster(1), KNOWN).loc["outgoing"]
     assert (found["exchange"], found["rounds"], found["traffic"]) == (0, 0, 0)
     assert (found["start"], found["compute"]) == pytest.approx((0.5, 1.0))
 

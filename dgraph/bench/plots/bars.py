@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dgraph.bench.plots.style import Drawing, colour_of
+from dgraph.bench.table import shown
 
 READS = "trials"
 HEIGHT = 0.24  # of a bar, in inches
@@ -39,13 +40,14 @@ def draw(
             style = {"color": colours[name], "error_kw": {"elinewidth": 1, "ecolor": "#555555"}}
             axes.barh(places, found["median"], 0.9 * thick, xerr=spread, label=str(name), **style)
             for place, middle, most in zip(places, found["median"], found["max"], strict=True):
-                axes.annotate(
-                    f"{middle:.3g}", (most, place), (4, 0), textcoords="offset points", va="center", fontsize=8
-                )
+                text = shown(middle, "s" if unit == "seconds" else "")
+                axes.annotate(text, (most, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
         axes.set_yticks(range(len(groups)), [str(one) for one in groups])
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
         axes.set(xlabel=unit, xscale=scale)
+        if frame[value].max() >= 1e4:
+            axes.xaxis.set_major_formatter(lambda number, _: shown(number))
         axes.margins(x=0.12)
         if len(names) > 1:
             drawing.legend(axes)
