@@ -7,12 +7,14 @@ state of a run, results that stayed where they were found.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import count, pairwise
 from typing import Any, TypeVar
 
 from dgraph.errors import LostError, OptionError, RunError
+from dgraph.exchange.mail import neighbour
+from dgraph.workers import Workers, itself
 
 ATTEMPTS = 10  # losses in one piece of work, beyond which something is killing the workers
 GRACE = 8.0  # seconds until some worker must be there again
@@ -58,6 +60,17 @@ def retried(work: Callable[..., T]) -> Callable[..., T]:
         return retry(graph.client, lambda: work(graph, *arguments, **options), graph.forget_lost)
 
     return until_done
+
+
+def twice(workers: Workers, held: Sequence[Any]) -> list[Any]:
+    """Each result once more on another worker, on another host if there is one. Who reads these can do without either
+    of the two: the second is there, or Dask makes it again from the first. With one worker there is nowhere else."""
+    homes, everybody = workers.where(held), workers.addresses
+    if homes is None or len(everybody) == 1 or not set(homes) <= set(everybody):
+        return list(held)
+    sent = [workers.call(itself, one, on=home) for one, home in zip(held, homes, strict=True)]
+    others = [everybody[neighbour(everybody, everybody.index(home))] for home in homes]
+    return workers.hold([workers.call(itself, one, on=other) for one, other in zip(sent, others, strict=True)])
 
 
 def is_loss(error: BaseException) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,21 +44,32 @@ def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lam
 def bring(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> list[Any]:
     """The results, here, once all have ended. They may leave with a worker meanwhile, and Dask finds them again, or
     waits for somebody who could."""
-    wait_for(client, futures, look)
-    stillness, gather = Stillness(client), client.gather(list(futures), asynchronous=True)
-    on_its_way = asyncio.run_coroutine_threadsafe(gather, client.loop.asyncio_loop)
+    with telling_losses():
+        wait_for(client, futures, look)
+        stillness, on_its_way = Stillness(client), _gathering(client, futures)
+        try:
+            while True:
+                try:
+                    return list(on_its_way.result(LOOK_UP))
+                except Exception as error:
+                    if on_its_way.done():
+                        return list(on_its_way.result())
+                    _is_early(client, error)
+                    look()
+                    stillness.look()
+        finally:
+            on_its_way.cancel()
+
+
+def _gathering(client: Any, futures: Sequence[Any]) -> Future[Any]:
+    """The results on their way here, by the client's thread: which may just have ended."""
+    gather = client.gather(list(futures), asynchronous=True)
     try:
-        while True:
-            try:
-                return list(on_its_way.result(LOOK_UP))
-            except Exception as error:
-                if on_its_way.done():
-                    return list(on_its_way.result())
-                _is_early(client, error)
-                look()
-                stillness.look()
-    finally:
-        on_its_way.cancel()
+        return asyncio.run_coroutine_threadsafe(gather, client.loop.asyncio_loop)
+    except RuntimeError as error:
+        gather.close()
+        _is_early(client, error)
+        raise
 
 
 def _is_early(client: Any, error: Exception) -> None:

@@ -168,7 +168,7 @@ class Workers:
     def keep(self, task: Delayed) -> Any:
         """The result of a task, here, and on the workers for whoever wants to `share` it."""
         (held,) = self.hold([task])
-        (value,) = self.get([self.call(_itself, held)])
+        (value,) = self.get([self.call(itself, held)])
         if self.client is not None:
             self._kept[value] = held
         return value
@@ -182,7 +182,7 @@ class Workers:
         if self.client is None:
             return value
         held = self._kept.get(value)
-        return self.hold([self.call(_itself, value)])[0] if held is None or lost([held]) else held
+        return self.hold([self.call(itself, value)])[0] if held is None or lost([held]) else held
 
     def threads_of_each(self, parts: int) -> int | None:
         """Threads for the kernels of each of so many partitions; None on a cluster: as many as their worker has."""
@@ -198,8 +198,7 @@ class Workers:
         """What is held, here."""
         if self.client is None:
             return list(held)
-        with telling_losses():
-            return bring(self.client, self.wait(list(held)))
+        return bring(self.client, self.wait(list(held)))
 
     # -- devices -------------------------------------------------------------------------------------------------------
 
@@ -255,7 +254,7 @@ def lost(held: Sequence[Any]) -> bool:
     return any(future.status in ("lost", "cancelled", "error") for future in futures)
 
 
-def _itself(value: Any) -> Any:
+def itself(value: Any) -> Any:
     return value
 
 

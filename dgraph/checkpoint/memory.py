@@ -13,6 +13,7 @@ from typing import Any
 
 from dgraph.checkpoint.piece import Piece, from_bytes, round_of, to_bytes
 from dgraph.errors import LostError
+from dgraph.exchange.mail import neighbour
 
 Places = Mapping[int, tuple[str, ...]]  # of a checkpoint: each piece's number -> the workers that have it
 
@@ -89,7 +90,7 @@ class MemoryHere:
     def write(self, checkpoint: str, piece: Piece) -> None:
         data, run = to_bytes(piece), self.memory.run
         put(run, checkpoint, piece.part, piece.parts, data)
-        buddy = self.exchange.route.neighbour_of(self.exchange.worker)
+        buddy = neighbour(self.exchange.route.workers, self.exchange.worker)
         if buddy is not None:
             self.exchange.lodge(buddy, run, checkpoint, piece.part, piece.parts, data)
 

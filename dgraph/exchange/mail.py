@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -29,14 +30,15 @@ class Route:
     workers: tuple[str, ...]  # addresses on a cluster, names of threads in one process
     homes: tuple[int, ...]  # for each partition: the index of its worker
 
-    def neighbour_of(self, worker: int) -> int | None:
-        """Who keeps a copy for a worker: the next one, on another host if there is any."""
-        others = [(worker + step) % len(self.workers) for step in range(1, len(self.workers))]
-        here = _host(self.workers[worker])
-        return next((other for other in others if _host(self.workers[other]) != here), next(iter(others), None))
-
     def partitions_of(self, worker: int) -> list[int]:
         return [partition for partition, home in enumerate(self.homes) if home == worker]
+
+
+def neighbour(workers: Sequence[str], worker: int) -> int | None:
+    """Who keeps a copy for a worker: the next one, on another host if there is any."""
+    others = [(worker + step) % len(workers) for step in range(1, len(workers))]
+    here = _host(workers[worker])
+    return next((other for other in others if _host(workers[other]) != here), next(iter(others), None))
 
 
 def _host(address: str) -> str:

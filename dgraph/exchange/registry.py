@@ -16,6 +16,7 @@ from distributed.protocol.pickle import dumps
 from dgraph.errors import LostError, RunError
 
 NAME = "dgraph-exchange"  # of both plugins
+REMEDY = "Values of a result went away with their worker. Take `result.frame` again: it finds them first."
 
 
 def key_of(kind: str, run: str, *place: int) -> tuple:
@@ -55,7 +56,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         scheduler.add_plugin(self, name=NAME, idempotent=True)  # before the first await: there is only one registry
         self.scheduler, self.ready = scheduler, asyncio.Event()
         self.runs: dict[str, Run] = {}
-        self.kept: dict[Any, str] = {}  # results of runs that have ended -> the worker that found them
+        self.kept: set[Any] = set()  # results of runs that have ended
         handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum}
         scheduler.handlers.update({f"dgraph_{name}": handler for name, handler in handlers.items()})
         scheduler.stream_handlers["dgraph-failed"] = self.failed
@@ -145,8 +146,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
             if worker in record.workers:
                 reason = f"worker {worker} left the cluster during the run; run again on the workers that are left"
                 self.fail(run, reason, dumps(LostError(reason)))
-        if gone := [key for key, place in self.kept.items() if place == worker]:
-            scheduler.loop.add_callback(self._let_go, gone)
+        scheduler.loop.add_callback(self._let_go, f"lost with worker {worker}")
 
     def remove_client(self, scheduler: Any, client: str) -> None:
         for run, record in list(self.runs.items()):
@@ -177,21 +177,22 @@ class ExchangeOnScheduler(SchedulerPlugin):
     def _keep(self, record: Run) -> None:
         """Results stay where they were found, by tasks that nobody can repeat."""
         tasks = self.scheduler.tasks
-        self.kept = {key: place for key, place in self.kept.items() if key in tasks}
-        for key in record.keys:
-            if is_result(key) and key in tasks:
-                self.kept[key] = record.workers[key[-1]]
+        self.kept = {key for key in [*self.kept, *record.keys] if is_result(key) and key in tasks}
 
-    def _let_go(self, keys: list[Any]) -> None:
-        """Results that went away with a worker: Dask would wait for ever for it to find them again."""
-        for key in keys:
-            task = self.scheduler.tasks.get(key)
-            if task is not None and not task.who_has:
-                clients = [client.client_key for client in task.who_wants or ()]
-                for client in clients:
-                    self.scheduler.stimulus_cancel(keys=[key], client=client, force=True, reason="lost", msg="lost")
-            if task is None or not task.who_has:
-                self.kept.pop(key, None)
+    def _let_go(self, reason: str) -> None:
+        """Of results that went away with a worker, and of what would be made from them: Dask would wait for ever for it
+        to find them again."""
+        gone, look = set(), [self.scheduler.tasks[key] for key in self.kept if key in self.scheduler.tasks]
+        while look:
+            task = look.pop()
+            if not task.who_has and task not in gone:
+                gone.add(task)
+                look += task.dependents
+        for task in gone:
+            for client in [client.client_key for client in task.who_wants or ()]:
+                self.scheduler.client_releases_keys(keys=[task.key], client=client)
+                message = {"op": "cancelled-keys", "keys": [task.key], "reason": reason, "msg": REMEDY}
+                self.scheduler.report(message, client=client)
 
     def _cancel(self, record: Run) -> None:
         tasks = [self.scheduler.tasks[key] for key in record.keys if key in self.scheduler.tasks]

@@ -18,9 +18,10 @@ from dgraph.building.frames import of_result
 from dgraph.errors import ColumnError, RunError
 from dgraph.graph import Graph
 from dgraph.partition.numbering import Numbering
-from dgraph.recovery import retried, retry
+from dgraph.recovery import retried, retry, twice
 from dgraph.runs.found import Found, Held
 from dgraph.runs.run_report import COLUMNS, RunReport
+from dgraph.workers import itself, lost
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -55,6 +56,7 @@ class RunResult:
         self.rounds, self.totals = max(one.rounds for one in told), told[0].totals
         self._missing = set().union(*(one.missing for one in told))
         self._held = Held(found, {part: i for i, one in enumerate(told) for part in one.parts})
+        self._own: list[Any] = []  # the numbering, once there is a frame
         self._empty = next(iter(told[0].without_values().parts.values()))
         self._follows = False  # whether it was made from columns of another result
         self._work: Callable[[Graph], RunResult] | None = None  # finds the values again, where that can be done
@@ -101,9 +103,9 @@ class RunResult:
 
     @property
     def frame(self) -> dd.DataFrame:
-        """Partition p of the frame is that of the run; of dask-cudf, if the graph was made by cuDF. It is of where the
-        values are now: ask for another when a worker has left. Of a graph whose client is not the current one it is
-        computed by `frame.compute(scheduler=client)`, or `client.compute(frame)`."""
+        """Partition p of the frame is that of the run; of dask-cudf, if the graph was made by cuDF. On a cluster its
+        values are on two workers, so that one may leave while Dask computes with them. Of a graph whose client is not
+        the current one it is computed by `frame.compute(scheduler=client)`, or `client.compute(frame)`."""
         return self._frame(as_cudf=self._of_cudf)
 
     def to_cudf(self) -> Any:
@@ -112,7 +114,7 @@ class RunResult:
 
     def _frame(self, *, as_cudf: bool) -> Any:
         meta = _table(self._empty, self._numbering, self._vertex_columns, self._missing)
-        tables = [self._workers.call(_frame, one) for one in self._tasks()]
+        tables = [self._workers.call(_frame, one) for one in self._tasks(on_two=True)]
         vectors = [name for name, one in self._empty[1].items() if one.ndim == 2 and name not in self._vertex_columns]
         if not as_cudf:
             meta = meta.astype({name: _of_vectors(self._empty[1][name]) for name in vectors})
@@ -182,10 +184,16 @@ class RunResult:
             changed._work = lambda graph: find(graph).map(change, *others, whole=whole)
         return changed
 
-    def _tasks(self) -> list[Any]:
-        held, call = self._there(), self._workers.call
-        how = self._workers.share(self._numbering), self._vertex_columns, self._missing
-        return [call(_numbered_table, held.of(part), part, *how) for part in sorted(held.homes)]
+    def _tasks(self, *, on_two: bool = False) -> list[Any]:
+        """The values of each partition as a table, with their numbers; `on_two`: from what is on two workers."""
+        held, workers = self._there(), self._workers
+        found, known = held.found, workers.share(self._numbering)
+        if on_two:
+            if not self._own or lost(self._own):  # nobody else reads this one, so it is in one place
+                self._own = workers.hold([workers.call(itself, known)])
+            *found, known = twice(workers, [*found, *self._own])
+        how = known, self._vertex_columns, self._missing
+        return [workers.call(_numbered_table, found[held.homes[part]], part, *how) for part in sorted(held.homes)]
 
     def __repr__(self) -> str:
         names = ", ".join(self._empty[1])

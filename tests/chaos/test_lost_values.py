@@ -1,9 +1,14 @@
 """A worker leaves with values of a result: whoever reads them afterwards, or at that moment, finds them again."""
 
+import threading
+
+import dask
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 from clusters import worker_processes
+from distributed import CancelledError
 
 import dgraph as dg
 from dgraph import recovery
@@ -117,6 +122,51 @@ def test_values_of_several_results(cluster, monkeypatch):
         patch.setattr(residuals, "ranks", after(residuals.ranks, cluster))
         found = dg.pagerank(there, **asked)
     same(found, expected)
+
+
+@pytest.fixture
+def still():
+    """Dask does not move what it has twice."""
+    with dask.config.set({"distributed.scheduler.active-memory-manager.start": False}):
+        yield
+
+
+at_work, goes_on = threading.Event(), threading.Event()
+
+
+def paused(table: pd.DataFrame) -> pd.DataFrame:
+    at_work.set()
+    goes_on.wait(20)
+    return table
+
+
+def while_computed(found: RunResult, client, losses: int) -> pd.DataFrame:
+    """The frame; some workers leave while Dask is about it."""
+    for event in (at_work, goes_on):
+        event.clear()
+    frame = found.frame
+    computed = client.compute(frame.map_partitions(paused, meta=frame._meta))
+    assert at_work.wait(20)
+    for _ in range(losses):
+        lose(client)
+    goes_on.set()
+    return computed.result(timeout=30).sort_values("vertex", ignore_index=True)
+
+
+def test_a_frame_that_dask_computes(still, cluster):
+    here, there = graphs(cluster)
+    found = dg.wcc(there)
+    pd.testing.assert_frame_equal(while_computed(found, cluster, 1), dg.wcc(here).compute())
+
+
+def test_a_frame_whose_values_are_all_lost(still, cluster):
+    """Both workers that have some of the values leave: Dask's error says what to do, and that is so."""
+    here, there = (dg.Graph.from_edges(dd.from_pandas(FRAME, 4), parts=3, client=one) for one in (None, cluster))
+    found = dg.wcc(there)
+    with pytest.raises(CancelledError, match=r"Take `result.frame` again"):
+        while_computed(found, cluster, 2)
+    again = found.frame.compute(scheduler=cluster).sort_values("vertex", ignore_index=True)
+    pd.testing.assert_frame_equal(again, dg.wcc(here).compute())
 
 
 def test_a_long_row_of_results(cluster):

@@ -73,9 +73,7 @@ def found(name: str, frame: pd.DataFrame, client=None) -> pd.DataFrame:
         while True:
             try:
                 lazy = result.frame.compute(scheduler=client or "threads")
-            except (
-                CancelledError
-            ):  # Dask's own, which cannot find values again; take the frame again, as losses.md says
+            except CancelledError:  # the copy went away, too: the frame is taken again, as losses.md says
                 continue
             return lazy.sort_values("vertex", ignore_index=True)
 

@@ -18,8 +18,8 @@ from mixing import check, mixing, start
 from dgraph.errors import RunError
 from dgraph.exchange import dask as exchange
 from dgraph.exchange.registry import NAME
-from dgraph.runs.step_graph import wait_for
 from dgraph.runs.steps import Steps, run_steps
+from dgraph.waiting import bring, wait_for
 
 PARTS = 4
 
@@ -173,6 +173,15 @@ def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
     wait_until(lambda: gone.status == "closed")
     with pytest.raises(RunError, match="not connected"):
         exchange.workers_of(gone)
+
+
+def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):
+    """When all has been waited for and is to be brought, its thread may have ended."""
+    gone = Client(cluster.scheduler_address, set_as_default=False)
+    done = gone.submit(int, pure=False)
+    monkeypatch.setattr("dgraph.waiting.wait_for", lambda client, *_: client.close())
+    with pytest.raises(RunError, match="closed during the run"):
+        bring(gone, [done])
 
 
 async def wait_in_vain(timeout):

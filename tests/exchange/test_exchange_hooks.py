@@ -13,6 +13,8 @@ def test_the_scheduler_has_what_the_registry_uses(cluster, client):
     assert isinstance(s.plugins, dict)
     assert {"comm", "plugin", "name", "idempotent"} <= set(inspect.signature(s.register_worker_plugin).parameters)
     assert {"keys", "client", "force", "reason", "msg"} <= set(inspect.signature(s.stimulus_cancel).parameters)
+    assert {"keys", "client"} <= set(inspect.signature(s.client_releases_keys).parameters)
+    assert {"msg", "client"} <= set(inspect.signature(s.report).parameters)
     assert list(inspect.signature(s.send_all).parameters) == ["client_msgs", "worker_msgs"]
     locks = s.extensions["multi_locks"]
     assert {"locks", "id", "num_locks"} <= set(inspect.signature(locks.acquire).parameters)
