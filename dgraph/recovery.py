@@ -65,12 +65,13 @@ def retried(work: Callable[..., T]) -> Callable[..., T]:
 def twice(workers: Workers, held: Sequence[Any]) -> list[Any]:
     """Each result once more on another worker, on another host if there is one. Who reads these can do without either
     of the two: the second is there, or Dask makes it again from the first. With one worker there is nowhere else."""
-    homes, everybody = workers.where(held), workers.addresses
-    if homes is None or len(everybody) == 1 or not set(homes) <= set(everybody):
+    homes, everybody = workers.where(held) or [], workers.addresses
+    others = [neighbour(everybody, everybody.index(home)) for home in homes if home in everybody]
+    places = [everybody[other] for other in others if other is not None]
+    if len(places) < len(held):  # there is nowhere else, or somebody has just left
         return list(held)
-    sent = [workers.call(itself, one, on=home) for one, home in zip(held, homes, strict=True)]
-    others = [everybody[neighbour(everybody, everybody.index(home))] for home in homes]
-    return workers.hold([workers.call(itself, one, on=other) for one, other in zip(sent, others, strict=True)])
+    sent = [workers.call(itself, one, on=home) for one, home in zip(held, homes, strict=True)]  # which keeps no replica
+    return workers.hold([workers.call(itself, one, on=place) for one, place in zip(sent, places, strict=True)])
 
 
 def is_loss(error: BaseException) -> bool:

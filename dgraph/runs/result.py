@@ -114,7 +114,8 @@ class RunResult:
 
     def _frame(self, *, as_cudf: bool) -> Any:
         meta = _table(self._empty, self._numbering, self._vertex_columns, self._missing)
-        tables = [self._workers.call(_frame, one) for one in self._tasks(on_two=True)]
+        copied = retry(self._workers.client, partial(self._tasks, on_two=True), self._workers.forget)
+        tables = [self._workers.call(_frame, one) for one in copied]
         vectors = [name for name, one in self._empty[1].items() if one.ndim == 2 and name not in self._vertex_columns]
         if not as_cudf:
             meta = meta.astype({name: _of_vectors(self._empty[1][name]) for name in vectors})
