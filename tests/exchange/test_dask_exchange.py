@@ -1,6 +1,5 @@
 """What only a cluster does: workers and clients that leave, two runs at once, large mail, memory that stays flat."""
 
-import asyncio
 import gc
 import os
 import signal
@@ -19,7 +18,6 @@ from dgraph.errors import RunError
 from dgraph.exchange import dask as exchange
 from dgraph.exchange.registry import NAME
 from dgraph.runs.steps import Steps, run_steps
-from dgraph.waiting import bring, wait_for
 
 PARTS = 4
 
@@ -159,33 +157,6 @@ def test_a_client_that_leaves_ends_its_run(cluster, client):
     wait_until(lambda: not ends_on_workers(client) and not registry(cluster).runs)
     thread.join(20)
     assert not thread.is_alive()
-
-
-def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
-    """What is submitted while the client closes never ends: nobody may wait for it."""
-    monkeypatch.setattr("dgraph.waiting.LOOK_UP", 0.05)
-    gone = Client(cluster, set_as_default=False)
-    never = Future("never", gone)
-    threading.Timer(0.2, gone.close).start()
-    monkeypatch.setattr(Future, "exception", lambda future, timeout=None: future.client.sync(wait_in_vain, timeout))
-    with pytest.raises(RunError, match="closed during the run"):
-        wait_for(gone, [never])
-    wait_until(lambda: gone.status == "closed")
-    with pytest.raises(RunError, match="not connected"):
-        exchange.workers_of(gone)
-
-
-def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):
-    """When all has been waited for and is to be brought, its thread may have ended."""
-    gone = Client(cluster.scheduler_address, set_as_default=False)
-    done = gone.submit(int, pure=False)
-    monkeypatch.setattr("dgraph.waiting.wait_for", lambda client, *_: client.close())
-    with pytest.raises(RunError, match="closed during the run"):
-        bring(gone, [done])
-
-
-async def wait_in_vain(timeout):
-    await asyncio.wait_for(asyncio.Event().wait(), timeout)
 
 
 def test_mail_of_a_dead_run_is_thrown_away(client):

@@ -1,0 +1,39 @@
+"""A client that is closed while results are on their way is an error that says so, and never a wait without end."""
+
+import asyncio
+import threading
+
+import pytest
+from distributed import Client, Future
+
+from dgraph.errors import RunError
+from dgraph.exchange import dask as exchange
+from dgraph.waiting import bring, wait_for
+
+
+def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
+    """What is submitted while the client closes never ends: nobody may wait for it."""
+    monkeypatch.setattr("dgraph.waiting.LOOK_UP", 0.05)
+    gone = Client(cluster, set_as_default=False)
+    never = Future("never", gone)
+    closing = threading.Timer(0.2, gone.close)
+    closing.start()
+    monkeypatch.setattr(Future, "exception", lambda future, timeout=None: future.client.sync(wait_in_vain, timeout))
+    with pytest.raises(RunError, match="closed during the run"):
+        wait_for(gone, [never])
+    closing.join()
+    with pytest.raises(RunError, match="not connected"):
+        exchange.workers_of(gone)
+
+
+def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):
+    """When all has been waited for and is to be brought, its thread may have ended."""
+    gone = Client(cluster.scheduler_address, set_as_default=False)
+    done = gone.submit(int, pure=False)
+    monkeypatch.setattr("dgraph.waiting.wait_for", lambda client, *_: client.close())
+    with pytest.raises(RunError, match="closed during the run"):
+        bring(gone, [done])
+
+
+async def wait_in_vain(timeout):
+    await asyncio.wait_for(asyncio.Event().wait(), timeout)
