@@ -226,8 +226,7 @@ class Graph:
     def partitioned(self, orders: Sequence[str] = ("out",), columns: Sequence[str] = ()) -> Partitions:
         """Partitions with edges in the orders "out" (by source) or "incoming" (by destination), and some columns.
 
-        What is there is kept: a second order is the first, transposed where it stands; a new column builds anew.
-        """
+        What is there is kept: a second order is the first, transposed where it stands; a new column builds anew."""
         orders, columns = ((one,) if isinstance(one, str) else tuple(one) for one in (orders, columns))
         if not orders or not {"out", "incoming"}.issuperset(orders):
             raise OptionError(f"orders={orders!r}: choose 'out', 'incoming' or both")
@@ -262,6 +261,8 @@ class Graph:
         return self._described(held, tuple(saved.content["orders"]), saved.content["columns"])
 
     def _build(self, order: str, columns: Sequence[str]) -> Partitions:
+        if self.num_parts == 1 and self._policy.by_range and (held := self.listed.built_there(order, columns)):
+            return self._described(held, (order,), columns)
         chunks = self.listed.by_number(columns)
         admit_build(self, "building the graph", footprint_of([order], columns))
         with self.watch("place"):

@@ -15,6 +15,7 @@ from dgraph.devices import probe
 from dgraph.errors import LostError, OptionError
 from dgraph.partition import threads
 from dgraph.partition.chunk import local
+from dgraph.partition.device_frame import DeviceFrame
 from dgraph.partition.source import Pieces, cut, is_cudf, is_lazy
 from dgraph.waiting import bring, telling_losses, wait_for
 
@@ -146,6 +147,7 @@ class Workers:
             return frame.to_delayed()
         if self.client is None:
             return [frame]
+        frame = local(frame) if isinstance(frame, DeviceFrame) else frame
         return self.send(cut(frame, len(self.addresses)))
 
     def send(self, values: Sequence[Any]) -> list[Any]:

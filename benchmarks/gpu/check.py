@@ -70,6 +70,8 @@ def of_answers(findings: Findings, quick: bool) -> None:
     findings.check("device", found)
     findings.check("versions", versions)
     small = dg.rmat(scale=4 if quick else 16, seed=2, weights=(1, 9), directed=True)
+    if not probe.simulated():
+        findings.check("a graph built on the GPU", measures.building, small)
     for name in measures.CEILINGS if quick else answers.OPERATIONS:
         findings.check(f"answers of {name}", answers.of_operation, name, small)
     for kind in ("cuda",) if quick else ("cuda", "cuda own process"):
@@ -117,6 +119,7 @@ def of_speed(findings: Findings, scale: int) -> None:
     large = dg.rmat(scale=scale, seed=1, weights=(1, 255))
     for name in measures.CEILINGS:
         findings.check(f"speed of {name}, R-MAT scale {scale}", measures.speed, name, large)
+    findings.check(f"building, R-MAT scale {scale}", measures.building, large)
 
 
 PARTS: dict[str, tuple[Callable[[Findings, Any], None], float]] = {  # and its share of the time

@@ -66,6 +66,33 @@ def speed(name: str, graph: dg.Graph) -> list[Finding]:
     return [*found, goal(beside, ours <= inside, said)]
 
 
+def building(graph: dg.Graph) -> list[Finding]:
+    """Partitions from arrays that lie on the GPU: the same as the CPU's from the same arrays here, and how long both
+    take."""
+    here = {name: np.asarray(graph.listed.edges.frame[name]) for name in graph.listed.edges.frame}
+    there = {name: own_memory().xp.asarray(array) for name, array in here.items()}
+    source, destination, *others = here
+    how = {"source": source, "destination": destination, "directed": graph.directed}
+
+    def built(edges: dict[str, Any]) -> dg.Graph:
+        made = dg.Graph.from_edges(edges, **how)
+        made.partitioned("incoming", others)
+        return made
+
+    (on_gpu, seconds), (on_cpu, cpu_seconds) = timed(lambda: built(there)), timed(lambda: built(here))
+    one, other = (made.partitions.held[0].incoming for made in (on_gpu, on_cpu))
+    assert own_memory().has(one.neighbours), "it was built by the CPU"
+    assert np.array_equal(on_gpu.numbering.ids(), on_cpu.numbering.ids()), "numbers differ"
+    for mine, theirs in zip(
+        (one.indptr, one.neighbours, *one.columns.values()),
+        (other.indptr, other.neighbours, *other.columns.values()),
+        strict=True,
+    ):
+        assert np.array_equal(mine, theirs), "rows differ"
+    said = f"{one.num_edges:,} arcs in {seconds:.3f} s, by the CPU {cpu_seconds:.3f} s: {cpu_seconds / seconds:.1f} x"
+    return [Finding(f"a graph of {graph.num_edges:,} edges is built on the GPU as on the CPU", OK, said)]
+
+
 def superstep(length: int) -> list[Finding]:
     """A superstep with almost no work: a path, one vertex a round."""
     path = dg.Graph.from_edges({"src": np.arange(length), "dst": np.arange(1, length + 1)})

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.partition import numbering, placement, policies, rules
-from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.chunk import Chunk, Numbered
 from dgraph.partition.numbering import IDENTITY, Numbering
 from dgraph.partition.partition import Partition, Piece, agree, assemble
@@ -201,7 +201,11 @@ def whole(
         edges.append(EdgeSlice(*ends, chunk.columns, chunk.ranks, skip_loops))
         if mirror:
             edges.append(EdgeSlice(*ends[::-1], chunk.columns, chunk.ranks, skip_loops=True))
-    adjacency = build(edges, ids.size, workers=threads_each)
+    return only(build(edges, ids.size, workers=threads_each), ids, order)
+
+
+def only(adjacency: Adjacency, ids: Numbering, order: str) -> Partition:
+    """The partition that has all edges."""
     numbers = np.arange(ids.size, dtype=np.uint32 if ids.size < 2**32 else np.int64)
     none = Proxies(np.full((1, 4), ids.size, np.int64))
     out, incoming = (adjacency, None) if order == "out" else (None, adjacency)

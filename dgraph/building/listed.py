@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dgraph.building import assembly
+from dgraph.building.on_device import EdgesThere
 from dgraph.building.report import Stopwatch
 from dgraph.partition import chunk as chunks_of
 from dgraph.partition import rules
 from dgraph.partition.numbering import Numbering
+from dgraph.partition.partition import Partition
 from dgraph.partition.source import EdgeSource, VertexSource
 from dgraph.recovery import retry
 from dgraph.workers import Workers, lost
@@ -50,6 +52,7 @@ class Listed:
         self.saved: Saved | None = None
         self.rows: list[int] = []  # of each piece of the edge frame
         self.fresh: list[Any] | None = None  # the chunks by number, kept from the numbering until the first build
+        self.there: EdgesThere | None = None  # the edges, if a GPU has them and is to sort them, until the first build
         self._numbering: Numbering | None = None
         self._edge_pieces: list[Any] | None = None
         self._vertex_pieces: list[Any] | None = None
@@ -110,6 +113,11 @@ class Listed:
             self._numbering = self.saved.numbering()
         if self._numbering is None:
             with self.watch("number"):
+                there = EdgesThere.of(self)
+                known = None if there is None else there.number(self.vertices.listed)
+                if there is not None and known is not None:
+                    self._numbering, self.there, self.rows = known, there, there.rows
+                    return known
                 vertices = [self.workers.call(_vertex_ids, piece, self.vertices.id) for piece in self.vertex_pieces]
                 found = assembly.number(
                     self.workers, self.workers.hold(self.id_chunks()), vertices, self.vertices.listed
@@ -143,6 +151,16 @@ class Listed:
                 skip_loops=self.rules.skip_loops,
             )
         return chunks
+
+    def built_there(self, order: str, columns: Sequence[str]) -> list[Partition]:
+        """The only partition, by the GPU that has the edges; none if it has not, or has no room to sort them."""
+        known = self.numbering
+        there, self.there = self.there, None
+        if there is None:
+            return []
+        with self.watch("partition"):
+            found = there.adjacency(known, columns, self.edges.weight, order=order, **self.rules.of_arcs)
+        return [] if found is None else [assembly.only(found, known, order)]
 
     def as_listed(self) -> list[Any]:
         known = self.numbering

@@ -11,7 +11,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -71,12 +71,16 @@ class Memory:
         if not self.fits(size):
             raise DeviceError(f"{size:,} bytes beside {self.used:,} are more than memory_budget={self.budget:,}")
         try:
-            found = DeviceArray(self, self._empty(shape, dtype))
+            return self._counted(self._empty(shape, dtype))
         except MemoryError as error:
             self._sweep()  # for who tries again with less
             raise DeviceError(f"the device has no {size:,} bytes left: set memory_budget= below what it has") from error
-        self._use(size)
-        weakref.finalize(found, self._use, -size).atexit = False
+
+    def _counted(self, raw: Any) -> DeviceArray:
+        """As long as somebody has it."""
+        found = DeviceArray(self, raw)
+        self._use(found.nbytes)
+        weakref.finalize(found, self._use, -found.nbytes).atexit = False
         return found
 
     def _sweep(self) -> None:
@@ -103,14 +107,22 @@ class Memory:
         """Its one copy on the device, there as long as the array is here."""
         key = id(array)
         if key not in self._stay:
-            self._stay[key] = weakref.ref(array, lambda gone: self._stay.pop(key, None)), self.moved(array)
+            self._stay[key] = weakref.ref(array, partial(self._forget, key)), self.moved(array)
         return self._stay[key][1]
+
+    def adopt(self, array: np.ndarray, raw: Any) -> None:
+        """What lies on the device already is the one copy of an array here, if the budget allows it."""
+        if self.fits(raw.nbytes, 1 - WHOLE):
+            self._stay[id(array)] = weakref.ref(array, partial(self._forget, id(array))), self._counted(raw)
 
     def has(self, array: np.ndarray) -> bool:
         return id(array) in self._stay
 
     def let_go(self, array: np.ndarray) -> None:
-        self._stay.pop(id(array), None)
+        self._forget(id(array))
+
+    def _forget(self, key: int, *_: Any) -> None:
+        self._stay.pop(key, None)
 
     def put(self, there: DeviceArray, array: np.ndarray) -> None:
         """From the host."""
@@ -143,6 +155,11 @@ class Memory:
         return None
 
     # -- what another memory does otherwise ----------------------------------------------------------------------------
+
+    @property
+    def xp(self) -> Any:
+        """The module of its arrays."""
+        return np
 
     def _empty(self, shape: Any, dtype: Any) -> Any:
         return np.empty(shape, dtype)
@@ -202,6 +219,10 @@ class GpuMemory(Memory):
         self._pins: dict[int, bool] = {}  # by the id of an array of the host
         self._names: dict[int, Any] = {}  # of streams, the compiler's, by address
         self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
+
+    @property
+    def xp(self) -> Any:
+        return self.cupy
 
     def _empty(self, shape: Any, dtype: Any) -> Any:
         return self.cupy.empty(shape, dtype)

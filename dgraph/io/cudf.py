@@ -1,5 +1,6 @@
-"""Parquet and text read by cuDF, a block a task, on the workers that have it and a GPU. What it finds goes back to main
-memory on the same worker: partitions are built there, and no device array meets a worker that has no device."""
+"""Parquet and text read by cuDF, a block a task, on the workers that have it and a GPU. On a cluster what it finds goes
+back to main memory on the same worker, so no device array meets a worker that has no device; in this process numbers
+stay on the GPU, which builds the graph if it can (`building/on_device.py`)."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from io import BytesIO
 from itertools import cycle
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -17,6 +19,7 @@ from dgraph.devices.probe import CUDF, INSTALL, lacking
 from dgraph.errors import FileError, IdError, LostError
 from dgraph.io import lazy
 from dgraph.io.dialect import BLANKS
+from dgraph.partition.device_frame import DeviceFrame
 from dgraph.partition.source import Pieces
 from dgraph.workers import Workers
 
@@ -37,24 +40,27 @@ class OnGpus:
     def _pieces(self, read: Callable, blocks: list, *how: Any) -> Pieces:
         def tasks() -> list[Any]:
             places = zip(blocks, cycle(self.fitting))
-            return [self.workers.call(_on_gpu, read, block, *how, on=on) for block, on in places]
+            stays = self.workers.client is None
+            return [self.workers.call(_on_gpu, read, block, *how, stays, on=on) for block, on in places]
 
         return Pieces(lambda: how[-1].empty_table().to_pandas(), tasks, cudf=True)
 
 
-def _on_gpu(read: Callable, block: Any, *how: Any) -> pd.DataFrame:
+def _on_gpu(read: Callable, block: Any, *how: Any) -> pd.DataFrame | DeviceFrame:
     if lacks := lacking(CUDF):
         raise LostError(f"a task for a GPU was placed on a worker that lacks {' and '.join(lacks)}; run again")
     return read(block, *how)
 
 
-def parquet_block(piece: tuple[str, int], schema: pa.Schema) -> pd.DataFrame:
+def parquet_block(piece: tuple[str, int], schema: pa.Schema, stays: bool) -> pd.DataFrame | DeviceFrame:
     """A row group."""
     import cudf
 
     name, group = piece
     try:
         frame = cudf.read_parquet(name, columns=schema.names, row_groups=[group], use_pandas_metadata=False)
+        if stays and (found := _there({name: frame[name] for name in schema.names}, schema)) is not None:
+            return found
         table = frame.to_arrow().select(schema.names).replace_schema_metadata(None).cast(schema)
     except (pa.ArrowException, OSError, KeyError, ValueError, RuntimeError) as error:
         problem = f"row group {group} does not read as the first file does: {error}"
@@ -65,7 +71,7 @@ def parquet_block(piece: tuple[str, int], schema: pa.Schema) -> pd.DataFrame:
     return table.to_pandas()
 
 
-def text_block(block: tuple, wanted: Any, id_type: str, schema: pa.Schema) -> pd.DataFrame:
+def text_block(block: tuple, wanted: Any, id_type: str, schema: pa.Schema, stays: bool) -> pd.DataFrame | DeviceFrame:
     """Some lines. What is not as plain as it should be is left to the reader of CPUs, who says which line it is."""
     import cudf
 
@@ -85,22 +91,30 @@ def text_block(block: tuple, wanted: Any, id_type: str, schema: pa.Schema) -> pd
         columns = {
             label: _numbers(found[one], kinds[one], id_type) for one, label in zip(kinds, wanted.labels, strict=True)
         }
-        return pa.table(columns).cast(schema).to_pandas()
+        if stays and (there := _there(columns, schema)) is not None:
+            return there
+        return pa.table({label: one.to_arrow() for label, one in columns.items()}).cast(schema).to_pandas()
     except (pa.ArrowException, ValueError, TypeError, KeyError, RuntimeError):
         return lazy.text_block(block, wanted, id_type, schema)
 
 
-def _numbers(texts: Any, kind: str, id_type: str) -> pa.Array:
+def _there(columns: dict[str, Any], schema: pa.Schema) -> DeviceFrame | None:
+    """Columns of cuDF as they are, if they are numbers of the types that they should be."""
+    types = {field.name: np.dtype(field.type.to_pandas_dtype()) for field in schema}
+    return DeviceFrame.of_cudf(columns) if all(columns[name].dtype == dtype for name, dtype in types.items()) else None
+
+
+def _numbers(texts: Any, kind: str, id_type: str) -> Any:
     """A column of text as what it should be: exactly that, or a ValueError."""
     if kind == "other":
-        return texts.to_arrow()
+        return texts
     if texts.null_count:
         raise ValueError("a value is missing")
     if kind == "weight":
-        return texts.astype("float64").to_arrow()
+        return texts.astype("float64")
     if id_type == "string":
-        return texts.to_arrow()
+        return texts
     numbers = texts.astype("int64")
     if not (numbers.astype("str") == texts).all():
         raise ValueError("an id that is a number in another way")
-    return numbers.to_arrow()
+    return numbers

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from dgraph.errors import ColumnError, InputError, OptionError
 from dgraph.partition.chunk import names
+from dgraph.partition.device_frame import DeviceFrame, is_there
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,11 @@ class EdgeSource:
     destination: str
     weight: str | None = None
     of_cudf: bool = False  # whether the user's frame is, so that results will be, too
+
+    @property
+    def on_device(self) -> bool:
+        """Whether its pieces may lie in the memory of a GPU."""
+        return isinstance(self.frame, DeviceFrame) or (isinstance(self.frame, Pieces) and self.frame.cudf)
 
     @property
     def columns(self) -> list[str]:
@@ -117,8 +123,9 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | None) -
             raise ColumnError(f"the edges have {found.count(name)} columns called {name!r}; rename them")
     if source == destination:
         raise ColumnError(f"source and destination are both column {source!r}")
-    if isinstance(frame, dict) and len({len(values) for values in frame.values()}) > 1:
-        raise ColumnError(f"the columns differ in length: { {name: len(values) for name, values in frame.items()} }")
+    lengths = {name: len(frame[name]) for name in found} if isinstance(frame, dict | DeviceFrame) else {}
+    if len(set(lengths.values())) > 1:
+        raise ColumnError(f"the columns differ in length: {lengths}")
     return EdgeSource(frame, source, destination, weight, of_cudf)
 
 
@@ -165,10 +172,14 @@ def _known(frame: Any, what: str) -> Any:
         for name, values in frame.items():
             if not hasattr(values, "__len__") or isinstance(values, str):
                 raise ColumnError(f"{what}: {name!r} is {values!r}, not a column; give arrays")
+        if frame and all(map(is_there, frame.values())):
+            return DeviceFrame(frame)
+        frame = {name: values.get() if is_there(values) else values for name, values in frame.items()}
     if isinstance(frame, pd.DataFrame | pa.Table | dict) or is_lazy(frame):
         return frame
     if hasattr(frame, "to_arrow"):  # cuDF and Polars
-        return frame.to_arrow()
+        there = DeviceFrame.of_cudf({name: frame[name] for name in frame.columns}) if is_cudf(frame) else None
+        return frame.to_arrow() if there is None else there
     if hasattr(frame, "__arrow_c_stream__"):
         return pa.table(frame)
     remedy = _REMEDIES.get(type(frame).__module__.split(".")[0], "give a pandas, Dask, Arrow, Polars or cuDF frame")

@@ -8,6 +8,7 @@ import pytest
 from one_thread import OneThread
 
 from dgraph.devices import cuda, probe
+from dgraph.devices.memory import Memory
 
 
 @pytest.fixture
@@ -19,7 +20,9 @@ def one_thread(monkeypatch):
 
 @pytest.fixture
 def cudf(monkeypatch):
-    """As if cuDF and a GPU were there; kernels run on the CPU."""
+    """As if cuDF and a GPU were there; kernels run on the CPU, and arrays are NumPy's."""
+    memory = Memory()
+    monkeypatch.setattr(cuda, "own_memory", lambda: memory)
     put(cudf_on_cpu.modules(), monkeypatch)
 
 

@@ -5,6 +5,7 @@ import sys
 from types import ModuleType
 
 import dask
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
@@ -20,9 +21,27 @@ class OnDevice:
         raise TypeError("it is not iterable: use .to_arrow(), .to_pandas() or .values_host")
 
 
+class There(np.ndarray):
+    """An array of CuPy."""
+
+    __cuda_array_interface__ = True
+
+    def get(self):
+        return np.array(self)
+
+
 class Series(OnDevice):
     def __init__(self, column):
         self._column = column
+
+    @property
+    def dtype(self):
+        return self._column.dtype
+
+    @property
+    def values(self):
+        assert self.dtype.kind in "iufb" and not self.null_count, "what is no number is not CuPy's"
+        return self._column.to_numpy().view(There)
 
     @property
     def null_count(self):

@@ -10,6 +10,7 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 import dgraph as dg
+from dgraph.building.on_device import EdgesThere
 from dgraph.errors import DeviceError, IdError, OptionError, WeightError
 
 FRAME = pd.DataFrame({"src": [1, 7, 7, 9, 4], "dst": [7, 9, 1, 4, 4], "weight": [0.5, 2.0, 1.0, 3.0, 1.5]})
@@ -39,6 +40,23 @@ def test_files_are_read_by_cudf_and_results_go_back_to_it(kind, tmp_path, cudf):
     edges = graph.edges.compute().sort_values(list(graph.edges.columns), ignore_index=True)
     assert edges.to_numpy().tolist() == FRAME.sort_values(["src", "dst"]).to_numpy().tolist()
     assert type(ours.to_cudf().compute()) is cudf_on_cpu.DataFrame and type(ours.frame.compute()) is pd.DataFrame
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_alone_in_its_process_a_gpu_builds_what_it_has_read(kind, tmp_path, cudf, monkeypatch):
+    built, adjacency = [], EdgesThere.adjacency
+    monkeypatch.setattr(
+        EdgesThere, "adjacency", lambda *given, **how: built.append(adjacency(*given, **how)) or built[-1]
+    )
+    path, blocks = written(tmp_path, kind), {} if kind == "parquet" else {"block_size": 16}
+    graph, expected = (dg.read_edges(path, weight=2, **how) for how in ({"device": "cuda", **blocks}, {}))
+    for one in (graph, expected):
+        one.partitioned("out", ["weight"])
+    (found,), (other,) = graph.partitions.held, expected.partitions.held
+    assert found.out is built[0] and len(built) == 1
+    assert found.out.neighbours.tolist() == other.out.neighbours.tolist()
+    assert found.out.columns["weight"].tolist() == other.out.columns["weight"].tolist()
+    assert sorted(graph.edges.compute()["weight"]) == sorted(FRAME["weight"]) and graph.validate()
 
 
 def test_frames_of_cudf_and_dask_cudf(cudf):

@@ -1,0 +1,44 @@
+"""Edges in the memory of this process's GPU: columns of numbers, as CuPy has them and cuDF shares them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+
+def is_there(values: Any) -> bool:
+    """Whether a column lies on a GPU."""
+    return hasattr(values, "__cuda_array_interface__")
+
+
+class DeviceFrame:
+    """Whoever needs it here calls `to_arrow`, as of a frame of cuDF."""
+
+    def __init__(self, arrays: Mapping[str, Any]):
+        self.arrays = dict(arrays)
+
+    @classmethod
+    def of_cudf(cls, columns: Mapping[str, Any]) -> DeviceFrame | None:
+        """Columns of cuDF, the same memory; None where one holds what is no number, or lacks some."""
+        if not all(getattr(one.dtype, "kind", "O") in "iufb" and not one.null_count for one in columns.values()):
+            return None
+        return cls({name: one.values for name, one in columns.items()})
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.arrays)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arrays[name]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.arrays.values()), ()))
+
+    def to_arrow(self) -> pa.Table:
+        return pa.table({name: array.get() for name, array in self.arrays.items()})
+
+    def to_pandas(self) -> pd.DataFrame:
+        return self.to_arrow().to_pandas()

@@ -1,0 +1,149 @@
+"""Graphs built on a GPU: the text that runs there runs here with NumPy, and what it makes is what CPUs make."""
+
+import gc
+
+import numpy as np
+import pandas as pd
+import pytest
+from cudf_on_cpu import There
+from one_thread import OneThread
+
+import dgraph as dg
+from dgraph.building.on_device import EdgesThere
+from dgraph.devices import cuda
+from dgraph.devices.memory import Memory
+from dgraph.errors import ColumnError, WeightError
+
+
+@pytest.fixture(autouse=True)
+def built(one_thread, monkeypatch):
+    """What was built there."""
+    found, adjacency = [], EdgesThere.adjacency
+
+    def noted(*given, **options):
+        found.append(adjacency(*given, **options))
+        return found[-1]
+
+    monkeypatch.setattr(cuda, "own_memory", lambda: OneThread.memory)
+    monkeypatch.setattr(OneThread, "memory", Memory())
+    monkeypatch.setattr(EdgesThere, "adjacency", noted)
+    return found
+
+
+def there(columns):
+    return {name: np.asarray(values).view(There) for name, values in columns.items()}
+
+
+def arrays_of(side):
+    return [] if side is None else [side.indptr, side.neighbours, *side.columns.values()]
+
+
+def same(found, expected):
+    """The same numbers, and the same edges in the same order."""
+    a, b = found.numbering, expected.numbering
+    assert a.id_type == b.id_type and a.size == b.size and np.array_equal(a.ids(), b.ids())
+    (left,), (right,) = found.partitions.held, expected.partitions.held
+    for one, other in ((left.out, right.out), (left.incoming, right.incoming)):
+        assert (one is None) == (other is None)
+        for mine, theirs in zip(arrays_of(one), arrays_of(other), strict=True):
+            assert type(mine) is np.ndarray and mine.dtype == theirs.dtype and np.array_equal(mine, theirs)
+    assert left.num_owned == right.num_owned and np.array_equal(left.numbers, right.numbers)
+
+
+IDS = {
+    "dense": lambda draw, n: draw.integers(5, 40, n),
+    "gaps": lambda draw, n: 3 * draw.integers(-20, 400, n),
+    "far apart": lambda draw, n: draw.integers(-(2**60), 2**60, 20)[draw.integers(0, 20, n)],
+    "32 bits": lambda draw, n: draw.integers(0, 99, n).astype(np.int32),
+    "unsigned": lambda draw, n: draw.integers(2**63, 2**64, 30, np.uint64)[draw.integers(0, 30, n)],
+}
+
+
+@pytest.mark.parametrize("order", ["out", "incoming"])
+@pytest.mark.parametrize(
+    "rules", [{}, {"directed": False}, {"loops": "drop"}, {"directed": False, "loops": "drop"}], ids=str
+)
+@pytest.mark.parametrize("ids", IDS)
+def test_a_graph_built_there_is_the_same(ids, rules, order, built):
+    draw = np.random.default_rng(5)
+    edges = {
+        "src": IDS[ids](draw, 300),
+        "dst": IDS[ids](draw, 300),
+        "w": draw.integers(1, 9, 300),
+        "t": draw.random(300),
+    }
+    found, expected = (dg.Graph.from_edges(one, weight="w", **rules) for one in (there(edges), edges))
+    for graph in (found, expected):
+        graph.partitioned([order], ["w", "t"])
+    assert len(built) == 1
+    same(found, expected)
+    assert found.num_edges == expected.num_edges
+    pd.testing.assert_frame_equal(found.edges.compute(), expected.edges.compute())
+    for graph in (found, expected):  # the second order, and a column anew: by the CPU
+        graph.partitioned(["out", "incoming"], ["t"])
+    same(found, expected)
+
+
+@pytest.mark.parametrize("vertices", [range(0, 60), range(5, 40), 500])
+def test_vertices_that_are_listed_beside(vertices, built):
+    edges = {"src": [5, 39, 7], "dst": [6, 5, 5]}
+    found, expected = (dg.Graph.from_edges(one, vertices=vertices) for one in (there(edges), edges))
+    same(found, expected)
+    assert len(built) == 1 and found.num_vertices == len(range(vertices) if isinstance(vertices, int) else vertices)
+
+
+def test_what_was_built_there_is_not_brought_there_again(built):
+    draw, memory = np.random.default_rng(5), OneThread.memory
+    edges = {end: draw.integers(0, 200, 4000) for end in ("src", "dst")}
+
+    def ranks(frame):
+        graph = dg.Graph.from_edges(frame)
+        side = graph.partitioned("incoming").held[0].incoming
+        before = memory.copied
+        found = dg.pagerank(graph, max_iter=3, tol=0, device="cuda").compute()
+        return found, memory.copied - before, side.neighbours.nbytes + side.indptr.nbytes
+
+    (found, less, size), (expected, more, _) = ranks(there(edges)), ranks(edges)
+    pd.testing.assert_frame_equal(found, expected)
+    assert more - less == size and len(built) == 1
+    del built[:]
+    gc.collect()
+    assert memory.used < size  # it goes with the graph
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"parts": 2}, {"repeats": "first"}, {"symmetrize": True}, {"vertices": {"id": [1, 2, 3, 9]}}, {"policy": "metis"}],
+    ids=str,
+)
+def test_all_others_are_built_by_cpus(how, built):
+    edges = {"src": [1, 2, 3, 1], "dst": [2, 3, 1, 2]}
+    found, expected = (dg.wcc(dg.Graph.from_edges(one, **how)).compute() for one in (there(edges), edges))
+    pd.testing.assert_frame_equal(found, expected)
+    assert not built
+
+
+@pytest.mark.parametrize("budget", [200, None])
+def test_without_room_a_cpu_does_it(budget, built, monkeypatch):
+    edges = {"src": [1, 2, 3, 1], "dst": [2, 3, 1, 20]}
+    expected = dg.Graph.from_edges(edges).partitions.held[0]
+    monkeypatch.setattr(OneThread, "memory", Memory(budget))
+    if budget is None:  # it shows late
+        monkeypatch.setattr(np, "argsort", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
+    found = dg.Graph.from_edges(there(edges)).partitions.held[0]
+    assert np.array_equal(found.out.neighbours, expected.out.neighbours)
+    assert built == ([None] if budget is None else [])
+
+
+def test_wrong_columns_say_so():
+    with pytest.raises(ColumnError, match="differ in length"):
+        dg.Graph.from_edges(there({"src": [1, 2], "dst": [1, 2, 3]}))
+    with pytest.raises(WeightError, match=r"row 1: the weight is missing"):
+        dg.Graph.from_edges(there({"src": [1, 2], "dst": [2, 3], "w": [1.0, np.nan]}), weight="w").partitioned(
+            "out", ["w"]
+        )
+
+
+def test_some_columns_here_and_some_there(built):
+    found = dg.Graph.from_edges({"src": np.array([1, 2]), **there({"dst": [2, 3]})})
+    assert found.partitions.held[0].num_edges == 2 and not built
