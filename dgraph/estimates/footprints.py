@@ -44,7 +44,7 @@ FOOTPRINTS: dict[str, Footprint] = {
     "cdlp": Footprint(Need(BOTH, 22), Need(("out",), 108, 21)),
     "core_number": _CORES,
     "degrees": Footprint(Need(("out",), 30), Need(BOTH, 75)),
-    "factorize": Footprint(weighted=True, message_bytes=0, passed_bytes=24, gathered=Need((), 30, 165)),
+    "factorize": Footprint(weighted=True, message_bytes=0, passed_bytes=16, gathered=Need((), 190, 60)),
     "hits": Footprint(Need(BOTH, 34), Need(BOTH, 86)),
     "k_core": _CORES,
     "katz": Footprint(Need(("incoming",), 50, 3.5), Need(("incoming",), 65)),

@@ -19,7 +19,7 @@ from dgraph.runs.execution import run
 from dgraph.runs.found import Found
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult, lasting
-from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, Ratings, objective, rmse
+from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, Ratings, balance, objective, rmse
 
 UPDATES = ("gradient", "least_squares")
 BLOCKS = 64  # of "auto", at least: few edges lie within one, whose ends would not hear of each other
@@ -52,7 +52,8 @@ def factorize(
     regularization: how much the squares of factors weigh beside the squares of errors.
     learning_rate:  the length of a step; 1 would solve for a vertex if factors were spread evenly. Too large: an error.
                     By default each vertex finds the best for itself, which takes a second look at its ratings; halved
-                    whenever an epoch would end further from the ratings than it began.
+                    whenever an epoch would end further from the ratings than it began. Before each epoch factors are
+                    turned so that their components do not mix, which changes no product.
     epochs:         how many.
     test:           the share of ratings that is held out, drawn by `random_seed`; 0 for none.
     update:         "gradient", a step down; or "least_squares": solve for a vertex as the others are, in turn.
@@ -109,7 +110,7 @@ Piece = tuple[np.ndarray, np.ndarray, np.ndarray]  # ratings: both ends by numbe
 def _ratings_of(partition: Any, weight: str, directed: bool) -> Piece:
     """The ratings of one partition; an undirected edge, which has two rows, once."""
     rows = partition.out
-    numbers = partition.numbers.astype(np.int64)
+    numbers = partition.numbers.astype(np.uint32)
     u, v, values = numbers[rows.rows()], numbers[rows.neighbours], rows.columns[weight].astype(np.float64)
     if directed:
         return u, v, values
@@ -131,15 +132,18 @@ class Job:
 
     def __call__(self, pieces: list[Piece], block: int | None, threads: int, seed: int) -> Found:
         u, v, values = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+        _check(u, v, values)
         order = np.lexsort((values, v, u))  # the same for any partitions
         u, v, values = u[order], v[order], values[order]
-        _check(u, v, values)
+        del order
         draw = np.random.default_rng(seed)
         learned = draw.random(len(u)) >= self.test
         mean = float(values[learned].mean()) if learned.any() else 0.0
         values -= mean
         known, held = ((u[some], v[some], values[some]) for some in (learned, ~learned))
+        del u, v, values
         ratings = Ratings.of(*known, self.vertices)
+        users, items = np.unique(known[0]), np.unique(known[1])
         varied = len(known[2]) > 0 and bool(known[2].std() > 1e-12 * abs(mean))
         spread = float(np.sqrt(known[2].var() / self.rank)) if varied else 1.0  # of a factor, squared
         factors = draw.normal(0, 0.5 * np.sqrt(spread) if varied else 0.0, (self.vertices, self.rank))
@@ -153,6 +157,7 @@ class Job:
             if self.way != SEARCH:
                 ratings.epoch(factors, self.way, step, self.penalty, block, threads)
             else:
+                balance(factors, users, items)
                 before = factors.copy()
                 for shorter in step * HALVES:  # until one leads nearer
                     factors[:], step = before, shorter

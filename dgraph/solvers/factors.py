@@ -12,6 +12,7 @@ from dgraph.solvers.team import atomic_add, barrier, kernel, part, share, team
 
 ONE = uint64(1)
 LITTLE = 1e-9  # of the trace, on the diagonal: of fewer ratings than factors the shortest factors are found
+SHORT = 1e-7  # of the longest component: shorter ones count as so long where factors are balanced
 DESCEND, SEARCH, SOLVE = range(3)  # a step of a given length; one as long as is best; all the way
 
 
@@ -25,11 +26,11 @@ class Ratings:
 
     @staticmethod
     def of(u: np.ndarray, v: np.ndarray, values: np.ndarray, n: int) -> Ratings:
-        ends, others = np.concatenate([u, v]), np.concatenate([v, u]).astype(np.uint32)
-        order = np.argsort(ends, kind="stable")
         indptr = np.zeros(n + 1, np.int64)
-        np.cumsum(np.bincount(ends, minlength=n), out=indptr[1:])
-        return Ratings(indptr, others[order], np.concatenate([values, values])[order])
+        np.cumsum(np.bincount(u, minlength=n) + np.bincount(v, minlength=n), out=indptr[1:])
+        found = Ratings(indptr, np.empty(2 * len(u), np.uint32), np.empty(2 * len(u)))
+        _rows(u, v, values, indptr[:-1].copy(), found.others, found.values)
+        return found
 
     def epoch(self, factors: np.ndarray, way: int, step: float, penalty: float, block: int, threads: int) -> None:
         """Every vertex once, by steps so long, or such a share of what is best. One thread always does the same."""
@@ -51,6 +52,27 @@ def objective(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndar
 def rmse(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray) -> float:
     """The root of the mean of squares of what factors miss; NaN of nothing."""
     return float(np.sqrt(_squares(u, v, values, factors) / len(u))) if len(u) else float("nan")
+
+
+def balance(factors: np.ndarray, users: np.ndarray, items: np.ndarray) -> None:
+    """The same products by the shortest factors: components at right angles, and as long on one side as on the other.
+    Then each component has a curvature of its own, and a step by it is nearly Newton's (Tong, Ma and Chi, 2021)."""
+    lengths, turns = zip(*(np.linalg.eigh(factors[side].T @ factors[side]) for side in (users, items)), strict=True)
+    one, other = (np.sqrt(np.maximum(squares, 0)) for squares in lengths)
+    one, other = (np.maximum(each, SHORT * each.max() or 1.0) for each in (one, other))  # so that nothing is lost
+    turn, both, _ = np.linalg.svd((turns[0] * one).T @ (turns[1] * other))
+    factors[users] = factors[users] @ (turns[0] / one @ turn * np.sqrt(both))
+    factors[items] = factors[items] @ (turns[0] * one @ turn / np.sqrt(both))
+
+
+@kernel
+def _rows(u, v, values, places, others, ratings):
+    """Every rating into the rows of both its ends, in order; `places` are where rows begin."""
+    for i in range(uint64(u.size)):
+        for end, other in ((u[i], v[i]), (v[i], u[i])):
+            place = places[end]
+            others[place], ratings[place] = other, values[i]
+            places[end] = place + 1
 
 
 @kernel

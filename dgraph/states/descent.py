@@ -14,6 +14,7 @@ from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import falls
 from dgraph.codegen.text import inbox, sent
 from dgraph.devices.cpu import Cpu
+from dgraph.errors import OptionError
 from dgraph.exchange.post import BROADCAST, REDUCE
 from dgraph.solvers import block_queue as queue
 from dgraph.states.blocks import Blocks
@@ -85,6 +86,11 @@ class Descent:
             np.copyto(state.values[f"{name}_before"], state.values[name], where=told)
         state.aim(self.phase, number)
         self._descend(sweep)
+        if self.adds and not self.residual < np.inf:  # sums that an infinite value has been added to never lose it
+            raise OptionError(
+                f'operator="push" passes on differences, and what vertices of {state.analysis.title} send is infinite '
+                'or no number; choose operator="pull", which gathers again'
+            )
         for name, relaxation in self.relaxations.items():
             relaxation.learn(self.residual)
             state.values[name] = relaxation.factor

@@ -72,6 +72,29 @@ def test_a_parameter_of_any_name_keeps_its_value():
     np.testing.assert_allclose(found, dg.run(graph, Doubled(), engine="bsp").by_number("value"), rtol=1e-6)
 
 
+class Grown(VertexProgram):
+    """What is infinite spreads along the edges."""
+
+    kind = "synchronous"
+    value = State(float, start=1.0)
+    merge = SUM
+
+    def send(value, degree):
+        return value / degree
+
+    def apply(message, id):
+        return np.inf if id == 0 else 1 + 0.5 * message
+
+
+def test_differences_of_what_is_infinite_are_refused():
+    frame = pd.DataFrame({"src": range(40), "dst": [*range(1, 40), 0]})
+    graph = dg.Graph.from_edges(frame, parts=1)
+    pulled = dg.run(graph, Grown(), engine="block_descent", operator="pull")
+    assert np.isinf(pulled.by_number("value")).all()
+    with pytest.raises(OptionError, match=r"what vertices of Grown send is infinite or no number; choose .*pull"):
+        dg.run(graph, Grown(), engine="block_descent", operator="push")
+
+
 class Vectors(VertexProgram):
     value = State(float, start=1.0, shape=2)
     merge = MIN

@@ -141,7 +141,7 @@ def test_the_worker_that_factorizes_holds_all_ratings(parts):
         tracemalloc.stop()
     share = sum(one.num_edges for one in graph.partitions) / parts * 12
     assert told["run"] == pytest.approx(peak + share, rel=0.25)
-    assert told["exchange"] == int(24 * 150_000 * (parts - 1) / parts)
+    assert told["exchange"] == int(16 * 150_000 * (parts - 1) / parts)
 
 
 def test_every_operation_has_a_footprint():

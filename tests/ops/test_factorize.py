@@ -7,6 +7,7 @@ import pytest
 import dgraph as dg
 from dgraph.errors import AnswerError, ColumnError, OptionError, WeightError
 from dgraph.ops.factorize import UPDATES
+from dgraph.solvers.factors import balance
 from dgraph.testing.verify import verify
 
 NOISE = 0.5
@@ -104,20 +105,40 @@ def test_what_run_does_by_default_may_be_said():
 
 
 def test_blocks_need_fewer_epochs_than_all_at_once(graph):
-    """Each at the learning rate that is best for it."""
+    """At default settings, and hardly more than solving for each vertex."""
 
-    def epochs(block_size):
-        found = []
-        for rate in (0.25, 0.5, 1.0, 2.0):
-            options = {**OPTIONS, "learning_rate": rate, "block_size": block_size, "epochs": 60}
-            try:
-                error = dg.factorize(graph, **options).report["held_out"]
-            except OptionError:
-                continue
-            found += [int((error < 1.08 * NOISE).idxmax()) + 1] if (error < 1.08 * NOISE).any() else []
-        return min(found)
+    def epochs(**how):
+        held = dg.factorize(graph, threads=1, **{**OPTIONS, **how}).report["held_out"]
+        return int((held < 1.08 * NOISE).idxmax()) + 1 if (held < 1.08 * NOISE).any() else np.inf
 
-    assert epochs(32) < epochs(900)
+    assert 2 * epochs() < epochs(block_size=900, epochs=40)
+    assert epochs() <= epochs(update="least_squares") + 2
+
+
+def test_balanced_factors_have_the_same_products_and_are_least():
+    draw = np.random.default_rng(1)
+    factors = draw.normal(size=(60, 5)) @ draw.normal(size=(5, 5))
+    factors[20:, 2] *= 1e3
+    users, items = np.arange(20), np.arange(25, 60)
+    before = factors.copy()
+    balance(factors, users, items)
+    np.testing.assert_allclose(factors[users] @ factors[items].T, before[users] @ before[items].T, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(factors[20:25], before[20:25])  # who is neither
+    squares = [factors[side].T @ factors[side] for side in (users, items)]
+    np.testing.assert_allclose(squares[0], squares[1], atol=1e-9 * squares[0].max())
+    np.testing.assert_allclose(squares[0], np.diag(np.diag(squares[0])), atol=1e-9 * squares[0].max())
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_fewer_users_than_factors_balance(count):
+    draw = np.random.default_rng(2)
+    factors = draw.normal(size=(20, 5))
+    users, items = np.arange(count), np.arange(10, 20)
+    before = factors.copy()
+    for _ in range(3):
+        balance(factors, users, items)
+    np.testing.assert_allclose(factors[users] @ factors[items].T, before[users] @ before[items].T, rtol=1e-6, atol=1e-9)
+    assert np.isfinite(factors).all()
 
 
 def test_least_squares_on_a_few_vertices_nears_the_ratings_in_every_epoch():
