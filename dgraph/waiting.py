@@ -61,6 +61,20 @@ def bring(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda
             on_its_way.cancel()
 
 
+def on_each(client: Any, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """What `function(worker, its number, *arguments)` gives on each worker. A task that no other may do would wait for
+    ever if its worker left."""
+    from dgraph.exchange.dask import workers_of
+
+    def look() -> None:
+        if gone := set(workers) - set(workers_of(client)):
+            raise LostError(f"{', '.join(sorted(gone))} left while something was asked of every worker")
+
+    calls = [(worker, number, *arguments) for number, worker in enumerate(workers)]
+    tasks = [client.submit(function, *call, workers=[call[0]], pure=False) for call in calls]
+    return dict(zip(workers, bring(client, tasks, look), strict=True))
+
+
 def _gathering(client: Any, futures: Sequence[Any]) -> Future[Any]:
     """The results on their way here, by the client's thread: which may just have ended."""
     gather = client.gather(list(futures), asynchronous=True)

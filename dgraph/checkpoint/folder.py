@@ -17,7 +17,7 @@ from dgraph.checkpoint.piece import Piece, from_bytes, round_of, to_bytes
 from dgraph.errors import StorageError
 
 KEPT = 2  # checkpoints: the last may be torn, and then the one before is used
-WHERE = "give checkpoint= a folder or URL with space, that all workers can read and write"
+WHERE = "give checkpoint= a folder or URL with space, that all workers and this process can read and write"
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,23 @@ class Folder:
                 raise
         except Exception as cause:
             raise StorageError(f"{self.path}: the checkpoint cannot be written ({cause}); {WHERE}") from cause
+
+    def sign(self, meeting: str, name: str) -> None:
+        """Leave a name, for others to see whether this is the same place for all."""
+        fs, root = _filesystem(self.path)
+        try:
+            fs.makedirs(f"{root}/{meeting}", exist_ok=True)
+            fs.pipe_file(f"{root}/{meeting}/{name}", b"here")
+        except Exception as cause:
+            raise StorageError(f"{self.path}: nothing can be written there ({cause}); {WHERE}") from cause
+
+    def signed(self, meeting: str) -> set[str]:
+        fs, root = _filesystem(self.path)
+        return set(_names(fs, f"{root}/{meeting}"))
+
+    def erase(self, meeting: str) -> None:
+        fs, root = _filesystem(self.path)
+        _remove(fs, f"{root}/{meeting}")
 
     def read(self, checkpoint: str, part: int) -> Piece:
         """A piece that is whole and of this run."""

@@ -3,7 +3,6 @@ What they find are capacities, by which a graph is split."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from dgraph.agents.settings import Settings, settings
 from dgraph.agents.vertex_tables import vertex_table
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.probe import device_here
-from dgraph.errors import LostError
 from dgraph.monoid import SUM
 from dgraph.options import one_of, whole_number
 from dgraph.partition import threads
@@ -26,7 +24,7 @@ from dgraph.partition.proxies import Proxies
 from dgraph.plan import DEVICES
 from dgraph.program import Message, State, VertexProgram
 from dgraph.recovery import retry
-from dgraph.waiting import bring
+from dgraph.waiting import on_each
 from dgraph.workers import Workers, threads_of_worker
 
 SIZES = 1 << 9, 1 << 16, 1 << 22  # edges of the graph that is gathered over: fewer, unless they are done at once
@@ -62,22 +60,7 @@ def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto
     if on.client is None:
         each = max(1, threads.cores() // workers)
         return threads.each(lambda worker: speed(f"thread {worker}", worker, how, device, each), range(workers))
-    return retry(on.client, partial(_of_workers, on, how, device), lambda: None)
-
-
-def _of_workers(on: Workers, how: Settings, device: str) -> dict[str, float]:
-    """All at once, each on its worker, for which Dask would wait for ever if it left."""
-    addresses = on.addresses
-
-    def look() -> None:
-        if gone := set(addresses) - set(on.addresses):
-            raise LostError(f"{', '.join(sorted(gone))} left while the speed of workers was measured")
-
-    tasks = [
-        on.client.submit(speed, address, number, how, device, workers=[address], pure=False)
-        for number, address in enumerate(addresses)
-    ]
-    return dict(zip(addresses, bring(on.client, tasks, look), strict=True))
+    return retry(on.client, lambda: on_each(on.client, on.addresses, speed, how, device), lambda: None)
 
 
 def speed(name: str, number: int, how: Settings, device: str, cores: int | None = None) -> float:

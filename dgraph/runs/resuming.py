@@ -6,14 +6,16 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import xxhash
 
 from dgraph.checkpoint.fingerprint import fingerprint
-from dgraph.checkpoint.folder import Folder
+from dgraph.checkpoint.folder import WHERE, Folder
 from dgraph.checkpoint.keeper import Kept
 from dgraph.checkpoint.memory import Memory, listed, whole
 from dgraph.checkpoint.memory import forget as forget_here
@@ -22,6 +24,7 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
 from dgraph.plan import Plan
+from dgraph.waiting import on_each
 
 REMEDY = "give another path, or remove what is there"
 
@@ -33,6 +36,8 @@ def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], ser
         return _in_memory(graph, option, series.memory)
     identity = _identity(graph, recipe, plan, given)
     folder = Folder(_from_anywhere(option.path), f"{recipe.analysis.name}{series.part}", tuple(identity.items()))
+    if graph.client is not None:
+        _check_shared(graph, folder)
     for name in folder.checkpoints():
         parts = folder.parts(name)
         checks = [graph.workers.call(_is_whole, folder, name, part) for part in range(parts)]
@@ -46,6 +51,21 @@ def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], ser
             f"checkpoint={folder.path!r} is of another run of {recipe.analysis.name}: {differs}; {REMEDY}"
         )
     return Kept(folder, option)
+
+
+def _check_shared(graph: Graph, folder: Folder) -> None:
+    """Refuses a path that is not the same place for all, such as a disk of each host: nobody could go on from there."""
+    meeting, workers = f".meeting-{uuid4().hex}", graph.workers.addresses
+    each = partial(on_each, graph.client, workers)
+    try:
+        each(lambda _, number: folder.sign(meeting, str(number)))
+        seen = {**each(lambda *_: folder.signed(meeting)), "this process": folder.signed(meeting)}
+        for who, signed in seen.items():
+            if absent := [worker for number, worker in enumerate(workers) if str(number) not in signed]:
+                each(lambda *_: folder.erase(meeting))
+                raise StorageError(f"{folder.path}: what {absent[0]} writes there {who} does not see; {WHERE}")
+    finally:
+        folder.erase(meeting)
 
 
 def _in_memory(graph: Graph, option: Checkpoint, store: Memory) -> Kept:

@@ -5,6 +5,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -122,6 +123,16 @@ def test_any_url(tmp_path, path):
     graph = dg.Graph.from_edges(pd.DataFrame({"src": range(9), "dst": range(1, 10)}), parts=2)
     found = dg.wcc(graph, checkpoint=dg.Checkpoint(path, every=2, seconds=60))
     assert found.compute()["component"].eq(0).all()
+
+
+def test_a_place_that_is_not_the_same_for_all_is_refused(client):
+    """Each process has a `memory://` of its own, as each host may have a disk: nobody could go on from there."""
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": range(9), "dst": range(1, 10)}), parts=2, client=client)
+    with pytest.raises(
+        StorageError, match=r"memory:.*: what tcp:\S+ writes there tcp:\S+ does not see; give .*all"
+    ):
+        dg.wcc(graph, engine="gas", checkpoint="memory://dgraph-of-each")
+    assert not any(client.run(lambda: fsspec.filesystem("memory").store).values())
 
 
 def test_what_cannot_be_written_is_told(tmp_path):
