@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import stat
 import warnings
 from collections.abc import Callable
 from functools import cached_property
@@ -15,7 +17,10 @@ from numba.core.caching import FunctionCache, NullCache
 from dgraph.garbage import put_off
 
 UNREADABLE = (OSError, EOFError, pickle.UnpicklingError)  # torn by a full disk, or not to be read
-REMEDY = "each process compiles anew, which takes seconds; set DGRAPH_CACHE and NUMBA_CACHE_DIR to folders with space"
+REMEDY = (
+    "each process compiles anew, which takes seconds; set DGRAPH_CACHE and NUMBA_CACHE_DIR to folders of your own with "
+    "space"
+)
 
 problems: list[str] = []  # told of once a process
 _compiler: Any = njit  # whose annotations know half of its options
@@ -70,9 +75,15 @@ class Files(NullCache):
         if _stamp(self._function) != self._stamp:  # what is compiled is not what stands there now
             return NullCache()
         try:
-            return FunctionCache(self._function)
+            files = FunctionCache(self._function)
         except RuntimeError:  # no folder can be written
             return NullCache()
+        folder = Path(files.cache_path)
+        beside = folder.parent == Path(self._function.__code__.co_filename).parent  # of the source: as safe as that
+        if not beside and (why := distrusted(folder, stat.S_IWOTH)):
+            told(OSError(f"{folder} {why}"))
+            return NullCache()
+        return files
 
     @property
     def cache_path(self) -> str | None:
@@ -83,6 +94,19 @@ class Files(NullCache):
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         _harmless(self._files.save_overload, sig, cres)
+
+
+def distrusted(folder: Path, others: int = stat.S_IWGRP | stat.S_IWOTH) -> str:
+    """Why others could put machine code into a folder, which is run as it is; nothing if they cannot. (Folders that
+    Numba makes may be written by a group where that is how the user makes all.)"""
+    if os.name != "posix" or not os.path.lexists(folder):
+        return ""
+    status, me = folder.lstat(), os.getuid()
+    if not stat.S_ISDIR(status.st_mode):
+        return "is a link or a file, not a folder"
+    if status.st_uid != me:
+        return f"belongs to user {status.st_uid}, not to you"
+    return "can be written by others (chmod 700 it)" if status.st_mode & others else ""
 
 
 def _stamp(function: Callable) -> tuple[int, int] | None:

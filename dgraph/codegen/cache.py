@@ -9,7 +9,6 @@ import contextlib
 import importlib.util
 import linecache
 import os
-import stat
 import sys
 import tempfile
 import threading
@@ -18,7 +17,7 @@ from types import ModuleType
 
 from dgraph.codegen.source import Source
 from dgraph.errors import OptionError
-from dgraph.machine_code import told
+from dgraph.machine_code import distrusted, told
 
 _modules: dict[str, ModuleType] = {}
 _lock = threading.Lock()
@@ -39,16 +38,8 @@ def cache_folder() -> Path:
 def _private(folder: Path) -> Path:
     """Make the folder, readable by this user alone; refuse one that others own or may write."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if os.name != "posix":
-        return folder
-    status = folder.lstat()
-    remedy = "set DGRAPH_CACHE to a folder of your own"
-    if not stat.S_ISDIR(status.st_mode):
-        raise OptionError(f"the cache of kernels {folder} is a link or a file, not a folder: {remedy}")
-    if status.st_uid != _user():
-        raise OptionError(f"the cache of kernels {folder} belongs to user {status.st_uid}, not to you: {remedy}")
-    if status.st_mode & 0o022:
-        raise OptionError(f"others may write the cache of kernels {folder}: chmod 700 it, or {remedy}")
+    if why := distrusted(folder):
+        raise OptionError(f"the cache of kernels {folder} {why}: set DGRAPH_CACHE to a folder of your own")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(f"{folder} cannot be written")
     return folder

@@ -128,9 +128,7 @@ def test_any_url(tmp_path, path):
 def test_a_place_that_is_not_the_same_for_all_is_refused(client):
     """Each process has a `memory://` of its own, as each host may have a disk: nobody could go on from there."""
     graph = dg.Graph.from_edges(pd.DataFrame({"src": range(9), "dst": range(1, 10)}), parts=2, client=client)
-    with pytest.raises(
-        StorageError, match=r"memory:.*: what tcp:\S+ writes there tcp:\S+ does not see; give .*all"
-    ):
+    with pytest.raises(StorageError, match=r"memory:.*: what tcp:\S+ writes there tcp:\S+ does not see; give .*all"):
         dg.wcc(graph, engine="gas", checkpoint="memory://dgraph-of-each")
     assert not any(client.run(lambda: fsspec.filesystem("memory").store).values())
 

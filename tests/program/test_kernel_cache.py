@@ -2,6 +2,7 @@
 
 import gc
 import os
+from pathlib import Path
 
 import programs
 import pytest
@@ -18,7 +19,7 @@ def test_the_cache_is_private(tmp_path, monkeypatch):
     monkeypatch.setenv("DGRAPH_CACHE", str(folder))
     assert cache.cache_folder() == folder and folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
-    with pytest.raises(OptionError, match="others may write"):
+    with pytest.raises(OptionError, match="can be written by others"):
         cache.cache_folder()
     link = tmp_path / "link"
     link.symlink_to(folder)
@@ -54,6 +55,23 @@ def test_a_file_that_was_changed_since_it_was_read_is_not_kept(tmp_path, monkeyp
     (tmp_path / "changing.py").write_text("def f(x):\n    return x + 1000\n")
     assert early(1) == 2
     assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_machine_code_is_not_taken_from_a_folder_that_others_may_write(tmp_path, monkeypatch):
+    """Where NUMBA_CACHE_DIR says, that of functions of ours lies in a folder for each of their files."""
+    (tmp_path / "ours_too.py").write_text("def f(x):\n    return x + 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(machine_code, "problems", [])
+    import ours_too
+
+    calls = [machine_code.kept()(ours_too.f) for _ in range(3)]
+    assert [one(1) for one in calls[:2]] == [2, 2]
+    assert calls[1].stats.cache_hits
+    Path(calls[0]._cache.cache_path).chmod(0o777)
+    with pytest.warns(UserWarning, match=r"cache\S* can be written by others"):
+        assert calls[2](1) == 2
+    assert not calls[2].stats.cache_hits
 
 
 def test_garbage_is_collected_again_when_the_last_is_done():
