@@ -76,18 +76,15 @@ def text_block(block: tuple, wanted: Any, id_type: str, schema: pa.Schema, stays
     import cudf
 
     name, dialect, span = block
-    blanks = dialect.delimiter == BLANKS
-    how: dict[str, Any] = {"delim_whitespace": True} if blanks else {"sep": dialect.delimiter}
-    how["quoting"] = csv.QUOTE_MINIMAL if dialect.quoting else csv.QUOTE_NONE
+    quoting = csv.QUOTE_MINIMAL if dialect.quoting else csv.QUOTE_NONE
     names, kinds = list(dialect.names), wanted.kinds
     with closing(lazy.open_span(name, dialect, span)) as stream:
         lines = b"".join(iter(lambda: stream.read(1 << 20), b""))
     try:
         if dialect.bare_cr or len(set(names)) < len(names):
             raise ValueError("columns that cuDF cannot tell apart")
-        found = cudf.read_csv(
-            BytesIO(lines), header=None, names=names, usecols=list(kinds), dtype=dict.fromkeys(kinds, "str"), **how
-        )
+        how = {"sep": _separator(dialect.delimiter, lines), "quoting": quoting, "dtype": dict.fromkeys(kinds, "str")}
+        found = cudf.read_csv(BytesIO(lines), header=None, names=names, usecols=list(kinds), **how)
         columns = {
             label: _numbers(found[one], kinds[one], id_type) for one, label in zip(kinds, wanted.labels, strict=True)
         }
@@ -96,6 +93,17 @@ def text_block(block: tuple, wanted: Any, id_type: str, schema: pa.Schema, stays
         return pa.table({label: one.to_arrow() for label, one in columns.items()}).cast(schema).to_pandas()
     except (pa.ArrowException, ValueError, TypeError, KeyError, RuntimeError):
         return lazy.text_block(block, wanted, id_type, schema)
+
+
+def _separator(delimiter: str, lines: bytes) -> str:
+    """The one character that cuDF takes; a ValueError where blanks separate in another way."""
+    if delimiter != BLANKS:
+        return delimiter
+    one = b"\t" if b"\t" in lines else b" "
+    others = {b" ", b"\t", b"\v", b"\f"} - {one}
+    if any(odd in lines for odd in (*others, 2 * one, one + b"\n", b"\n" + one)) or lines.startswith(one):
+        raise ValueError("not one blank between two values")
+    return one.decode()
 
 
 def _there(columns: dict[str, Any], schema: pa.Schema) -> DeviceFrame | None:

@@ -100,11 +100,11 @@ def read_parquet(filepath_or_buffer, *, columns, row_groups, use_pandas_metadata
     return DataFrame(found.to_pandas())
 
 
-def read_csv(filepath_or_buffer, *, header, names, usecols, dtype, quoting, sep=",", delim_whitespace=False):
+def read_csv(filepath_or_buffer, *, header, names, usecols, dtype, quoting, sep=","):
     assert header is None and set(dtype.values()) == {"str"}
-    separator = {"sep": r"\s+"} if delim_whitespace else {"sep": sep}
-    how = {"names": names, "usecols": usecols, "dtype": dtype, "quoting": quoting}
-    return DataFrame(pd.read_csv(filepath_or_buffer, header=None, **how, **separator))
+    assert len(sep) == 1
+    how = {"names": names, "usecols": usecols, "dtype": dtype, "quoting": quoting, "sep": sep}
+    return DataFrame(pd.read_csv(filepath_or_buffer, header=None, **how))
 
 
 class Lazy:
