@@ -1,13 +1,16 @@
 """Launches of kernels: the one place that knows the compiler, numba-cuda.
 
-Its own way lays out every array anew for every launch, a tenth of a millisecond for a dozen of them: as long as a whole
-superstep should take. Here that is done once an array, by its own function. These functions are no promise of its
-makers: with a release that has none of them, or others under their names, kernels go its own way.
+Its own way lays out every array anew for every launch, and looks up the stream, the context and the kernel: a tenth of
+a millisecond for a dozen arrays, as long as a whole superstep should take. Here that is done once, by its functions.
+These are no promise of its makers: with a release that has none of them, or others under their names, kernels go its
+own way.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -39,8 +42,9 @@ class LaidOut:
 
     def __init__(self, dispatcher: Any, arguments: Sequence[Argument]):
         numba_cuda, driver = (import_module(f"numba.cuda.{one}") for one in ("dispatcher", "cudadrv.driver"))
-        self.begin, self.config = numba_cuda.launch, numba_cuda.LaunchConfig
-        self.to_stream = driver._to_core_stream
+        self.begin, self.config = numba_cuda.launch, cache(partial(_config, numba_cuda.LaunchConfig))
+        self.to_stream = cache(driver._to_core_stream)
+        self.there = threading.local()  # the kernel in each thread, whose context it makes current
         lay_out, no_extensions = numba_cuda._Kernel._prepare_args, SimpleNamespace(extensions=())
 
         def flat(kind: Any, value: Any) -> list[Any]:
@@ -48,7 +52,7 @@ class LaidOut:
             lay_out(no_extensions, kind, value, 0, [], found)
             return found
 
-        self.flat = flat
+        self.flat, self.number = flat, lru_cache(1 << 10)(flat)
         self.arguments = [(np.dtype(one.dtype), self.type_of(one)) for one in arguments]
         self.library = dispatcher.compile(tuple(kind for _, kind in self.arguments))._codelibrary
 
@@ -61,15 +65,20 @@ class LaidOut:
         words: list[Any] = []
         for (dtype, kind), one in zip(self.arguments, arguments, strict=True):
             if not isinstance(one, DeviceArray):
-                words += self.flat(kind, one)
+                words += self.number(kind, one) if dtype.kind in "iu" else self.flat(kind, one)  # 0.0 equals -0.0
                 continue
             if one.dtype != dtype or one.ndim != kind.ndim:
                 raise DeviceError(f"an array of {one.ndim} dimensions of {one.dtype} is not one of {kind}")
             if one.words_of_launch is None:
                 one.words_of_launch = self.flat(kind, one.argument)
             words += one.words_of_launch
-        config = self.config(grid=blocks, block=threads)
-        self.begin(self.to_stream(stream), config, self.library.get_cufunc().kernel, *words)
+        if not hasattr(self.there, "kernel"):
+            self.there.kernel = self.library.get_cufunc().kernel
+        self.begin(self.to_stream(stream), self.config(blocks, threads), self.there.kernel, *words)
+
+
+def _config(launch_config: Any, blocks: int, threads: int) -> Any:
+    return launch_config(grid=blocks, block=threads)
 
 
 class Kernel:
