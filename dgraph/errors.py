@@ -15,7 +15,8 @@ DgraphError
     ├── LostError              what a worker held went away with it, and cannot be computed again
     └── RoomError              the workers' memory cannot hold what is asked for: told before the work begins
 
-Each message names the value at fault and the remedy.
+Each message names the value at fault and the remedy. A warning says what is worth knowing of an answer that is given
+all the same: UnsettledWarning.
 """
 
 from __future__ import annotations
@@ -87,3 +88,7 @@ class LostError(RunError):
 
 class RoomError(RunError):
     """The memory of the workers cannot hold what is asked for."""
+
+
+class UnsettledWarning(UserWarning):
+    """Scores are as `max_iter` left them, not as near to the fixed point as `tol` asks."""

@@ -1,4 +1,5 @@
-"""What every command shares: failures in one line without a traceback (--debug shows it), and --json."""
+"""What every command shares: failures in one line without a traceback (--debug shows it), warnings in one, and
+--json."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import json
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,7 +28,8 @@ class Command(click.Command):
     def invoke(self, context: click.Context) -> Any:
         debug = context.params.pop("debug")
         try:
-            return super().invoke(context)
+            with self._warnings_in_a_line():
+                return super().invoke(context)
         except BrokenPipeError:  # whoever read has read enough
             raise
         except (DgraphError, OSError, MemoryError) as error:
@@ -35,6 +38,15 @@ class Command(click.Command):
             failure = click.ClickException(as_typed(str(error) or type(error).__name__, self.params))
             failure.exit_code = 2 if isinstance(error, InputError | ProgramError) else 1  # type: ignore[misc]
             raise failure from error
+
+    @contextmanager
+    def _warnings_in_a_line(self) -> Iterator[None]:
+        def told(message: Warning | str, *where: Any) -> None:
+            click.echo(f"Warning: {as_typed(str(message), self.params)}", err=True)
+
+        with warnings.catch_warnings():
+            warnings.showwarning = told
+            yield
 
 
 class Group(click.Group):

@@ -10,7 +10,7 @@ from numpy import float64, int64
 from dgraph.errors import WeightError
 from dgraph.graph import Graph
 from dgraph.monoid import SUM
-from dgraph.ops.pagerank import check_limits
+from dgraph.ops.limits import check_limits, warn_unsettled
 from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import switch
 from dgraph.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
@@ -104,7 +104,7 @@ def hits(
     A hub's score is in proportion to the sum of the authorities that its edges lead to, an authority's to that of the
     hubs from which edges come.
 
-    max_iter: iterations at most, of two rounds each.
+    max_iter: iterations at most, of two rounds each; scores that have not settled by then are given with a warning.
     tol:      iterations end when the scores of hubs change by less than this in all; with 0 or None, `max_iter` is
               their number.
     weighted: an edge counts as often as its weight says, instead of once.
@@ -123,4 +123,6 @@ def hits(
                 f"{result.totals[name]}, which is no answer. Scores are in proportion, so divide all weights by the "
                 "largest"
             )
+    if hubs := result.totals["hubs"]:
+        warn_unsettled(result, 2 * max_iter, result.totals["change"], (tol or 0.0) * hubs, max_iter, tol)
     return result

@@ -10,7 +10,7 @@ from numpy import float64, int64
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, SUM
-from dgraph.ops.pagerank import check_limits
+from dgraph.ops.limits import check_limits
 from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import is_number, switch
 from dgraph.plan import DESCENT

@@ -15,8 +15,9 @@ from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
+from dgraph.ops.limits import check_limits, warn_unsettled
 from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL
-from dgraph.options import is_number, no_columns, switch, whole_number
+from dgraph.options import is_number, no_columns, switch
 from dgraph.plan import DESCENT, WITHOUT_ROUNDS
 from dgraph.program import Global, Message, Result, State, VertexProgram
 from dgraph.runs.asked import Asked
@@ -78,7 +79,7 @@ def pagerank(
     `pagerank`, which sums to 1.
 
     alpha:    the probability of following an edge; else the surfer jumps.
-    max_iter: rounds at most, settled or not; an `alpha` above 0.85 may need more than 100.
+    max_iter: rounds at most; ranks that have not settled to `tol` by then are given with a warning.
     tol:      rounds end when all ranks together are within this of the fixed point, as how much they change tells
               (docs/semantics.md); with 0 or None, `max_iter` is the number of rounds.
     personalization: where to jump, as {vertex: weight}; by default everywhere alike. With a list of these, the column
@@ -111,30 +112,25 @@ def pagerank(
         raise OptionError(f"{why}, and {what}; choose one of bsp, gas")
     if several and not (freely or by_block):
         program = _single(SEVERAL[weighted]) if dtype == "float32" else SEVERAL[weighted]
-        return run(
-            graph, program(**values, **limits, several=len(jumps)), columns=_together(graph, jumps) | shared, **options
-        )
-    results = []
-    for part, columns in enumerate(jumps):
-        programs: Any = residuals.PROGRAMS if freely else BY_BLOCK if by_block else PROGRAMS
-        program = programs[weighted, bool(columns)]
-        program = _single(program) if dtype == "float32" else program
-        how = for_part(options, part) if several else options
-        if freely:
-            results.append(residuals.ranks(graph, program, columns | shared, tol=tol or 0.0, **values, **how))
-        else:
-            results.append(run(graph, program(**values, **limits), columns=columns | shared, **how))
-    if not several:
-        return results[0]
-    longest = max(results, key=lambda result: result.rounds)
-    return results[0].map(_side_by_side, *results[1:]).after(longest)
-
-
-def check_limits(max_iter: int, tol: float | None) -> None:
-    """When rounds end."""
-    whole_number("max_iter", max_iter)
-    if tol is not None and not (is_number(tol) and tol >= 0):
-        raise OptionError(f"tol={tol!r} is not known: zero or more, or None for exactly max_iter rounds")
+        columns = _together(graph, jumps) | shared
+        found = run(graph, program(**values, **limits, several=len(jumps)), columns=columns, **options)
+    else:
+        results = []
+        for part, columns in enumerate(jumps):
+            programs: Any = residuals.PROGRAMS if freely else BY_BLOCK if by_block else PROGRAMS
+            program = programs[weighted, bool(columns)]
+            program = _single(program) if dtype == "float32" else program
+            how = for_part(options, part) if several else options
+            if freely:
+                results.append(residuals.ranks(graph, program, columns | shared, tol=tol or 0.0, **values, **how))
+            else:
+                results.append(run(graph, program(**values, **limits), columns=columns | shared, **how))
+        longest = max(results, key=lambda result: result.rounds)
+        found = results[0].map(_side_by_side, *results[1:]).after(longest) if several else longest
+    if not freely:
+        limit = limits["tol"] * found.totals.get("mass", 1.0)
+        warn_unsettled(found, max_iter, found.totals["change"], limit, max_iter, tol)
+    return found
 
 
 def _jumps(graph: Graph, personalization: Any, dangling: Any) -> dict[str, Any]:

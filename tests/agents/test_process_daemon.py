@@ -98,18 +98,18 @@ def test_a_block_that_kills_every_daemon_ends_the_run(graph):
 
 
 def test_it_starts_once_for_all_runs(graph):
-    runs = [dg.pagerank(graph, engine="gas", daemons="own process", max_iter=5) for _ in range(3)]
+    runs = [dg.pagerank(graph, engine="gas", daemons="own process", max_iter=5, tol=0) for _ in range(3)]
     daemon = agent_of("thread 0").started((OwnProcess(), 0, len(os.sched_getaffinity(0))))
     assert daemon.starts == 1 and daemon.tables == {}
     assert all(np.array_equal(runs[0].compute(), run.compute()) for run in runs)
 
 
 def test_errors_in_its_process_are_raised_here_and_it_lives_on(graph):
-    dg.pagerank(graph, engine="gas", daemons="own process", max_iter=2)
+    dg.pagerank(graph, engine="gas", daemons="own process", max_iter=2, tol=0)
     (daemon,) = agent_of("thread 0").daemons.values()
     with pytest.raises(KeyError, match="no table"):
         daemon.compute("no table", None)
-    dg.pagerank(graph, engine="gas", daemons="own process", max_iter=2)
+    dg.pagerank(graph, engine="gas", daemons="own process", max_iter=2, tol=0)
     assert daemon.starts == 1
 
 
@@ -121,7 +121,7 @@ import dgraph as dg
 from dgraph.agents.agent import agent_of
 from dgraph.agents.settings import OwnProcess
 graph = dg.rmat(scale=8, edge_factor=8, seed=4)
-dg.pagerank(graph, engine="gas", daemons="own process", max_iter=3)
+dg.pagerank(graph, engine="gas", daemons="own process", max_iter=3, tol=0)
 (daemon,) = [one for one in agent_of("thread 0").daemons.values()]
 print(daemon.pid, flush=True)
 {end}

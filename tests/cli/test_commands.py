@@ -141,6 +141,13 @@ def test_errors_in_one_line(run, line, code, message):
     assert "Traceback" not in done.output
 
 
+@pytest.mark.filterwarnings("always::dgraph.errors.UnsettledWarning")
+def test_warnings_in_one_line(run):
+    done = run("run pagerank calls.csv --max-iter 1 -o ranks.csv")
+    assert done.exit_code == 0
+    assert re.fullmatch(r"Warning: scores .* --max-iter 1 .* --tol 1e-06 .*\n", done.stderr)
+
+
 def test_debug_shows_where(run):
     done = run("run wcc nope.csv --debug")
     assert (done.exit_code, "Traceback" in done.output) == (2, True)

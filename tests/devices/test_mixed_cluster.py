@@ -13,7 +13,7 @@ OPERATIONS = {
     "cdlp": lambda graph, **options: dg.cdlp(graph, max_iter=2, **options),
     "core_number": dg.core_number,
     "degrees": dg.degrees,
-    "hits": lambda graph, **options: dg.hits(graph, max_iter=2, **options),
+    "hits": lambda graph, **options: dg.hits(graph, max_iter=2, tol=0, **options),
     "k_core": lambda graph, **options: dg.k_core(graph, k=2, **options),
     "katz": lambda graph, **options: dg.katz(graph, alpha=0.01, tol=1e-2, **options),
     "label_propagation": lambda graph, **options: dg.label_propagation(graph, max_iter=2, **options),

@@ -122,3 +122,12 @@ def test_what_cannot_be_asked_for(options, words):
     graph = dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1]}))
     with pytest.raises(errors.OptionError, match=words):
         hits(graph, **options)
+
+
+@pytest.mark.parametrize("engine", ["local", "gas"])
+def test_scores_that_have_not_settled_are_said_to(engine):
+    """Along a line they hardly do."""
+    line = dg.Graph.from_edges({"src": range(100), "dst": range(1, 101)}, directed=False)
+    with pytest.warns(errors.UnsettledWarning, match=r"max_iter=7 .* tol=1e-08"):
+        assert hits(line, max_iter=7, engine=engine).rounds == 14
+    assert hits(line, max_iter=7, tol=0, engine=engine).rounds == 14
