@@ -81,7 +81,7 @@ def test_pagerank_is_networkx_s(directed):
     graph = dg.Graph.from_edges(frame, directed=directed, vertices=pd.DataFrame({"id": [99]}), parts=2)
     jumps = {int(frame["src"][0]): 1.0, 99: 3.0}
     for options in ({}, {"personalization": jumps}):
-        found = dg.pagerank(graph, alpha=0.9, tol=1e-12, **options).compute()
+        found = dg.pagerank(graph, alpha=0.9, tol=1e-12, max_iter=1000, **options).compute()
         expected = nx.pagerank(peer, alpha=0.9, tol=1e-12, max_iter=1000, **options)
         np.testing.assert_allclose(found["pagerank"], [expected[v] for v in found["vertex"]], rtol=1e-5, atol=1e-8)
         assert found["pagerank"].sum() == pytest.approx(1)
