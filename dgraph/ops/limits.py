@@ -1,4 +1,4 @@
-"""When rounds end that come nearer and nearer to an answer: what a user may ask, and a word where that was too early."""
+"""When rounds end that come ever nearer to an answer: what a user may ask, and a word where that was too early."""
 
 from __future__ import annotations
 
