@@ -24,6 +24,7 @@ from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.frames import pack, unpack
 from dgraph.exchange.free import FREE
+from dgraph.exchange.heap import keep_freed
 from dgraph.exchange.mail import Message, Route
 from dgraph.exchange.registry import NAME, ExchangeOnScheduler
 
@@ -153,6 +154,7 @@ class ExchangeOnWorker(WorkerPlugin):
 
     def setup(self, worker: Any) -> None:
         self.worker, self.window = worker, Window(WINDOW)
+        keep_freed()
         self.ends: dict[str, DaskExchange] = {}
         worker.handlers.update({"dgraph_open": self.open, "dgraph_mail": self.mail, "dgraph_ask": self.ask})
         worker.handlers.update({"dgraph_lodge": self.lodge, "dgraph_fetch": self.fetch})
