@@ -27,7 +27,6 @@ TOO_SHORT = {
     "dgraph/cli/convert.py": "one command a file",
     "dgraph/engines/bsp.py": "an engine is a loop of a few lines",
     "dgraph/engines/gas.py": "an engine is a loop of a few lines",
-    "dgraph/engines/settling.py": "three stages that differ",
 }
 EMPTY_NAMES = {"utils", "util", "common", "base", "core", "helpers", "helper", "misc", "manager"}
 

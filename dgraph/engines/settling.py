@@ -12,6 +12,13 @@ from dgraph.engines.rounds import Rounds, Superstep
 class SettlingRounds(Rounds):
     """The order of stages is the engine's; the states are `Settling`."""
 
+    def send(self) -> Superstep:
+        """The first round needs nobody: whoever has something to do knows it."""
+        if self.seeded and not self.done:
+            self.seeded = False
+            return
+        yield from super().send()
+
     def _send(self) -> Superstep:
         """What has been found, to masters and to proxies at once."""
         told = self._each("tell", self.phase, *self.sides(self.phase))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -24,9 +24,9 @@ from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.frames import pack, unpack
 from dgraph.exchange.free import FREE
-from dgraph.exchange.heap import keep_freed
-from dgraph.exchange.mail import Message, Route
+from dgraph.exchange.mail import Message, Route, Token
 from dgraph.exchange.registry import NAME, ExchangeOnScheduler
+from dgraph.exchange.worker_memory import Window, keep_freed
 
 IN_FLIGHT = 3  # messages on their way to one peer
 WINDOW = 64 << 20  # bytes on their way from one worker; a sender that would exceed it waits
@@ -62,7 +62,14 @@ class DaskExchange(Exchange):
             pickled = dumps(error)
         except Exception:  # an exception that does not travel: its text has to do
             pickled = None
-        notice = {"op": "dgraph-failed", "run": self.route.run, "reason": reason, "error": pickled}
+        self._notify({"op": "dgraph-failed", "run": self.route.run, "reason": reason, "error": pickled})
+
+    def tell(self, token: Token) -> None:
+        """Have the scheduler know the token of a chunk's last step, before it knows that the task has ended."""
+        notice = {"op": "dgraph-told", "run": self.route.run, "token": dumps(token)}
+        self._notify({**notice, "last": bool(token.values.get("done"))})
+
+    def _notify(self, notice: dict[str, Any]) -> None:
         self.plugin.worker.loop.add_callback(self.plugin.worker.batched_stream.send, notice)
 
     def sum(self, values: list[float]) -> list[float]:
@@ -125,26 +132,6 @@ class DaskExchange(Exchange):
 
     def _peer(self, peer: int) -> Any:
         return self.plugin.worker.rpc(self.route.workers[peer])
-
-
-class Window:
-    """Bounds the bytes on their way from this worker. The receiver's inbox has no bound, so the wait always ends."""
-
-    def __init__(self, limit: int):
-        self.limit, self.used = limit, 0
-        self._changed = threading.Condition()
-
-    def acquire(self, size: int, check: Callable[[], None]) -> None:
-        with self._changed:
-            while self.used and self.used + size > self.limit:
-                check()
-                self._changed.wait(0.1)
-            self.used += size
-
-    def release(self, size: int) -> None:
-        with self._changed:
-            self.used -= size
-            self._changed.notify_all()
 
 
 class ExchangeOnWorker(WorkerPlugin):
@@ -249,6 +236,11 @@ def begin(client: Client, route: Route, patience: float = PATIENCE) -> None:
 
 def lend(client: Client, route: Route) -> None:
     _ask(client, "lend", run=route.run)
+
+
+def tokens_of(client: Client, route: Route) -> list[Token]:
+    """What the last tasks of a chunk have told, once they have ended; if they say that the run is over, it ends."""
+    return [loads(token) for token in _ask(client, "tokens", run=route.run)]
 
 
 def end(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:

@@ -28,17 +28,15 @@ def run_of(key: Any) -> str:
     return key[0].rpartition("-")[2] if isinstance(key, tuple) and isinstance(key[0], str) else ""
 
 
-def is_result(key: Any) -> bool:
-    return isinstance(key, tuple) and str(key[0]).startswith("dgraph-finish-")
-
-
 @dataclass
 class Run:
     workers: list[str]
     client: str
     keys: set[Any] = field(default_factory=set)  # that the client waits for
+    over: bool = False  # whether the tokens are the last
     reason: str | None = None  # why it failed
     error: bytes | None = None
+    tokens: dict[str, bytes] = field(default_factory=dict)  # the last that each worker has told
     ended: asyncio.Event = field(default_factory=asyncio.Event)  # or failed
     sums: dict[int, tuple[dict[str, list[float]], asyncio.Event]] = field(default_factory=dict)
 
@@ -57,9 +55,9 @@ class ExchangeOnScheduler(SchedulerPlugin):
         self.scheduler, self.ready = scheduler, asyncio.Event()
         self.runs: dict[str, Run] = {}
         self.kept: set[Any] = set()  # results of runs that have ended
-        handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum}
+        handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum, "tokens": self.tokens}
         scheduler.handlers.update({f"dgraph_{name}": handler for name, handler in handlers.items()})
-        scheduler.stream_handlers["dgraph-failed"] = self.failed
+        scheduler.stream_handlers |= {"dgraph-failed": self.failed, "dgraph-told": self.told}
         await scheduler.register_worker_plugin(None, dumps(self.worker_half), name=NAME, idempotent=True)
         self.ready.set()
 
@@ -89,6 +87,15 @@ class ExchangeOnScheduler(SchedulerPlugin):
         self._give_back(run)
         self._tell(ended.workers, op="dgraph-close", run=run)
         return ended.reason, ended.error
+
+    async def tokens(self, run: str) -> list[bytes]:
+        """What all workers have told at the end of a chunk; if these are the last tokens, the run ends."""
+        record = self.runs.get(run)
+        if record is None or record.reason is not None:
+            raise RunError(f"run {run} has ended" if record is None else record.reason)
+        if record.over:
+            await self.end(run)
+        return [record.tokens[worker] for worker in record.workers]
 
     async def lend(self, run: str) -> None:
         """Give a run all its workers at once. It has them until it asks again, and then others go first.
@@ -137,6 +144,12 @@ class ExchangeOnScheduler(SchedulerPlugin):
 
     # -- what the scheduler calls --------------------------------------------------------------------------------------
 
+    def told(self, worker: str, run: str, token: bytes, last: bool) -> None:
+        """A worker has come to the end of a chunk, or of the run."""
+        if run in self.runs:
+            self.runs[run].tokens[worker] = token
+            self.runs[run].over |= last
+
     def failed(self, worker: str, run: str, reason: str, error: bytes | None) -> None:
         """A step failed on a worker."""
         self.fail(run, reason, error)
@@ -177,7 +190,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
     def _keep(self, record: Run) -> None:
         """Results stay where they were found, by tasks that nobody can repeat."""
         tasks = self.scheduler.tasks
-        self.kept = {key for key in [*self.kept, *record.keys] if is_result(key) and key in tasks}
+        self.kept = {key for key in [*self.kept, *record.keys] if key in tasks}
 
     def _let_go(self, reason: str) -> None:
         """Of results that went away with a worker, and of what would be made from them: Dask would wait for ever for it

@@ -21,7 +21,7 @@ from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import Message, Route, Token
 from dgraph.exchange.registry import key_of
 from dgraph.runs.step_graph import Chunk, DaskChain, release
-from dgraph.runs.steps import START, begin_steps, take_step
+from dgraph.runs.steps import START, open_steps, take_step
 from dgraph.waiting import wait_for
 
 
@@ -80,7 +80,7 @@ class MailExchange(Exchange):
 
 def start_task(end: MailExchange, steps: bytes, partitions: list[Any]) -> Told:
     end.turn(START)
-    return end.tell(begin_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True))))
+    return end.tell(open_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True)), 0))
 
 
 def step_task(end: MailExchange, round: int, told: list[Told]) -> Told:
@@ -146,6 +146,9 @@ class MailChain(DaskChain):
 
     def finish(self) -> list[Future]:
         return self._ended([self._submit("finish", w, finish_task, self.ends[w], self.rounds) for w in self.workers])
+
+    def _tokens(self) -> list[Token]:
+        return self.client.gather(self._ended(self.futures))
 
     def _graph(self, chunk: Chunk) -> Any:
         return chunk.graph()

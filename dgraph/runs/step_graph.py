@@ -32,32 +32,39 @@ STOPPED = "the run was stopped"
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
 
-def start_task(run: str, address: str, steps: bytes, rounds: int, partitions: list[Any]) -> Token:
+def start_task(run: str, address: str, steps: bytes, rounds: int, partitions: list[Any]) -> Any:
     end, job = exchange.find_end(run, address), loads(steps)
     if job.secedes:
         secede()
-    return open_steps(end, job, dict(zip(end.partitions, partitions, strict=True)), rounds)
+    return _told(end, open_steps(end, job, dict(zip(end.partitions, partitions, strict=True)), rounds))
 
 
 def step_task(run: str, address: str, round: int, tokens: list[Token]) -> Token:
     return take_step(exchange.find_end(run, address), round, tokens)
 
 
-def fused_task(run: str, address: str, first: int, rounds: int, tokens: list[Token]) -> Token:
+def fused_task(run: str, address: str, first: int, rounds: int, tokens: list[Token]) -> Any:
     end = exchange.find_end(run, address)
     if end.held[0].secedes:
         secede()
-    return take_steps(end, range(first, first + rounds), tokens)
+    return _told(end, take_steps(end, range(first, first + rounds), tokens))
 
 
-def finish_task(run: str, address: str, last: list[Token]) -> Any:
-    """The result; nothing, if it comes after a token that is not the last."""
-    return exchange.find_end(run, address).result if is_done(last) else None
+def last_task(run: str, address: str, tokens: list[Token]) -> Any:
+    """After the steps of a chunk, where each is a task: their own values are tokens."""
+    return _told(exchange.find_end(run, address), *tokens)
+
+
+def _told(end: exchange.DaskExchange, token: Token) -> Any:
+    """What the last task of a worker in a chunk gives: the result of the run, if there is one. Its token goes another
+    way, so that the client has it as soon as it knows that the tasks have ended."""
+    end.tell(token)
+    return end.result if is_done([token]) else None
 
 
 class Chunk:
-    """Some supersteps of a run: a task a worker and superstep, after all of the round before; or a task a worker. And
-    one a worker for the result, if they turn out to be the last: the client need not ask again."""
+    """Some supersteps of a run: a task a worker and superstep, after all of the round before, and one at the end; or
+    all in a task a worker."""
 
     def __init__(self, run: str, workers: Sequence[str], first: int, rounds: int, tokens: list[Token], fuse: bool):
         self.run, self.workers, self.first, self.rounds = run, workers, first, rounds
@@ -70,17 +77,10 @@ class Chunk:
         return [key_of(kind, self.run, round, worker) for worker in range(len(self.workers))]
 
     def last_keys(self) -> list[tuple]:
-        """Of the last tokens, and of the results."""
-        return list(self.tasks())[-2 * len(self.workers) :]
+        """Of the last task of each worker."""
+        return list(self.tasks())[-len(self.workers) :]
 
     def tasks(self) -> dict[tuple, tuple]:
-        tasks = self.steps()
-        last, results = list(tasks)[-len(self.workers) :], self.named("finish", self.first)
-        ends = zip(results, self.workers, last, strict=True)
-        return tasks | {result: (finish_task, self.run, on, [token]) for result, on, token in ends}
-
-    def steps(self) -> dict[tuple, tuple]:
-        """The tasks of the supersteps; those of the last come last."""
         if self.fuse:
             calls = zip(self.keys(self.first), self.workers, strict=True)
             return {key: (fused_task, self.run, on, self.first, self.rounds, self.tokens) for key, on in calls}
@@ -90,7 +90,8 @@ class Chunk:
             keys = self.keys(round)
             tasks |= {key: (step_task, self.run, on, round, before) for key, on in zip(keys, self.workers, strict=True)}
             before = keys
-        return tasks
+        ends = zip(self.named("last", self.first), self.workers, before, strict=True)
+        return tasks | {key: (last_task, self.run, on, [token]) for key, on, token in ends}
 
     def graph(self) -> HighLevelGraph:
         """A layer a task, because only layers carry annotations."""
@@ -118,7 +119,7 @@ class Opening(Chunk):
         super().__init__(run, workers, START, rounds, [], fuse=True)
         self.setup, self.shares = setup, shares
 
-    def steps(self) -> dict[tuple, tuple]:
+    def tasks(self) -> dict[tuple, tuple]:
         calls = zip(self.named("start", START), self.workers, self.shares, strict=True)
         return {key: (start_task, self.run, on, self.setup, self.rounds, share) for key, on, share in calls}
 
@@ -153,7 +154,8 @@ class DaskChain:
         if client.asynchronous:
             raise OptionError(f"client={client!r} is asynchronous; pass one that is not")
         self.steps, self.partitions, self.client, self.patience = steps, partitions, client, patience
-        self.futures: list[Future] = []  # of the last chunk
+        self.futures: list[Future] = []  # of the last tasks of the last chunk
+        self.over = False  # whether the scheduler knows that the run is
         homes = list(homes or where(client, partitions))
         workers = list(dict.fromkeys(homes))
         self.route, self.workers = new_route(workers, [workers.index(home) for home in homes]), range(len(workers))
@@ -176,7 +178,7 @@ class DaskChain:
         return self._run(Chunk(self.route.run, self.route.workers, first, rounds, tokens, fuse))
 
     def finish(self) -> list[Future]:
-        return self._ended(self.futures[len(self.workers) :])
+        return self.futures
 
     def _ended(self, futures: list[Future]) -> list[Future]:
         self._wait(futures)
@@ -198,9 +200,10 @@ class DaskChain:
         return chunk.graph() if Expr is None else chunk.expression()
 
     def _tokens(self) -> list[Token]:
-        tokens = self.futures[: len(self.workers)]
-        self._wait(tokens)
-        return self.client.gather(tokens)
+        self._ended(self.futures)
+        tokens = exchange.tokens_of(self.client, self.route)
+        self.over = is_done(tokens)
+        return tokens
 
     def _wait(self, futures: Sequence[Future]) -> None:
         wait_for(self.client, futures)
@@ -210,9 +213,7 @@ class DaskChain:
         return self.client.submit(task, *arguments, key=key, workers=on, pure=False)
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None:
-            release(self.futures[: len(self.workers)])
-            exchange.end(self.client, self.route)
+        if self.over:
             return
         try:
             reason, cause = exchange.end(self.client, self.route, stop=STOPPED)

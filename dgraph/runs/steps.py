@@ -25,7 +25,7 @@ from dgraph.options import one_of
 
 CHUNK = 10  # supersteps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
 LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker
-START = -1  # the epoch of `setup`
+START = -1  # the epoch of `setup`, of which nobody need hear: there is no mail, and tokens tell nothing
 SUMMARY = "summary"  # among the values of a last token
 EXCHANGES = ("auto", "workers", "graph")
 
@@ -36,7 +36,7 @@ Values = dict[str, Any]
 class Steps:
     """What each worker does. In a round's values, a true `done` ends the run; all workers must decide it alike."""
 
-    # the worker's partitions by index -> its state; may send, in epoch -1
+    # the worker's partitions by index -> its state; sends nothing
     setup: Callable[[Exchange, dict[int, Any]], Any]
     # state, round, what each worker told last -> what this one tells; sends in epoch `round`, collects `round - 1`
     step: Callable[[Any, int, list[Values]], Values]
@@ -140,21 +140,13 @@ def is_done(tokens: Sequence[Token]) -> bool:
     return any(token.values.get("done") for token in tokens)
 
 
-def begin_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], share: bool = False) -> Token:
-    """The first task of a worker: it makes the state, which stays with its end of the exchange."""
+def open_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], rounds: int) -> Token:
+    """The first task of a worker: it makes the state, which stays with its end of the exchange; and takes the first
+    supersteps while the others take theirs."""
     with end.failing():
         end.held = steps, steps.setup(end, partitions)
-        return end.flush(START, {}, share=share)
-
-
-def open_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], rounds: int) -> Token:
-    """The first task of a worker, and the first supersteps in it while the others take theirs."""
-    token = begin_steps(end, steps, partitions, share=rounds > 0)
-    if not rounds:
-        return token
-    with end.failing():
-        tokens = end.gather(START)
-    return take_steps(end, range(rounds), tokens)
+    workers = range(len(end.route.workers))
+    return take_steps(end, range(rounds), [Token(end.route.run, START, w, (0,) * len(workers), {}) for w in workers])
 
 
 def take_step(end: Exchange, round: int, tokens: list[Token], share: bool = False) -> Token:

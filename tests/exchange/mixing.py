@@ -32,16 +32,15 @@ def mixing(last: int = 3, pause: float = 0.0, fail_at: int | None = None) -> Ste
     """Steps that are done after round `last`, when every worker's values hold the sums."""
 
     def setup(exchange, partitions):
-        state = Mixing(exchange, dict(partitions), last)
-        state.send(-1)
-        return state
+        return Mixing(exchange, dict(partitions), last)
 
     def step(state, round, tokens):
         assert len(tokens) == len(state.exchange.route.workers)
         if round == fail_at and state.exchange.worker == 1:
             raise ZeroDivisionError(f"round {round}")
         time.sleep(pause)
-        state.receive(round - 1)
+        if round:
+            state.receive(round - 1)
         if round < last:
             state.send(round)
         return {"done": round == last, "round": round}
@@ -59,7 +58,7 @@ def start(parts: int, length: int = 5) -> list[np.ndarray]:
 def answer(parts: int, last: int = 3, length: int = 5) -> list[np.ndarray]:
     """What each partition holds in the end."""
     values = start(parts, length)
-    for _ in range(last + 1):
+    for _ in range(last):
         values = [sum(v + receiver for v in values) % 1_000_003 for receiver in range(parts)]
     return values
 

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from dgraph.exchange.heap import OF_NANNIES, SETTING
+from dgraph.exchange.worker_memory import OF_NANNIES, SETTING
 
 PAGES = 256  # of the array below, 4 KB each
 FAULTS = """
 import resource, sys
 import numpy as np
-from dgraph.exchange.heap import keep_freed
+from dgraph.exchange.worker_memory import keep_freed
 
 changed = keep_freed()
 for _ in range(5):
