@@ -8,6 +8,7 @@ from numba import uint64
 
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.monoid import UNREACHED
+from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.solver import Problem, Solved, Unsettled
 from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, part, prefetch, team
 
@@ -43,24 +44,35 @@ def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
     at how many edges it was looked. One order of the edges will do; with both, many can be passed over."""
     partition = edges.partition
     tables = [table for table in (partition.out, partition.incoming) if table is not None]
-    from_both_ends = len(tables) == 2 or (not edges.directed and partition.parts == 1)
+    met_twice = partition.num_local if len(tables) == 2 else _met_twice(edges, tables[0])
     if tables[0] is tables[-1]:
         tables = tables[:1]
     arrays = [array for table in (tables[0], tables[-1]) for array in (table.indptr, table.neighbours)]
     above, component = np.empty(partition.num_local, np.uint32), np.empty(partition.num_local, np.int64)
     counts = np.zeros((2 * ROUNDS + 4, 8), np.int64)
     threads = edges.threads if tables[0].num_edges >= SERIAL else 1
-    team(_unite, threads, *arrays, len(tables), from_both_ends, GRAIN, above, component, counts)
+    team(_unite, threads, *arrays, len(tables), met_twice, GRAIN, above, component, counts)
     return component, int(counts[-1, 0])
+
+
+def _met_twice(edges: EdgeTables, table: Adjacency) -> int:
+    """Edges to vertices below this one are met from their other end, too: of an undirected graph if only owned vertices
+    have rows here. (The other direction may be in another partition: there its row is a proxy's.)"""
+    owned = edges.partition.num_owned
+    return owned if not edges.directed and table.indptr[owned] == table.num_edges else 0
 
 
 @kernel
 def _spread(component, lowest, frontier, best, improved):
     """Through `lowest`, which keeps the best of each component."""
+    news = False
     for i in range(uint64(frontier.size)):
         v = uint64(frontier[i])
         c = uint64(component[v])
-        lowest[c] = min(lowest[c], best[v])
+        if best[v] < lowest[c]:
+            lowest[c], news = best[v], True
+    if not news:
+        return
     for v in range(uint64(best.size)):
         low = lowest[uint64(component[v])]
         if low < best[v]:
@@ -69,14 +81,14 @@ def _spread(component, lowest, frontier, best, improved):
 
 @kernel
 def _unite(
-    rank, size, signals, indptr, neighbours, other_indptr, other_neighbours, tables, from_both_ends, grain, above,
-    component, counts,
+    rank, size, signals, indptr, neighbours, other_indptr, other_neighbours, tables, met_twice, grain, above, component,
+    counts,
 ):  # fmt: skip
     """`above` makes trees of vertices. Phases: plant; link some edges and flatten the trees, in turn; link the rest;
     flatten."""
     n, last, largest, looked = above.size, 2 * ROUNDS + 2, NOBODY, np.int64(0)
     for phase in range(last + 1):
-        if phase == last - 1 and from_both_ends:
+        if phase == last - 1 and met_twice:
             largest = _most_frequent(above)
             barrier(rank, size, signals)
         while True:
@@ -88,9 +100,9 @@ def _unite(
                 for u in range(uint64(begin), uint64(end)):
                     above[u] = u
             elif phase == last - 1:
-                looked += _link_rest(begin, end, ROUNDS, largest, indptr, neighbours, above)
+                looked += _link_rest(begin, end, ROUNDS, largest, met_twice, indptr, neighbours, above)
                 if tables == 2:
-                    looked += _link_rest(begin, end, 0, largest, other_indptr, other_neighbours, above)
+                    looked += _link_rest(begin, end, 0, largest, met_twice, other_indptr, other_neighbours, above)
             elif phase % 2:
                 looked += _link_one(begin, end, phase // 2, indptr, neighbours, above)
             else:
@@ -131,15 +143,21 @@ def _link_one(first, last, nth, indptr, neighbours, above):
 
 
 @part
-def _link_rest(first, last, skip, largest, indptr, neighbours, above):
-    """The edges after the first few of vertices outside the largest component: what leads out of that component is met
-    from its other end. Returns how many there were."""
+def _link_rest(first, last, skip, largest, met_twice, indptr, neighbours, above):
+    """The edges after the first few of vertices outside the largest component, until they are in it: what leads out of
+    that component is met from its other end, if that is a vertex below `met_twice`. Returns how many there were."""
     edges = np.int64(0)
     for u in range(uint64(first), uint64(last)):
-        if above[u] != largest:
-            for e in range(uint64(indptr[u]) + uint64(skip), uint64(indptr[u + ONE])):
-                _link(u, neighbours[e], above)
-                edges += 1
+        e, end = uint64(indptr[u]) + uint64(skip), uint64(indptr[u + ONE])
+        while e < end and above[u] != largest:
+            _link(u, neighbours[e], above)
+            e, edges = e + ONE, edges + 1
+        if met_twice < above.size:
+            while e < end:
+                if neighbours[e] >= met_twice:
+                    _link(u, neighbours[e], above)
+                    edges += 1
+                e += ONE
     return edges
 
 

@@ -15,7 +15,8 @@ from dgraph.solvers.solver import Unsettled
 from dgraph.solvers.team import kernel, part, prefetch
 
 LARGE = 1 << 17  # edges out of a level, from which on a round of all workers costs less than they do
-ALPHA = 30  # to look for predecessors pays from 1/ALPHA of the edges on that have not been pushed along
+ALPHA = 30  # to look for predecessors pays from 1/ALPHA of the edges on that have not been pushed along,
+SCAN = 8  # unless it is cheaper to push along an edge than to look at so many vertices, of which most are reached
 AHEAD = uint64(8)  # vertices whose row is asked for before its turn
 ONE, SIX, LOW = uint64(1), uint64(6), uint64(63)
 
@@ -111,7 +112,7 @@ def _settle(rows, reached, room, frontier, levels, large):
             length = uint64(0)
             continue
         level += 1
-        if ahead * ALPHA > rows.neighbours.size - room.counts[3]:
+        if ahead * ALPHA > rows.neighbours.size - room.counts[3] and ahead * SCAN > best.size:
             length, seen = _pull(rows, reached, level, room, length)
             pulled += seen
             looked += seen

@@ -24,6 +24,8 @@ from dgraph.solvers.solver import Settle, Unsettled
 from dgraph.solvers.team import kernel
 from dgraph.states.state import State
 
+FLAGS = 8  # in a word
+
 
 class Settling(State):
     """A State of which `settle` fires whoever it takes; `tell` and `hear` are all its mail."""
@@ -34,7 +36,8 @@ class Settling(State):
         super().__init__(*arguments)
         self.settling = settle.take
         self.beside = [] if settle.beside is None else [self.values[settle.beside]]
-        self.improved, self.listed = np.zeros(self.size, bool), np.empty(self.size, np.uint32)
+        self.flags = np.zeros(-(-self.size // FLAGS), np.uint64)  # in words, of which most are empty in most rounds
+        self.improved, self.listed = self.flags.view(bool)[: self.size], np.empty(self.size, np.uint32)
         self.found = NOBODY  # proxies with news for their masters
         self.kept: dict[Any, Any] = {}
 
@@ -50,7 +53,7 @@ class Settling(State):
         put(improved, came, True)
         now = [array[proxies] for array in (best, *self.beside)]
         improved[proxies] = rows_that_differ(now, before)  # what they have had from their masters, these know
-        found = self.listed[: int(_lowered(improved, self.listed))]
+        found = self.listed[: int(_lowered(self.flags, improved, self.listed))]
         owned = found[: np.searchsorted(found, np.uint32(self.n))]
         self.senders = self._listed(name_in(phase, "fire"), len(owned), self.other_queue, frontier=owned)
         self.total["fired"] += len(owned)
@@ -116,11 +119,13 @@ def _keep_beside(ids, messages, came, best, beside):
 
 
 @kernel
-def _lowered(flags, found):
+def _lowered(words, flags, found):
     """Lists who has a flag, in ascending order, and takes the flags down. Returns how many there were."""
     count = uint64(0)
-    for v in range(uint64(flags.size)):
-        found[count] = v
-        count += uint64(flags[v])
-        flags[v] = False
+    for word in range(uint64(words.size)):
+        if words[word]:
+            for v in range(word * uint64(FLAGS), min((word + uint64(1)) * uint64(FLAGS), uint64(flags.size))):
+                found[count] = v
+                count += uint64(flags[v])
+            words[word] = 0
     return count
