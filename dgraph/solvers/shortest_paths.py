@@ -61,7 +61,8 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
         part.kept |= {"tied": tied, "waiting": Waiting(len(part.best), threads), "named": {}}
     tree = part.beside, part.improved, part.edges.numbers(), part.kept["tied"]
     rows = Rows(*_weighted(part), part.best, *tree)
-    part.kept.setdefault("delta", width(rows))
+    if "delta" not in part.kept:
+        part.kept["delta"] = width(rows)
     waiting, named = part.kept["waiting"], part.kept["named"]
     news = [u for u in part.frontier[:1].tolist() if named.get(u) == part.best[u]]
     frontier = part.frontier[len(news) :]
