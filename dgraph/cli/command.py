@@ -41,7 +41,7 @@ class Command(click.Command):
 
     @contextmanager
     def _warnings_in_a_line(self) -> Iterator[None]:
-        def told(message: Warning | str, *where: Any) -> None:
+        def told(message: Warning | str, *where: Any, **more: Any) -> None:
             click.echo(f"Warning: {as_typed(str(message), self.params)}", err=True)
 
         with warnings.catch_warnings():
