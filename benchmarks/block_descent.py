@@ -17,12 +17,14 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from harness import RESULTS, Claim, Wrong
 
 import dgraph as dg
 from dgraph.runs import choice
 from dgraph.solvers.team import barrier, kernel, team
 from dgraph.states.blocks import Blocks
+from dgraph.testing.verify import verify
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "ops"))
 
@@ -30,6 +32,7 @@ ENGINE = {"engine": "block_descent"}
 SETTING = "priority", None  # of both operations and all graphs: the order, and blocks as they are by default
 SIZES = (8, 64, 512, 4096, 32768)
 RESIDUAL = 1e-9  # of PageRank: how far all ranks together are from the fixed point
+RANK, NOISE, PENALTY, EPOCHS, NEAR = 4, 0.5, 0.5, 40, 0.02  # of factorize
 
 
 def graph_of(name, scale):
@@ -131,23 +134,73 @@ def claims_of_epochs(rows):
 
 
 def times(cases, trials):
-    """Seconds to the same residual at default settings."""
-    ratios = []
+    """Seconds to the same residual at default settings: PageRank, and factors of ratings along the same edges."""
+    ratios = {"PageRank": [], "factorize": []}
     for name, case in cases:
-        if case.operation == "pagerank":
-            ours, theirs = [], []
-            for trial in range(trials + 1):
-                for run, seconds in ((case.by_block, ours), (case.in_rounds, theirs)):
-                    begun = time.perf_counter()
-                    result = run()
-                    elapsed = time.perf_counter() - begun
-                    case.check(result, f"pagerank of {name}")
-                    seconds += [elapsed] if trial else []
-            what = f"PageRank to {RESIDUAL:g} at default settings, {name} of {case.edges / 2**20:.3g} M edges"
-            ratios.append(Claim("block_descent", what, "bsp", None).record(ours, theirs)["ratio"])
-    if ratios:
-        what = f"PageRank to {RESIDUAL:g} at default settings, mean over {len(ratios)} graphs"
-        Claim("block_descent", what, "bsp", 0.5, "").record([mean(ratios)], [1.0])
+        if case.operation != "pagerank":
+            continue
+        ours, theirs = [], []
+        for trial in range(trials + 1):
+            for run, seconds in ((case.by_block, ours), (case.in_rounds, theirs)):
+                begun = time.perf_counter()
+                result = run()
+                elapsed = time.perf_counter() - begun
+                case.check(result, f"pagerank of {name}")
+                seconds += [elapsed] if trial else []
+        size = f"{name} of {case.edges / 2**20:.3g} M edges"
+        what = f"PageRank to {RESIDUAL:g} at default settings, {size}"
+        ratios["PageRank"].append(Claim("block_descent", what, "bsp", None).record(ours, theirs)["ratio"])
+        what = f"factorize to within {NEAR:.0%} of its final error at default settings, ratings along {size}"
+        claim = Claim("block_descent", what, "one block of all vertices", None)
+        ratios["factorize"].append(claim.record(*seconds_of_factors(ratings_along(case.graph)))["ratio"])
+    if cases:
+        what = f"PageRank to {RESIDUAL:g} and factorize at default settings, mean over {len(ratios['PageRank'])} graphs"
+        each = [ratio for found in ratios.values() for ratio in found]
+        facts = {operation: mean(found) for operation, found in ratios.items()}
+        Claim("block_descent", what, "bsp, one block of all vertices", 0.5, "", facts=facts).record([mean(each)], [1.0])
+
+
+def orders(cases, trials):
+    """Seconds by priority and in turn, of blocks that push."""
+    worst = 0.0
+    for name, case in cases:
+        seconds = {"priority": [], "cyclic": []}
+        for trial in range(trials + 1):
+            for order, took in seconds.items():
+                begun = time.perf_counter()
+                result = case.by_block(operator="push", order=order)
+                elapsed = time.perf_counter() - begun
+                case.check(result, f"{case.operation} of {name}, {order}")
+                took += [elapsed] if trial else []
+        what = f"{case.operation} by priority, push, blocks by default, {name}"
+        worst = max(worst, Claim("block_descent", what, "cyclic", None).record(*seconds.values())["ratio"])
+    if cases:
+        what = f"time by priority, push, blocks by default, the worst of {len(cases)} runs"
+        Claim("block_descent", what, "cyclic", 1.1, "").record([worst], [1.0])
+
+
+def ratings_along(graph):
+    """Each vertex as a user rates, for every edge, the vertex at its end as an item: of low rank, and noise."""
+    edges, n = graph.edges.compute(), graph.num_vertices
+    u, v = np.unique(edges.iloc[:, :2].to_numpy(), return_inverse=True)[1].reshape(-1, 2).T
+    draw = np.random.default_rng(1)
+    factors = draw.normal(0, 1, (2 * n, RANK))
+    ratings = np.einsum("ij,ij->i", factors[u], factors[n + v]) / RANK**0.5 + draw.normal(0, NOISE, len(u))
+    frame = pd.DataFrame({"user": u, "item": n + v, "rating": ratings})
+    return dg.Graph.from_edges(frame, source="user", destination="item", weight="rating", parts=1)
+
+
+def seconds_of_factors(graph):
+    """Until the error of all ratings is near what it ends at: by blocks, and all vertices at once."""
+    found = []
+    for block in (None, graph.num_vertices):
+        result = dg.factorize(graph, block_size=block, rank=RANK, regularization=PENALTY, epochs=EPOCHS, test=0.0)
+        error = float(result.report["rmse"].iloc[-1])
+        verify("factorize", graph, result, mean=result.totals["mean"], rmse=error * (1 + 1e-9))
+        found.append(result.report)
+    limit = (1 + NEAR) * max(report["rmse"].iloc[-1] for report in found)
+    reports = [report[report["rmse"] <= limit] for report in found]
+    return [[float(report["seconds"].iloc[0])] for report in reports]
 
 
 @contextmanager
@@ -202,7 +255,7 @@ def main():
     parser.add_argument("--graphs", default="wiki-Vote,wave,usroads-48,rmat")
     parser.add_argument("--scale", type=int, default=20, help="of R-MAT: 2**scale vertices, 16 edges each")
     parser.add_argument("--trials", type=int, default=3)
-    parser.add_argument("--only", choices=("epochs", "time", "modes"), help="one of the tables")
+    parser.add_argument("--only", choices=("epochs", "time", "orders", "modes"), help="one of the tables")
     parser.add_argument("--operations", default="pagerank,sssp")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="of blocks")
     given = parser.parse_args()
@@ -220,6 +273,8 @@ def main():
         table_of_epochs(cases, [int(size) for size in given.sizes.split(",") if size])
     if given.only in (None, "time"):
         times(cases, given.trials)
+    if given.only in (None, "orders"):
+        orders(cases, given.trials)
 
 
 if __name__ == "__main__":

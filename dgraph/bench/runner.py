@@ -99,7 +99,8 @@ class Runner:
         begun = time.perf_counter()
         result = self._call(case, where.graph, source)
         seconds = time.perf_counter() - begun
-        record: dict[str, Any] = {"kind": "trial", "suite": self.suite.name, **case.labels, "trial": trial}
+        record: dict[str, Any] = {**case.setting.options, "kind": "trial", "suite": self.suite.name, **case.labels}
+        record["trial"] = trial
         if source is not None:
             record["source"] = source
         if self.suite.collect:

@@ -143,7 +143,7 @@ class Job:
         known, held = ((u[some], v[some], values[some]) for some in (learned, ~learned))
         del u, v, values
         ratings = Ratings.of(*known, self.vertices)
-        users, items = np.unique(known[0]), np.unique(known[1])
+        users, items = (np.flatnonzero(np.bincount(side, minlength=self.vertices)) for side in known[:2])
         varied = len(known[2]) > 0 and bool(known[2].std() > 1e-12 * abs(mean))
         spread = float(np.sqrt(known[2].var() / self.rank)) if varied else 1.0  # of a factor, squared
         factors = draw.normal(0, 0.5 * np.sqrt(spread) if varied else 0.0, (self.vertices, self.rank))

@@ -57,12 +57,38 @@ def rmse(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray) 
 def balance(factors: np.ndarray, users: np.ndarray, items: np.ndarray) -> None:
     """The same products by the shortest factors: components at right angles, and as long on one side as on the other.
     Then each component has a curvature of its own, and a step by it is nearly Newton's (Tong, Ma and Chi, 2021)."""
-    lengths, turns = zip(*(np.linalg.eigh(factors[side].T @ factors[side]) for side in (users, items)), strict=True)
+    lengths, turns = zip(*(np.linalg.eigh(_products(factors, side)) for side in (users, items)), strict=True)
     one, other = (np.sqrt(np.maximum(squares, 0)) for squares in lengths)
     one, other = (np.maximum(each, SHORT * each.max() or 1.0) for each in (one, other))  # so that nothing is lost
     turn, both, _ = np.linalg.svd((turns[0] * one).T @ (turns[1] * other))
-    factors[users] = factors[users] @ (turns[0] / one @ turn * np.sqrt(both))
-    factors[items] = factors[items] @ (turns[0] * one @ turn / np.sqrt(both))
+    _turn(factors, users, turns[0] / one @ turn * np.sqrt(both))
+    _turn(factors, items, turns[0] * one @ turn / np.sqrt(both))
+
+
+@kernel
+def _products(factors, side):
+    """Of components with each other. (For few columns loops are several times faster than BLAS.)"""
+    width = factors.shape[1]
+    found = np.zeros((width, width))
+    for i in range(uint64(side.size)):
+        v = uint64(side[i])
+        for c in range(width):
+            for d in range(width):
+                found[c, d] += factors[v, c] * factors[v, d]
+    return found
+
+
+@kernel
+def _turn(factors, side, matrix):
+    width = factors.shape[1]
+    turned = np.zeros(width)
+    for i in range(uint64(side.size)):
+        v = uint64(side[i])
+        turned[:] = 0.0
+        for c in range(width):
+            for d in range(width):
+                turned[d] += factors[v, c] * matrix[c, d]
+        factors[v] = turned
 
 
 @kernel

@@ -28,6 +28,19 @@ def test_a_plot_of_trials_is_a_picture_and_a_text(name, tmp_path):
     assert all(word in words for word in ("Seconds of each", "bfs", "wcc"))
 
 
+def test_lines_stand_side_by_side_and_beside_a_level():
+    """Epochs by block size, of two graphs; rounds have no blocks."""
+    draw, _ = plot("lines")
+    sized = [{"setting": f"by {size}", "order": "cyclic", "block_size": size, "epochs": 40 / size} for size in (8, 64)]
+    rows = [
+        {**row, "graph": graph} for graph in ("grid", "rmat") for row in [*sized, {"setting": "rounds", "epochs": 9}]
+    ]
+    text = draw(rows, x="block_size", value="epochs", by="order", across="graph")
+    words = [word.strip() for word in ElementTree.fromstring(text).itertext() if word.strip()]
+    assert {"grid", "rmat", "cyclic", "rounds", "block size", "64"} <= set(words)
+    assert (words.count("rounds"), words.count("block size")) == (1, 2)
+
+
 def test_busy_and_idle_seconds_of_partitions(tmp_path):
     """A report without waiting, beside one with, of two trials."""
     draw, reads = plot("idle_busy")

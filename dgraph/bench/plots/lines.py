@@ -1,4 +1,5 @@
-"""A figure against another: scaling by workers, time by size. The median of the trials, and all of them as points."""
+"""A figure against another: scaling by workers, time or epochs by size. The median of the trials, and all of them as
+points; a setting without an `x` is a level that the others are compared with."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from dgraph.bench.plots.style import FAINT, Drawing, colour_of
+from dgraph.bench.plots.style import FAINT, INK, Drawing, colour_of
 
 READS = "trials"
 
@@ -22,27 +23,36 @@ def draw(
     unit: str = "seconds",
     by: str = "operation",
     scale: str = "log",
+    across: str = "",
     ideal: bool = False,
 ) -> str:
-    """value: the column drawn over the column `x`, a line for each `by`; ideal: also half the time for twice `x`."""
+    """value: the column drawn over the column `x`, a line for each `by`; across: what has axes each; ideal: also half
+    the time for twice `x`."""
     frame = pd.DataFrame(rows)
-    frame = frame[frame[value].notna() & frame[x].notna()]
+    frame = frame[frame[value].notna()].assign(panel=lambda found: found[across] if across else "")
+    panels = list(dict.fromkeys(frame["panel"]))
+    frame, levels = frame[frame[x].notna()], frame[frame[x].isna()]
     names = list(dict.fromkeys(frame[by]))
-    colours = colour_of(names)
-    with Drawing(title or f"{value} by {x}", height=3.6) as drawing:
-        (axes,) = drawing.axes
-        for name in names:
-            of_name = frame[frame[by] == name]
-            middle = of_name.groupby(x)[value].median()
-            if ideal:
-                best = middle.iloc[0] * middle.index[0] / middle.index.to_numpy(float)
-                axes.plot(middle.index, best, color=FAINT, linestyle="--")
-            axes.plot(of_name[x], of_name[value], ".", color=colours[name], alpha=0.35)
-            axes.plot(middle.index, middle, "o-", color=colours[name], label=str(name))
-        ticks = sorted(set(frame[x]))
-        axes.set(xlabel=x, ylabel=unit, xscale=scale, yscale=scale)
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.minorticks_off()
-        axes.yaxis.set_major_formatter("{x:g}")
-        drawing.legend(axes)
+    colours, ticks = colour_of(names), sorted(set(frame[x]))
+    with Drawing(
+        title or f"{value} by {x}", across=len(panels), width=4.0 * max(2, len(panels)), height=3.6
+    ) as drawing:
+        for axes, panel in zip(drawing.axes, panels, strict=True):
+            for name in names:
+                of_name = frame[(frame[by] == name) & (frame["panel"] == panel)]
+                middle = of_name.groupby(x)[value].median()
+                if ideal:
+                    best = middle.iloc[0] * middle.index[0] / middle.index.to_numpy(float)
+                    axes.plot(middle.index, best, color=FAINT, linestyle="--")
+                axes.plot(of_name[x], of_name[value], ".", color=colours[name], alpha=0.35)
+                axes.plot(middle.index, middle, "o-", color=colours[name], label=str(name))
+            for name, level in levels[levels["panel"] == panel].groupby("setting")[value].median().items():
+                axes.axhline(level, color=INK, linestyle="--", linewidth=1, label=str(name))
+            axes.set(title=str(panel), xlabel=x.replace("_", " "), ylabel=unit, xscale=scale, yscale=scale)
+            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            axes.minorticks_off()
+            if scale == "log":
+                axes.yaxis.get_major_locator().set_params(subs=(1, 2, 5))
+            axes.yaxis.set_major_formatter("{x:g}")
+        drawing.legend(drawing.axes[-1])
         return drawing.save(path)
