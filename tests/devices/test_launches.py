@@ -1,7 +1,14 @@
-"""Arguments of launches are what numba-cuda makes of them by itself; the driver, which is not here, is not asked."""
+"""Arguments of launches are what numba-cuda makes of them by itself; the driver, which is not here, is one that has no
+GPU."""
 
 import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -109,3 +116,18 @@ def test_a_gpu_that_fails_later_is_not_asked_twice(launched, monkeypatch):
     with pytest.raises(RuntimeError, match="another release"):
         ours.launch(128, 256, 0, given)
     assert isinstance(ours.way, LaidOut) and len(launched) == 1
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler of C")
+def test_programs_run_through_all_of_numba_cuda_to_the_driver(tmp_path):
+    here = Path(__file__).parent
+    build = ["cc", "-w", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", here / "driver_on_cpu.c", "-ldl"]
+    subprocess.run([*build, "-o", tmp_path / "libcuda.so.1"], check=True)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, here / "driven.py"], env=environment, capture_output=True, text=True, timeout=250
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told.pop("ways") == ["LaidOut"]
+    assert not {what: wrong for what, wrong in told.items() if wrong}
