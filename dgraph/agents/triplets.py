@@ -82,13 +82,13 @@ class Request(Stages):
 
 class Pull(Request):
     """Rows gather from their in-edges: the rows come as they are, what they gather from comes by the cache. With `lazy`
-    only those rows go back that have a message."""
+    only those inboxes come that hold anything, and only those rows go back that have a message."""
 
     def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], edges: int, lazy: bool):
         super().__init__(lane, kernel, values, lane.cache, lane.roles[kernel].sources)
         self.synchronous = lane.recipe.analysis.synchronous
         self.lazy = lazy and not self.synchronous
-        if edges > len(self.cache.place):
+        if edges > len(self.cache.known):
             everybody = self.cache.look_at_all()
             self.refresh(everybody, everybody)
 
@@ -106,10 +106,7 @@ class Pull(Request):
             np.subtract(values["indptr"][block.first : block.last + 1], edges.start, out=ends)
             for name in self.roles.edges:
                 lane.arrays[name][buffer, : block.edges] = values[name][edges]
-            for name in self.roles.rows:
-                if not (self.synchronous and name in self.roles.written):  # which it writes without a look
-                    lane.arrays[name][here] = values[name][rows]
-                    lane.moved(values[name][rows].nbytes)
+            self.bring_rows(rows, here)
             self.make_way()
             spill = base + count
             found = self.cache.find(neighbours, spill, lane.arrays["neighbours"][buffer])
@@ -121,6 +118,21 @@ class Pull(Request):
         lane.daemon.download(lane.table, call)
         return Work(block, call, found)
 
+    def bring_rows(self, rows: slice, here: slice) -> None:
+        """To the block's area; with `lazy`, of inboxes those alone that hold anything."""
+        for name in self.roles.rows:
+            if self.synchronous and name in self.roles.written:  # which it writes without a look
+                continue
+            values, there = self.values[name][rows], self.lane.arrays[name][here]
+            if self.lazy and name in self.roles.identities:
+                there[:] = self.roles.identities[name]
+                full = np.flatnonzero((values != there).reshape(len(values), -1).any(axis=1))
+                there[full] = values[full]
+                self.lane.moved(values[full].nbytes + which(len(full), len(values)))
+            else:
+                there[:] = values
+                self.lane.moved(values.nbytes)
+
     def upload(self, work: Work) -> None:
         lane, (first, last, _) = self.lane, work.block
         lane.daemon.upload(lane.table, work.call)
@@ -128,11 +140,16 @@ class Pull(Request):
         some: Any = slice(None)
         if self.lazy:
             some = np.flatnonzero(found["arrived"])
-            lane.moved(min(4 * len(some), (last - first + 7) // 8))  # which they are: by number, or a bit each
+            lane.moved(which(len(some), last - first))
         for name, values in found.items():
             news = values[some]
             self.values[name][first:last][some] = news
             lane.moved(news.nbytes)
+
+
+def which(some: int, of: int) -> int:
+    """Bytes that say which of a block's rows are meant: by number, or a bit each."""
+    return min(4 * some, (of + 7) // 8)
 
 
 class Inboxes:

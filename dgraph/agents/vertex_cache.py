@@ -6,13 +6,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import uint32, uint64
+from numba import uint64
 
 from dgraph.machine_code import kept
 
 AGED = 0.5  # what a round leaves of a weight
 SPARE = 8  # one in so many slots is emptied at a time
 IN_FLIGHT = 3  # blocks that a pipeline may still be working on: their slots stay
+
+NONE = -1  # no slot; below it, in the last block that used the vertex, its place in that block's area
+VERTEX = np.dtype([("slot", np.int32), ("block", np.int32), ("request", np.int32), ("weight", np.float32)])
 
 NOTHING = np.empty(0, np.uint32)
 
@@ -28,30 +31,30 @@ class Found(NamedTuple):
 
 
 class VertexCache:
-    """`place` of a vertex is its slot, or says that it has none. A cache without slots still gives every vertex of a
-    block one place in the block's area; one with a slot for everybody has vertex i in slot i.
+    """What is known of each vertex, in one place of memory: its slot, the last block and the last request that used it,
+    and what its uses weighed then. A cache without slots still gives every vertex of a block one place in the block's
+    area; one with a slot for everybody has vertex i in slot i.
 
     The agent alone writes here; a slot is never given away while a block that uses it may be in the pipeline.
     """
 
     def __init__(self, slots: int, vertices: int):
         self.slots = slots
-        self.place = np.full(vertices, -1, np.int64)  # a slot; or below -1, block and place in its area
+        self.known = np.zeros(vertices, VERTEX)
+        self.known["slot"] = NONE
         self.owner = np.zeros(slots, np.uint32)
-        self.used = np.full(slots, -IN_FLIGHT - 1, np.int64)  # the last block that did
-        self.checked = np.zeros(slots, np.int64)  # the last request that looked at the values
-        self.weight = np.zeros(slots, np.float32)
         self.free = np.arange(slots - 1, -1, -1, dtype=np.uint32)
         self.empty, self.block, self.request = slots, 0, 0
+        self.seen: list[np.ndarray] = []  # the slots that this request has looked at
         self.everybody, self.fresh = NOTHING, False  # who has a slot, if all have; whether all were looked at
         if 0 < slots == vertices:
             self.everybody = self.owner = np.arange(slots, dtype=np.uint32)
-            self.place[:], self.empty = self.everybody, 0
+            self.known["slot"], self.empty = self.everybody, 0
 
     def begin_request(self) -> None:
         """From now on values may be others than before."""
         self.request += 1
-        self.weight *= AGED
+        self.seen = []
         self.fresh = False
 
     def look_at_all(self) -> np.ndarray:
@@ -66,10 +69,9 @@ class VertexCache:
             out[: len(ids)] = ids
             return Found(NOTHING, NOTHING, NOTHING)
         looked, slots, spilled = (np.empty(len(ids), np.uint32) for _ in range(3))
-        tables = self.place, self.owner, self.used, self.checked, self.weight, self.free
-        self.empty, fresh, others = _find(
-            ids, *tables, self.empty, self.block, self.request, area, out, looked, slots, spilled
-        )
+        tables, numbers = (self.known, self.owner, self.free), (self.empty, self.block, self.request)
+        self.empty, fresh, others = _find(ids, *tables, *numbers, area, out, looked, slots, spilled)
+        self.seen.append(slots[:fresh].copy())
         return Found(looked[:fresh], slots[:fresh], spilled[:others])
 
     def victims(self) -> np.ndarray:
@@ -79,49 +81,50 @@ class VertexCache:
             return NOTHING
         taken = np.ones(self.slots, bool)
         taken[self.free[: self.empty]] = False
-        idle = np.flatnonzero(taken & (self.used < self.block - IN_FLIGHT)).astype(np.uint32)
-        if len(idle) > wanted:
-            idle = idle[np.argpartition(self.weight[idle], wanted)[:wanted]]
-        return idle
+        slots = np.flatnonzero(taken).astype(np.uint32)
+        known = self.known[self.owner[slots]]
+        idle = known["block"] < self.block - IN_FLIGHT
+        slots, known = slots[idle], known[idle]
+        if len(slots) > wanted:
+            weight = known["weight"] * AGED ** (self.request - known["request"])
+            slots = slots[np.argpartition(weight, wanted)[:wanted]]
+        return slots
 
     def give_away(self, slots: np.ndarray) -> None:
-        self.place[self.owner[slots]] = -1
+        self.known["slot"][self.owner[slots]] = NONE
         self.free[self.empty : self.empty + len(slots)] = slots
         self.empty += len(slots)
 
     def of_this_request(self) -> np.ndarray:
         """The slots that it used."""
-        return np.flatnonzero(self.checked == self.request).astype(np.uint32) if self.request else NOTHING
+        used = np.zeros(self.slots, bool)
+        for slots in self.seen:
+            used[slots] = True
+        return np.flatnonzero(used).astype(np.uint32)
 
 
 @kernel
-def _find(
-    ids, place, owner, used, checked, weight, free, empty, block, request, area, out, looked, looked_slots, spilled
-):
+def _find(ids, known, owner, free, empty, block, request, area, out, looked, slots, spilled):
     fresh, others = 0, 0
-    mark = -((block + 1) << 32)
     for e in range(uint64(len(ids))):
         u = ids[e]
-        at = place[u]
-        if at < 0 and empty > 0:
-            empty -= 1
-            at = free[empty]
-            place[u], owner[at] = at, u
-            weight[at], used[at], checked[at] = 0.0, 0, 0
-        if at >= 0:
-            if used[at] != block:
-                used[at] = block
-                weight[at] += 1
-                if checked[at] != request:
-                    checked[at] = request
-                    looked[fresh], looked_slots[fresh] = u, at
+        vertex = known[u]
+        if vertex.block != block:  # not seen in this block yet
+            vertex.block = block
+            if vertex.slot < 0 and empty > 0:
+                empty -= 1
+                vertex.slot, vertex.request, vertex.weight = free[empty], 0, 0.0
+                owner[vertex.slot] = u
+            if vertex.slot >= 0:
+                if vertex.request != request:
+                    vertex.weight *= AGED ** (request - vertex.request)
+                    vertex.request = request
+                    looked[fresh], slots[fresh] = u, vertex.slot
                     fresh += 1
-            out[e] = at
-        else:
-            if at < mark or at >= mark + (1 << 32):  # not seen in this block yet
-                at = mark + others
-                place[u] = at
+                vertex.weight += 1
+            else:
+                vertex.slot = NONE - 1 - others
                 spilled[others] = u
                 others += 1
-            out[e] = uint32(area + (at - mark))
+        out[e] = vertex.slot if vertex.slot >= 0 else area + (NONE - 1 - vertex.slot)
     return empty, fresh, others

@@ -80,6 +80,15 @@ def test_cached_vertices_need_not_be_brought_again(graph, source):
     assert max(moved[True, True], moved[True, False]) < moved[False, False] / 2
 
 
+def test_empty_inboxes_are_not_brought(graph, source):
+    """Nobody has a message yet: eight bytes of each row stay here, and of most rows nine more that would come back."""
+    how = {"daemons": ["in process"], "direction": "pull", "pipeline_block": 300, "vertex_cache": 0}
+    reports = [dg.sssp(graph, source, predecessors=False, lazy_upload=lazy, **how).report for lazy in (False, True)]
+    plain, lazy = (int(report["moved"][report["blocks"] > 0].iloc[0]) for report in reports)
+    assert plain - lazy > 10 * graph.num_vertices
+    assert list(reports[0]["fired"]) == list(reports[1]["fired"])
+
+
 def test_blocks_without_active_sources_are_skipped(graph, source):
     found = dg.sssp(graph, source, predecessors=False, daemons=["in process"], pipeline_block=100).report
     every = -(-graph.num_edges // 100)
