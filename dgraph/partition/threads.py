@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
+from threading import current_thread
 from typing import Any
 
+NAME = "dgraph-kernel"
 SMALL = 1 << 15  # below this many entries a second thread costs more than it saves
 
 
@@ -19,7 +21,7 @@ def cores() -> int:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(cores(), thread_name_prefix="dgraph-kernel")
+    return ThreadPoolExecutor(cores(), thread_name_prefix=NAME)
 
 
 def slices(size: int, threads: int) -> list[slice]:
@@ -30,8 +32,9 @@ def slices(size: int, threads: int) -> list[slice]:
 
 
 def each(function: Callable[..., Any], items: Iterable[Any]) -> list[Any]:
-    """`function` of every item, on threads when there are several; the first error is raised."""
+    """`function` of every item, on threads when there are several; the first error is raised. Called by one of these
+    threads it takes no other, for all might be waiting for one."""
     items = list(items)
-    if len(items) < 2:
+    if len(items) < 2 or current_thread().name.startswith(NAME):
         return [function(item) for item in items]
     return list(_pool().map(function, items))

@@ -138,3 +138,9 @@ def test_transposing(num_rows, size, seed):
     both = np.lexsort((one.neighbours, one.rows()))
     np.testing.assert_array_equal(twice.neighbours, one.neighbours[both])
     assert one.nbytes == other.nbytes
+
+
+def test_work_of_a_thread_takes_no_other_of_the_few():
+    """Else all would wait for one that is free."""
+    nested = threads.each(lambda i: threads.each(lambda j: (i, j), range(3)), range(2 * threads.cores()))
+    assert nested == [[(i, j) for j in range(3)] for i in range(2 * threads.cores())]
