@@ -1,8 +1,9 @@
 """Edges laid out for gathering: every round, each row adds up what its senders have sent.
 
-Rows come by their number of edges, so that the end of a row is foreseen; senders are named by how often they are read,
-so that the busiest stay in the cache. Both are grouped by class of degree, and keep their order within a class (Faldu,
-Diamond and Grot 2019, "degree-based grouping"): what was near to each other in the graph stays so.
+A vertex has one place, as a row and as a sender. Where some are read far more often than others, they are grouped by
+class of how often, the busier first, so that the busiest stay in the cache; a class keeps their order, and so what was
+near to each other in the graph stays so (Faldu, Diamond and Grot 2019, "degree-based grouping"). Elsewhere vertices keep
+the order they have. Within a block, rows come by their number of edges, so that the end of a row is foreseen.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.partition.adjacency import Adjacency
+from dgraph.solvers.neighbours import are_skewed
 from dgraph.solvers.team import atomic_add, barrier, kernel, part, prefetch, share, team
 
 GRAIN = 1 << 15  # edges and rows that a thread takes at a time
@@ -25,15 +27,14 @@ ONE = uint64(1)
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """`senders[indptr[i]:indptr[i + 1]]` are the seats of those who send to vertex rows[i], whose own seat is seats[i].
-    Blocks of rows `cuts[b]:cuts[b + 1]` are of about equal work."""
+    """`senders[indptr[i]:indptr[i + 1]]` are the places of those who send to place i, where vertex rows[i] is. Blocks of
+    places `cuts[b]:cuts[b + 1]` are of about equal work."""
 
     rows: np.ndarray  # uint32
-    seats: np.ndarray  # uint32
     indptr: np.ndarray  # int64
     senders: np.ndarray  # uint32
     weights: np.ndarray | None
-    degree: np.ndarray  # uint32, by vertex: the edges along which it sends
+    degree: np.ndarray  # uint32, by place: the edges along which it sends
     cuts: np.ndarray  # int64
 
 
@@ -43,23 +44,30 @@ def lay_out(table: Adjacency, weights: np.ndarray | None, threads: int) -> Layou
     counts = np.zeros((min(threads, COUNTERS), n), np.uint32)
     team(_count, len(counts), table.neighbours, counts)
     degree, lengths = counts[0].copy(), np.diff(table.indptr).astype(np.uint32)
-    places = np.empty(n, np.uint32)
-    places[_by_class(degree)] = np.arange(n, dtype=np.uint32)
-    rows = _by_class(lengths)
-    indptr = np.concatenate([[0], np.cumsum(lengths[rows], dtype=np.int64)])
-    cuts = blocks_of(indptr)
+    rows = np.arange(n, dtype=np.uint32)
+    if are_skewed(degree):
+        rows = _by_class(rows, np.array([0, n]), degree, 1)
+    cuts = blocks_of(_bounds(lengths[rows]))
+    rows = _by_class(rows, cuts, lengths, threads)
+    indptr, places = _bounds(lengths[rows]), np.empty(n, np.uint32)
+    places[rows] = np.arange(n, dtype=np.uint32)
     senders = np.empty_like(table.neighbours)
     moved = None if weights is None else np.empty_like(weights)
     sides = table.indptr, table.neighbours, weights, rows, places, indptr
     team(_move, threads, np.zeros(1, np.int64), cuts, *sides, senders, moved)
-    return Layout(rows, places[rows], indptr, senders, moved, degree, cuts)
+    return Layout(rows, indptr, senders, moved, degree[rows], cuts)
 
 
-def _by_class(degree: np.ndarray) -> np.ndarray:
-    """The vertices class by class, the busier before, and in their order within each."""
-    order = np.empty(len(degree), np.uint32)
-    _sort(degree, np.zeros(CLASSES + 1, np.int64), order)
-    return order
+def _bounds(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _by_class(vertices: np.ndarray, cuts: np.ndarray, degree: np.ndarray, threads: int) -> np.ndarray:
+    """The vertices of each block class by class, the busier before, and in their order within each."""
+    ordered = np.empty_like(vertices)
+    starts = np.zeros((threads, CLASSES + 1), np.int64)
+    team(_sort, threads, np.zeros(1, np.int64), cuts, degree, starts, vertices, ordered)
+    return ordered
 
 
 def blocks_of(indptr: np.ndarray) -> np.ndarray:
@@ -93,16 +101,23 @@ def _class(degree):
 
 
 @kernel
-def _sort(degree, starts, order):
-    """A counting sort; `starts` is zero for each class."""
-    for v in range(uint64(degree.size)):
-        starts[_class(degree[v]) + 1] += 1
-    for c in range(CLASSES):
-        starts[c + 1] += starts[c]
-    for v in range(uint64(degree.size)):
-        c = _class(degree[v])
-        order[uint64(starts[c])] = v
-        starts[c] += 1
+def _sort(rank, size, signals, cursor, cuts, degree, starts, vertices, ordered):
+    """A counting sort of each block, by the thread that takes it; `starts[rank]` is its own."""
+    mine = starts[rank]
+    while True:
+        b = atomic_add(cursor, 0, 1)
+        if b >= cuts.size - 1:
+            break
+        mine[:] = 0
+        mine[0] = cuts[b]
+        for i in range(uint64(cuts[b]), uint64(cuts[b + 1])):
+            mine[_class(degree[vertices[i]]) + 1] += 1
+        for c in range(CLASSES):
+            mine[c + 1] += mine[c]
+        for i in range(uint64(cuts[b]), uint64(cuts[b + 1])):
+            c = _class(degree[vertices[i]])
+            ordered[uint64(mine[c])] = vertices[i]
+            mine[c] += 1
 
 
 @kernel

@@ -110,9 +110,14 @@ def _take(row, u, indptr, neighbours, order, kept, mark, bit, others, end):
 def by_degree(degree: np.ndarray) -> np.ndarray | None:
     """New numbers in descending order of the degrees, where some are far above the others: then no row of LOWER
     neighbours is long, and those that are looked at most lie together. None where the old numbers serve as well."""
-    total = degree.sum()
-    if not total or np.dot(degree, degree) / total <= 2 * total / len(degree):
+    if not are_skewed(degree):
         return None
     order = np.empty(len(degree), np.uint32)
     order[np.argsort(-degree, kind="stable")] = np.arange(len(degree), dtype=np.uint32)
     return order
+
+
+def are_skewed(degree: np.ndarray) -> bool:
+    """Whether who is met at the end of an edge has more than twice the degree of others, on average."""
+    degree = degree.astype(np.float64)
+    return bool(np.dot(degree, degree) * len(degree) > 2 * degree.sum() ** 2)

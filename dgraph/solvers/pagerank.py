@@ -47,10 +47,10 @@ def change_within(tol: float, alpha: float) -> float:
 
 
 def dividing(layout: Layout, columns: dict[str, np.ndarray], dtype: Any) -> tuple[Layout, np.ndarray]:
-    """By what a vertex divides its rank among its out-edges, and the weights of these for that."""
+    """By what each row divides its rank among its out-edges, and the weights of these for that."""
     if "strength" not in columns:
         return layout, layout.degree
-    strength = columns["strength"]
+    strength = columns["strength"][layout.rows]
     return (layout, strength) if _can_divide(strength, dtype) else _in_proportion(layout, strength)
 
 
@@ -64,10 +64,8 @@ def _can_divide(strength: np.ndarray, dtype: Any) -> bool:
 def _in_proportion(layout: Layout, strength: np.ndarray) -> tuple[Layout, np.ndarray]:
     """Weights that a vertex's out-edges divide among them, for weights that are too small or too large."""
     assert layout.weights is not None
-    by_seat = np.ones(len(strength))
-    by_seat[layout.seats] = np.where(strength > 0, strength, 1)[layout.rows]
-    weights = layout.weights / by_seat[layout.senders]
-    return replace(layout, weights=weights), (strength > 0).astype(np.float64)
+    sends = strength > 0
+    return replace(layout, weights=layout.weights / np.where(sends, strength, 1)[layout.senders]), sends.astype(float)
 
 
 def katz(problem: Problem) -> Solved:
@@ -123,82 +121,68 @@ def fixed_point(
     over, until that changes them by less than `tolerance` in all; `restart` and `spread` are 1 everywhere where they
     are None. `start` and these are in the order of rows."""
     values = problem.values
-    shares, sent = np.empty_like(start), np.empty_like(start)
+    sent = np.empty_like(start), np.empty_like(start)
     widest = int(np.diff(layout.cuts).max(initial=0))
     came = np.empty((problem.threads, widest), start.dtype)
-    found, sums = np.zeros(3), np.zeros((len(layout.cuts) - 1, 2))
-    team(
-        _fixed_point, problem.threads, np.zeros(2 * LINE, np.int64), layout.cuts, sums, came, layout.rows, layout.seats,
-        layout.indptr, layout.senders, layout.weights, strength, restart, spread, shares, start, sent,
+    found, sums = np.zeros(3), np.zeros((2, len(layout.cuts) - 1, 2))
+    turn = team(
+        _fixed_point, problem.threads, np.zeros(2 * LINE, np.int64), layout.cuts, sums, came, layout.rows,
+        layout.indptr, layout.senders, layout.weights, strength, restart, spread, start, *sent,
         *map(float, factors), tolerance, values["max_iter"], found,
     )  # fmt: skip
     rounds, change, dangling = int(found[0]), float(found[1]), float(found[2])
     edges = rounds * len(layout.senders)
-    return shares, Solved({}, rounds, edges, {"change": change, "dangling": dangling})
+    return sent[turn], Solved({}, rounds, edges, {"change": change, "dangling": dangling})
 
 
 @kernel
 def _fixed_point(
-    rank, size, signals, turns, cuts, sums, came, rows, seats, indptr, senders, weights, strength, restart, spread,
-    shares, scores, sent, alpha, jumps, again, tolerance, max_iter, found,
+    rank, size, signals, turns, cuts, sums, came, rows, indptr, senders, weights, strength, restart, spread, scores,
+    sent, sends, alpha, jumps, again, tolerance, max_iter, found,
 ):  # fmt: skip
-    """A round is two passes: each row's score is sent from its seat; then each row gathers. `sums` are of blocks: the
-    change, and the scores of those who send to nobody. A block is written by the thread that takes it. In the end
-    `shares` are the scores by vertex."""
+    """A round gathers from what was `sent`, and `sends` what the next one gathers from. `sums` are of blocks, for
+    even and for odd rounds: the change, and the scores of those who send to nobody. A block is written by the thread
+    that takes it. Returns which of both arrays has the scores by vertex in the end."""
     kind, blocks = scores.dtype.type, cuts.size - 1
-    low, high = share(rank, size, rows.size)
-    divide(low, high, rows, strength, shares)
-    barrier(rank, size, signals)
     first, last = share(rank, size, blocks)
-    rounds, change = 0, np.inf
+    for b in range(first, last):
+        sums[0, b, 1] = _send(cuts[b], cuts[b + 1], scores, strength, sent)
+    rounds = 0
     while True:
-        for b in range(first, last):
-            _send(cuts[b], cuts[b + 1], scores, shares, seats, sent)
-            sums[b, 1] = _stuck(cuts[b], cuts[b + 1], scores, shares)
-        if rank == 0:
-            turns[(rounds + 1) % 2 * LINE] = 0
         barrier(rank, size, signals)
-        dangling = total(sums, 1)
+        now, then = rounds % 2, (rounds + 1) % 2
+        change, dangling = total(sums[now], 0) if rounds > 0 else np.inf, total(sums[now], 1)
+        if rank == 0:
+            turns[then * LINE] = 0
         if rounds >= max_iter or change < tolerance or not change <= np.inf or stopped(signals):
             break
         while True:
-            b = atomic_add(turns, rounds % 2 * LINE, 1)
+            b = atomic_add(turns, now * LINE, 1)
             if b >= blocks:
                 break
             lo, hi = cuts[b], cuts[b + 1]
             gather(indptr, senders, weights, sent, lo, hi, came[rank])
-            sums[b, 0] = _score(
+            sums[then, b, 0] = _score(
                 lo, hi, came[rank], restart, spread, kind(alpha), kind(jumps), kind(again * dangling), scores
             )
-        barrier(rank, size, signals)
-        rounds, change = rounds + 1, total(sums, 0)
+            sums[then, b, 1] = _send(lo, hi, scores, strength, sends)
+        sent, sends, rounds = sends, sent, rounds + 1
+    low, high = share(rank, size, rows.size)
     for i in range(uint64(low), uint64(high)):
-        shares[rows[i]] = scores[i]  # nobody sends any more
+        sends[rows[i]] = scores[i]
     if rank == 0:
         found[0], found[1], found[2] = rounds, change, dangling
-
-
-@part
-def divide(low, high, rows, strength, shares):
-    """What rows low:high send of each unit of their scores."""
-    for i in range(uint64(low), uint64(high)):
-        w = strength[rows[i]]
-        shares[i] = 1 / w if w > 0 else 0
-
-
-@part
-def _send(lo, hi, scores, shares, seats, sent):
-    """Rows lo:hi send."""
-    for i in range(uint64(lo), uint64(hi)):
-        sent[seats[i]] = scores[i] * shares[i]
+    return 1 - rounds % 2
 
 
 @summed
-def _stuck(lo, hi, scores, shares):
-    """The scores of those among rows lo:hi who have nobody to send to."""
-    stuck = 0.0
+def _send(lo, hi, scores, strength, sent):
+    """Rows lo:hi send; the scores of those among them who have nobody to send to."""
+    kind, stuck = scores.dtype.type, 0.0
     for i in range(uint64(lo), uint64(hi)):
-        stuck += scores[i] if shares[i] == 0 else 0
+        none = strength[i] == 0
+        sent[i] = kind(0) if none else scores[i] / strength[i]
+        stuck += scores[i] if none else 0
     return stuck
 
 
