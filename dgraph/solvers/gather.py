@@ -1,9 +1,9 @@
 """Edges laid out for gathering: every round, each row adds up what its senders have sent.
 
 A vertex has one place, as a row and as a sender. Where some are read far more often than others, they are grouped by
-class of how often, the busier first, so that the busiest stay in the cache; a class keeps their order, and so what was
-near to each other in the graph stays so (Faldu, Diamond and Grot 2019, "degree-based grouping"). Elsewhere vertices keep
-the order they have. Within a block, rows come by their number of edges, so that the end of a row is foreseen.
+class of how often, the busier first, so that the busiest stay in the cache; a class keeps its order, and so what was
+near to each other in the graph stays so (Faldu, Diamond and Grot 2019, "degree-based grouping"). Elsewhere all keep
+their order. Within a block, rows come by their number of edges, so that the end of a row is foreseen.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ ONE = uint64(1)
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """`senders[indptr[i]:indptr[i + 1]]` are the places of those who send to place i, where vertex rows[i] is. Blocks of
-    places `cuts[b]:cuts[b + 1]` are of about equal work."""
+    """`senders[indptr[i]:indptr[i + 1]]` are the places of those who send to place i, where vertex rows[i] is. Blocks
+    of places `cuts[b]:cuts[b + 1]` are of about equal work."""
 
     rows: np.ndarray  # uint32
     indptr: np.ndarray  # int64

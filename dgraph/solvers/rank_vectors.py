@@ -37,10 +37,10 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
     sums, totals = np.zeros((len(layout.cuts) - 1, 2, width)), np.zeros((problem.threads, 2, width))
     totals[:, CHANGE] = np.inf
     rounds = team(
-        _fixed_points, problem.threads, np.zeros(2 * LINE, np.int64), layout.cuts, sums, totals,
-        layout.indptr, layout.senders, layout.weights, strength, restart, spread, np.empty(n, dtype), scores, np.empty((problem.threads, width), dtype), np.empty(n * width, dtype),
-        several, float(values["alpha"]), float(1 - values["alpha"]), float(values["alpha"] * values["kept"]),
-        float(values["tol"]), values["max_iter"],
+        _fixed_points, problem.threads, np.zeros(2 * LINE, np.int64), layout.cuts, sums, totals, layout.indptr,
+        layout.senders, layout.weights, strength, restart, spread, scores,
+        np.empty((problem.threads, width), dtype), np.empty(n * width, dtype), several, float(values["alpha"]),
+        float(1 - values["alpha"]), float(values["alpha"] * values["kept"]), float(values["tol"]), values["max_iter"],
     )  # fmt: skip
     ranks = np.empty((n, several), dtype)
     ranks[layout.rows] = scores[:, :several]
@@ -68,19 +68,16 @@ def _in_groups(column: np.ndarray, rows: np.ndarray, width: int, dtype: Any) -> 
 
 @kernel
 def _fixed_points(
-    rank, size, signals, turns, cuts, sums, totals, indptr, senders, weights, strength, restart, spread, shares,
-    scores, came, sent, several, alpha, jumps, again, tolerance, max_iter,
+    rank, size, signals, turns, cuts, sums, totals, indptr, senders, weights, strength, restart, spread, scores,
+    came, sent, several, alpha, jumps, again, tolerance, max_iter,
 ):  # fmt: skip
     """Returns how many rounds there were. `sums` are of blocks and `totals` each thread's own: the change of each
     component, and its scores that go nowhere. A component at rest stays as it is."""
     blocks, mine, rounds = cuts.size - 1, totals[rank], 0
-    low, high = share(rank, size, shares.size)
-    _divide(low, high, strength, shares)
-    barrier(rank, size, signals)
     first, last = share(rank, size, blocks)
     while True:
         for b in range(first, last):
-            _send(cuts[b], cuts[b + 1], scores, shares, sent, sums[b, DANGLING])
+            _send(cuts[b], cuts[b + 1], scores, strength, sent, sums[b, DANGLING])
         if rank == 0:
             turns[(rounds + 1) % 2 * LINE] = 0
         barrier(rank, size, signals)
@@ -117,22 +114,16 @@ def _add_up(sums, what, totals):
 
 
 @part
-def _divide(low, high, strength, shares):
-    """What rows low:high send of each unit of their scores."""
-    for i in range(uint64(low), uint64(high)):
-        shares[i] = 1 / strength[i] if strength[i] > 0 else 0
-
-
-@part
-def _send(lo, hi, scores, shares, sent, stuck):
+def _send(lo, hi, scores, strength, sent, stuck):
     """Rows lo:hi send."""
     stuck[:] = 0
-    width = uint64(scores.shape[1])
+    kind, width = scores.dtype.type, uint64(scores.shape[1])
     for i in range(uint64(lo), uint64(hi)):
+        sends = strength[i] > 0
+        of_each = kind(1 / strength[i] if sends else 0)
         for c in range(width):
-            sent[i * width + c] = scores[i, c] * shares[i]
-        if shares[i] == 0:
-            for c in range(width):
+            sent[i * width + c] = scores[i, c] * of_each
+            if not sends:
                 stuck[c] += scores[i, c]
 
 
