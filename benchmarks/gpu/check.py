@@ -8,8 +8,8 @@ For all of it, where a command may take ten minutes, three of them:
     check.py speed --write
     check.py clusters rapids --write
 
-Parts are answers, supersteps, streaming, speed, clusters and rapids, a process each: one that fails, dies or hangs is a
-line of the table, with its traceback, and the others go on. All ends in time; what found none is listed as not run.
+Parts are answers, supersteps, streaming, speed, clusters and rapids, a process each: a check that fails, dies or hangs
+is a line of the table, with its traceback, and the others go on. All ends in time; what found none is listed as not run.
 `--write` adds the table to RESULTS.md or another file, and does so every few seconds. `--quick` takes tiny graphs, in
 this process: it also runs in Numba's simulator (NUMBA_ENABLE_CUDASIM=1), where seconds mean nothing.
 """
@@ -124,7 +124,7 @@ def of_speed(findings: Findings, scale: int) -> None:
 
 PARTS: dict[str, tuple[Callable[[Findings, Any], None], float]] = {  # and its share of the time
     "answers": (of_answers, 5),  # a program is compiled four times or so: that is what takes long
-    "supersteps": (of_supersteps, 1),
+    "supersteps": (of_supersteps, 2),
     "streaming": (of_streaming, 3),
     "speed": (of_speed, 6),  # for each scale
     "clusters": (of_clusters, 3),

@@ -1,5 +1,6 @@
 """What was seen on a machine with a GPU, a line each. A check that fails does not end the others, nor does a process
-that dies or hangs: each part of the checks has one of its own, and what it has found so far is in a file."""
+that dies or hangs: each part of the checks has one of its own, which is followed by another for the checks that are
+left. What was found so far is in a file."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import traceback
@@ -20,6 +22,8 @@ OK, MISSED, FAILED, NOT_RUN = "ok", "missed", "FAILED", "not run"
 BEGUN = "begun"
 LEAST = 15.0  # seconds that are worth while to begin a part
 KEEP = 5.0  # seconds between two looks at what a part has found
+LONGEST, PATIENCE = 0.5, 60.0  # of a part's time may pass in one check, and seconds in any
+LOST, AGAIN = "cannot use it any more", 3  # a process without its GPU says so, and ends with this
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,13 @@ class Findings:
     file: Path | None = None
     rows: list[Finding] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.known = {one.what for one in read(self.file)}  # to a process before this one, which has ended
+
     def check(self, what: str, do: Callable[..., str | Sequence[Finding]], *arguments: Any) -> None:
         """A check says what it has found, or several things."""
+        if what in self.known:
+            return
         self._write(Finding(what, BEGUN, ""))
         try:
             said = do(*arguments)
@@ -54,9 +63,12 @@ class Findings:
             found = [Finding(what, FAILED, f"{type(error).__name__}: {str(error)[:300]}", traceback.format_exc())]
         for one in found:
             self.note(one)
+        if self.file is not None and any(LOST in one.said for one in found):
+            sys.exit(AGAIN)
 
     def left_out(self, what: str, why: str) -> None:
-        self.note(Finding(what, NOT_RUN, why))
+        if what not in self.known:
+            self.note(Finding(what, NOT_RUN, why))
 
     def note(self, finding: Finding) -> None:
         self.rows.append(finding)
@@ -69,39 +81,29 @@ class Findings:
                 file.write(json.dumps(asdict(finding)) + "\n")
 
     def run(self, part: str, command: Sequence[str], seconds: float, keep: Callable[[], Any] = lambda: None) -> None:
-        """A part in a process of its own, which is told where to write its rows; it is ended when its time is over.
-        What it has found so far is kept every few seconds, for this process may be ended, too."""
+        """A part in a process of its own, which is told where to write its rows, and in another for what is left if it
+        dies or hangs. What was found is kept every few seconds: this process may be ended, too."""
         if seconds < LEAST:
             self.left_out(part, f"no time was left: run it alone, `check.py {part}`")
             return
+        before, over = self.rows, time.monotonic() + seconds
+
+        def look() -> list[Finding]:
+            rows = read(file)
+            self.rows = before + [one for one in rows if one.how != BEGUN]
+            keep()
+            return rows
+
         with tempfile.TemporaryDirectory() as folder:
-            file, begun = Path(folder) / "rows", time.monotonic()
+            file, known = Path(folder) / "rows", -1
             file.touch()
-            before = self.rows
-            rows: list[Finding] = []
-            process = subprocess.Popen([*command, str(file)], start_new_session=True)  # with all that it starts
-
-            def look() -> None:
-                lines = file.read_text().splitlines(keepends=True)
-                rows[:] = [Finding(**json.loads(line)) for line in lines if line.endswith("\n")]
-                self.rows = before + [one for one in rows if one.how != BEGUN]
-                keep()
-
-            try:
-                ended = None
-                while ended is None and (left := seconds - (time.monotonic() - begun)) > 0:
-                    with suppress(subprocess.TimeoutExpired):
-                        ended = process.wait(min(KEEP, left))
+            while known < (known := begun(read(file))) and time.monotonic() < over:  # it comes further each time
+                fault = attempt([*command, str(file)], look, over, max(PATIENCE, LONGEST * seconds))
+                if not fault:
+                    break
+                if fault is not AGAIN:
+                    Findings(file).note(Finding(part, FAILED, f"its process {fault}"))
                     look()
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
-            look()
-        if ended != 0:
-            during = f"during: {rows[-1].what}" if rows and rows[-1].how == BEGUN else "between two checks"
-            how = f"took more than {time.monotonic() - begun:.0f} s" if ended is None else f"ended with {ended}"
-            self.note(Finding(part, FAILED, f"its process {how}, {during}"))
 
     @property
     def markdown(self) -> str:
@@ -115,3 +117,36 @@ class Findings:
     @property
     def failed(self) -> int:
         return sum(one.how == FAILED for one in self.rows)
+
+
+def read(file: Path | None) -> list[Finding]:
+    """The rows of a file, of which the last may not be whole yet."""
+    lines = [] if file is None or not file.exists() else file.read_text().splitlines(keepends=True)
+    return [Finding(**json.loads(line)) for line in lines if line.endswith("\n")]
+
+
+def begun(rows: Sequence[Finding]) -> int:
+    return sum(one.how == BEGUN for one in rows)
+
+
+def attempt(command: Sequence[str], look: Callable[[], list[Finding]], over: float, longest: float) -> Any:
+    """How a process ended before it came to its end: in words, or AGAIN; nothing if it did."""
+    process = subprocess.Popen(command, start_new_session=True)  # with all that it starts
+    rows, since = look(), time.monotonic()
+    try:
+        while process.poll() is None and time.monotonic() < min(over, since + longest):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, min(KEEP, over - time.monotonic(), since + longest - time.monotonic())))
+            if len(rows) < len(rows := look()):
+                since = time.monotonic()
+        ended = process.poll()
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    rows = look()
+    if ended in (0, AGAIN):
+        return ended
+    during = f"during: {rows[-1].what}" if rows and rows[-1].how == BEGUN else "between two checks"
+    how = f"took more than {time.monotonic() - since:.0f} s" if ended is None else f"ended with {ended}"
+    return f"{how}, {during}"

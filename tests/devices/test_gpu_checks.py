@@ -29,6 +29,8 @@ def findings(monkeypatch):
     import findings
 
     monkeypatch.setattr(findings, "LEAST", 0.0)
+    monkeypatch.setattr(findings, "LONGEST", 0.0)
+    monkeypatch.setattr(findings, "PATIENCE", 6.0)
     return findings.Findings()
 
 
@@ -37,8 +39,21 @@ def findings(monkeypatch):
     [
         ("return 'found'", 60, [("this", "ok", "found"), ("the next", "ok", "done")]),
         ("raise ValueError(3)", 60, [("this", "FAILED", "ValueError: 3"), ("the next", "ok", "done")]),
-        ("os.kill(os.getpid(), signal.SIGSEGV)", 60, [("part", "FAILED", "its process ended with -11, during: this")]),
-        ("time.sleep(60)", 1.5, [("part", "FAILED", "its process took more than 2 s, during: this")]),
+        (
+            "os.kill(os.getpid(), signal.SIGSEGV)",
+            60,
+            [("part", "FAILED", "its process ended with -11, during: this"), ("the next", "ok", "done")],
+        ),
+        (
+            "raise ValueError('it cannot use it any more')",
+            60,
+            [("this", "FAILED", "ValueError: it cannot use it any more"), ("the next", "ok", "done")],
+        ),
+        (
+            "time.sleep(60)",
+            60,
+            [("part", "FAILED", "its process took more than 6 s, during: this"), ("the next", "ok", "done")],
+        ),
     ],
 )
 def test_a_part_fails_dies_or_hangs(how, seconds, rows, findings):
@@ -46,7 +61,12 @@ def test_a_part_fails_dies_or_hangs(how, seconds, rows, findings):
     found = [(one.what, one.how, one.said) for one in findings.rows]
     assert found == [("a rate", "missed", "3 of 4"), *rows]
     assert findings.failed == sum(how == "FAILED" for _, how, _ in rows)
-    assert ("raise ValueError(3)" in how) == ("in ends" in findings.markdown)
+    assert ("raise ValueError" in how) == ("in ends" in findings.markdown)
+
+
+def test_a_part_that_cannot_even_begin_is_tried_once(findings):
+    findings.run("part", [sys.executable, "-c", "raise SystemExit(7)"], 60)
+    assert [one.said for one in findings.rows] == ["its process ended with 7, between two checks"]
 
 
 def test_without_time_a_part_is_not_run(findings):
