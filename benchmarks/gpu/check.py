@@ -9,7 +9,7 @@ For all of it, where a command may take ten minutes, three of them:
     check.py clusters rapids --write
 
 Parts are answers, supersteps, streaming, speed, clusters and rapids, a process each: a check that fails, dies or hangs
-is a line of the table, with its traceback, and the others go on. All ends in time; what found none is listed as not run.
+is a line of the table, with its traceback, and the others go on. All ends in time; what found none is not run.
 `--write` adds the table to RESULTS.md or another file, and does so every few seconds. `--quick` takes tiny graphs, in
 this process: it also runs in Numba's simulator (NUMBA_ENABLE_CUDASIM=1), where seconds mean nothing.
 """
