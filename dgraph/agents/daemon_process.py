@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 import time
+from mmap import mmap
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -26,7 +27,7 @@ def main(descriptor: int, threads: int) -> None:
     """Serve until the agent closes its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the agent's to handle
     connection, side = Connection(descriptor), socket.socket(fileno=os.dup(descriptor))
-    beat = np.frombuffer(mapped(_received(side)), np.int64)
+    beat = np.frombuffer(_received(side), np.int64)
     threading.Thread(target=_beat, args=(beat, os.getppid()), daemon=True).start()
     desks: dict[str, Any] = {}
     while True:
@@ -37,7 +38,7 @@ def main(descriptor: int, threads: int) -> None:
         try:
             if what == "open":
                 desks.pop(table, None)
-                desks[table] = _desk(value, arrays_in(mapped(_received(side)), value.spaces), threads)
+                desks[table] = _desk(value, arrays_in(_received(side), value.spaces), threads)
                 answer: Any = None
             elif what == "shut":
                 desks.pop(table, None)
@@ -56,10 +57,13 @@ def _desk(room: Room, arrays: dict[str, np.ndarray], threads: int) -> Desk | Cud
     return CudaDesk(room, arrays)
 
 
-def _received(side: socket.socket) -> int:
-    """A descriptor that the agent has sent after a message."""
+def _received(side: socket.socket) -> mmap:
+    """Memory whose descriptor the agent has sent after a message: it is gone when nobody has it mapped any more."""
     _, (descriptor,), _, _ = socket.recv_fds(side, 1, 1)
-    return descriptor
+    try:
+        return mapped(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _beat(beat: np.ndarray, parent: int) -> None:

@@ -104,6 +104,17 @@ def test_it_starts_once_for_all_runs(graph):
     assert all(np.array_equal(runs[0].compute(), run.compute()) for run in runs)
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Linux tells which files a process has open")
+def test_it_lets_go_of_the_memory_of_runs_that_have_ended(graph):
+    """A descriptor that stays open keeps all of a run's blocks in memory."""
+    opened = []
+    for _ in range(3):
+        dg.pagerank(graph, engine="gas", daemons="own process", max_iter=2, tol=0)
+        (daemon,) = agent_of("thread 0").daemons.values()
+        opened.append(len(list(Path(f"/proc/{daemon.pid}/fd").iterdir())))
+    assert opened[0] == opened[-1]
+
+
 def test_errors_in_its_process_are_raised_here_and_it_lives_on(graph):
     dg.pagerank(graph, engine="gas", daemons="own process", max_iter=2, tol=0)
     (daemon,) = agent_of("thread 0").daemons.values()
