@@ -67,32 +67,43 @@ def speed(name: str, number: int, how: Settings, device: str, cores: int | None 
     """Edges a second of the worker of this name: here, with its own daemons."""
     if device == "auto":
         device = device_here() if how.direct else "cpu"
-    recipe, cores = recipe_of(Gathering(), device, others=how.others), cores or threads_of_worker()
-    where: dict[str, Any] = {"device": device, "worker": number, "threads": cores}
+    where: dict[str, Any] = {"device": device, "worker": number, "threads": cores or threads_of_worker()}
     found = 0.0
     for edges in SIZES:
-        partition = sample(edges)
-        tables, n = EdgeTables(partition, True, {}, cores), partition.num_owned
-        connection = agent_of(name).connect(recipe, n, how, **where)
-        arrays, table = connection.arrays, vertex_table(recipe, tables, {})
-        values = {name: arrays.moved(array) for name, array in table.items()}
-        values |= tables.arguments(tables.receivers("out", at_once=True)[0])
-
-        def pull() -> None:
-            connection.rows("pull", n, values)  # noqa: B023  (called at once)
-            arrays.wait()  # noqa: B023
-
-        found = rate(pull, edges)
-        connection.disconnect()
+        found = gathering(name, random_partition(edges), how, **where)
         if edges / found > AT_ONCE:
             break
     return found
 
 
-def sample(edges: int) -> Partition:
+def gathering(name: str, partition: Partition, how: Settings, **where: Any) -> float:
+    """Edges a second of an agent that gathers along the edges into the vertices of a partition."""
+    recipe = recipe_of(Gathering(), where["device"], others=how.others)
+    tables, n = EdgeTables(partition, True, {}, where["threads"]), partition.num_owned
+    connection = agent_of(name).connect(recipe, n, how, **where)
+    arrays, table = connection.arrays, vertex_table(recipe, tables, {})
+    values = {name: arrays.moved(array) for name, array in table.items()}
+    values |= tables.arguments(tables.receivers("out", at_once=True)[0])
+
+    def pull() -> None:
+        connection.rows("pull", n, values)
+        arrays.wait()
+
+    assert partition.incoming is not None
+    found = rate(pull, len(partition.incoming.neighbours))
+    connection.disconnect()
+    return found
+
+
+def random_partition(edges: int) -> Partition:
     """Edges between vertices drawn at random, the same everywhere."""
     n, draw = edges // DEGREE, np.random.default_rng(1)
     rows, others = (draw.integers(0, n, edges, dtype=np.uint32) for _ in range(2))
-    incoming = build([EdgeSlice(rows, others)], n)
+    return partition_into(rows, others, n)
+
+
+def partition_into(rows: np.ndarray, others: np.ndarray, n: int) -> Partition:
+    """Of all n vertices, with edges into these rows from those others."""
+    incoming = build([EdgeSlice(rows, others)], n, workers=threads.cores())
     none = Proxies(np.full((1, 4), n, np.int64))
     return Partition(0, 1, n, np.arange(n, dtype=np.uint32), none, None, incoming)

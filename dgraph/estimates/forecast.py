@@ -17,18 +17,22 @@ import numpy as np
 import pandas as pd
 from dask.utils import format_bytes, parse_bytes, parse_timedelta
 
+from dgraph.agents.settings import settings
 from dgraph.errors import OptionError
-from dgraph.estimates.estimate import estimate, sample
+from dgraph.estimates.calibration import gathering, partition_into
+from dgraph.estimates.estimate import Sample, estimate, sample
 from dgraph.estimates.footprints import FOOTPRINTS
+from dgraph.partition.chunk import Numbered
 from dgraph.partition.threads import cores as cores_here
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
 
 EDGES = 1 << 22  # of the sample that is run
-FEWER = 4  # one edge of so many is run, too, to tell how seconds grow
-FEW = 64  # and the first of so many, to tell what does not grow
-STEEPEST = 0.5  # power of the edges: no cache is that much quicker than memory over many sizes
+FEW = 64  # the first of so many are run, too, to tell what does not grow
+FEWER = 4  # of a lazy graph, all edges known are so many times as many as others, to tell how seconds grow
+STEEPEST = 0.5  # power of its edges: no cache is that much quicker than memory over many sizes
+MOST = 1 << 26  # edges that are gathered over
 RUNS, ENOUGH = 3, 0.5  # at least so many runs of each, and so many seconds of all
 
 
@@ -140,13 +144,12 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, edges: int = ED
     """Run the operation on a sample of the edges: as one partition, and as one for each core here."""
     from dgraph.graph import Graph
 
-    chunk = sample(graph).chunk
+    found = sample(graph)
+    chunk = found.chunk
     weighted = FOOTPRINTS[op].weighted and graph.weight is not None
 
-    def sampled(share: int, parts: int, most: int | None = None) -> Graph:
-        """One edge of so many. Neighbouring vertices become one, so that each has as many edges as before."""
-        columns: dict[str, Any] = {"src": chunk.sources[::share] // share, "dst": chunk.destinations[::share] // share}
-        columns = {name: values[:most] for name, values in columns.items()}
+    def sampled(parts: int, most: int | None = None) -> Graph:
+        columns: dict[str, Any] = {side: ends[:most] for side, ends in _thinned(chunk, step).items()}
         if weighted:  # some numbers will do: the rounds hardly depend on them
             columns["weight"] = np.random.default_rng(1).integers(1, 100, len(columns["src"])).astype(np.float64)
         weight = "weight" if weighted else None
@@ -155,23 +158,43 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, edges: int = ED
     step, parts = -(-max(len(chunk.sources), 1) // edges), max(2, cores_here())
     size = -(-max(len(chunk.sources), 1) // step)
     arcs, few = size * (1 if graph.directed else 2), size // FEW
-    run(sampled(step, parts, few))  # compiles, and loads what builds partitions
-    split = sampled(step, parts)
-    call, less, alone, spread = _in_turn(
-        [sampled(step, 1, few), sampled(FEWER * step, 1), sampled(step, 1), split], run
-    )
-    work, quarter = (max(found.seconds - call.seconds, 0.0) for found in (alone, less))
+    run(sampled(parts, few))  # compiles, and loads what builds partitions
+    split = sampled(parts)
+    call, alone, spread = _in_turn([sampled(1, few), sampled(1), split], run)
     return Coefficients(
         build=sum(split.partitions.report.seconds.values()) * min(parts, cores_here()) / arcs,
         edge=spread.busy / arcs,
-        alone=work * cores_here() / arcs,
+        alone=max(alone.seconds - call.seconds, 0.0) * cores_here() / arcs,
         call=call.seconds,
         rounds=spread.rounds,
         traffic=_traffic(split, op, spread.bytes),
         part=arcs / parts,
         whole=float(arcs),
-        growth=min(max(log(work / quarter, FEWER) - 1, 0.0), STEEPEST) if work > quarter > call.seconds else 0.0,
+        growth=_growth(found, step),
     )
+
+
+def _thinned(chunk: Numbered, step: int) -> dict[str, np.ndarray]:
+    """One edge of so many. Neighbouring vertices become one, so that each has as many edges as before."""
+    return {"src": chunk.sources[::step] // step, "dst": chunk.destinations[::step] // step}
+
+
+def _growth(found: Sample, step: int) -> float:
+    """How seconds an edge grow from the sample to the graph, whose vertices fill other caches: as those of gathering
+    over both. Of a lazy graph only some edges are known: as from a part of these to all of them, but not for ever."""
+    whole, known = found.chunk, step if step > 1 else FEWER
+    if not len(whole.sources):
+        return 0.0
+    thin = -(-len(whole.sources) // MOST)
+    less = _thinned(whole, known)
+    partitions = (
+        partition_into(less["dst"], less["src"], found.size // known + 1),
+        partition_into(whole.destinations[::thin], whole.sources[::thin], found.size),
+    )
+    how, where = settings("auto", "auto", "auto"), {"device": "cpu", "worker": 0, "threads": cores_here()}
+    rates = [[gathering("plan", one, how, **where) for one in partitions] for _ in range(RUNS)]
+    small, large = (max(each) for each in zip(*rates, strict=True))
+    return min(max(log(small / large, known), 0.0), inf if found.exact else STEEPEST)
 
 
 def _traffic(graph: Graph, op: str, sent: int) -> float:

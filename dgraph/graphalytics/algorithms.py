@@ -64,3 +64,4 @@ def _wcc(graph: Any, given: Mapping[str, Any], options: dict[str, Any]) -> Any:
 
 _RUN = {"bfs": _bfs, "cdlp": _cdlp, "lcc": _lcc, "pr": _pr, "sssp": _sssp, "wcc": _wcc}
 _COLUMNS = {"bfs": "distance", "cdlp": "label", "lcc": "lcc", "pr": "pagerank", "sssp": "distance", "wcc": "component"}
+NAMES = tuple(_RUN)

@@ -15,6 +15,9 @@ from typing import Any
 
 import click
 
+from dgraph.cli.command import Command
+from dgraph.graphalytics import algorithms
+
 HARNESS = {"ignore_unknown_options": True, "allow_extra_args": True}  # it gives every script more than it needs
 
 
@@ -23,7 +26,7 @@ def driver() -> None:
     """The scripts' own command."""
 
 
-@driver.command("prepare-benchmark", context_settings=HARNESS)
+@driver.command("prepare-benchmark", cls=Command, context_settings=HARNESS)
 def prepare() -> None:
     """Compile kernels, so that no job waits for it."""
     from dgraph.cli.warmup import warm_up
@@ -32,7 +35,7 @@ def prepare() -> None:
         pass
 
 
-@driver.command("load-graph", context_settings=HARNESS)
+@driver.command("load-graph", cls=Command, context_settings=HARNESS)
 @click.option("--graph-name", required=True)
 @click.option("--input-vertex-path", required=True)
 @click.option("--input-edge-path", required=True)
@@ -59,10 +62,10 @@ def load(**given: Any) -> None:
     graph.save(given["output_path"], overwrite=True)
 
 
-@driver.command("execute-job", context_settings=HARNESS)
+@driver.command("execute-job", cls=Command, context_settings=HARNESS)
 @click.option("--job-id", required=True)
 @click.option("--log-path", required=True)
-@click.option("--algorithm", required=True)
+@click.option("--algorithm", required=True, type=click.Choice(algorithms.NAMES, case_sensitive=False))
 @click.option("--input-path", required=True)
 @click.option("--output-path", required=True)
 @click.option("--source-vertex", type=int)
@@ -71,7 +74,6 @@ def load(**given: Any) -> None:
 def execute(job_id: str, log_path: str, algorithm: str, input_path: str, output_path: str, **given: Any) -> None:
     """Run one algorithm on a loaded graph."""
     import dgraph as dg
-    from dgraph.graphalytics import algorithms
     from dgraph.graphalytics.validation import write_values
 
     folder = Path(log_path)
@@ -79,7 +81,7 @@ def execute(job_id: str, log_path: str, algorithm: str, input_path: str, output_
     process = folder / f"{job_id}.pid"
     process.write_text(str(os.getpid()))
     try:
-        algorithm, rounds = algorithm.lower(), given["max_iteration"]
+        rounds = given["max_iteration"]
         parameters = {"source-vertex": given["source_vertex"], "damping-factor": given["damping_factor"]}
         parameters |= {"max-iterations": rounds, "num-iterations": rounds}
         graph = dg.open_graph(input_path)
@@ -93,7 +95,7 @@ def execute(job_id: str, log_path: str, algorithm: str, input_path: str, output_
         process.unlink(missing_ok=True)
 
 
-@driver.command("terminate-job", context_settings=HARNESS)
+@driver.command("terminate-job", cls=Command, context_settings=HARNESS)
 @click.option("--job-id", required=True)
 @click.option("--log-path", required=True)
 def terminate(job_id: str, log_path: str) -> None:
@@ -104,7 +106,7 @@ def terminate(job_id: str, log_path: str) -> None:
         process.unlink(missing_ok=True)
 
 
-@driver.command("unload-graph", context_settings=HARNESS)
+@driver.command("unload-graph", cls=Command, context_settings=HARNESS)
 @click.option("--graph-name", required=True)
 @click.option("--output-path", required=True)
 def unload(graph_name: str, output_path: str) -> None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import dgraph as dg
 from dgraph.cli.app import dgraph
 from dgraph.graphalytics.dataset import Dataset
+from dgraph.graphalytics.driver import driver
 from dgraph.graphalytics.validation import compare, read_values, validate, write_values
 
 SCRIPTS = Path(dg.__file__).parent / "graphalytics" / "bin" / "sh"
@@ -144,6 +145,16 @@ def test_the_scripts_of_the_harness(data, tmp_path):
     script("terminate-job", "--job-id", "r1", "--log-path", tmp_path / "log")
     script("unload-graph", "--graph-name", "example", "--output-path", graph)
     assert not graph.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [("--algorithm NOPE", 2, "'NOPE' is not one of"), ("--algorithm WCC", 1, "holds no saved graph")],
+)
+def test_what_the_harness_cannot_have_is_told_in_a_line(tmp_path, options, code, told):
+    line = f"execute-job --job-id 1 --log-path {tmp_path} --input-path {tmp_path}/none --output-path out {options}"
+    done = CliRunner().invoke(driver, line.split())
+    assert (done.exit_code, told in done.output.splitlines()[-1]) == (code, True), done.output
 
 
 def test_references_may_be_compressed(tmp_path):
