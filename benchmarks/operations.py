@@ -38,6 +38,7 @@ LIBRARIES = {
     "rustworkx": "rustworkx",
 }
 OTHERS = ("gap", "gemini", *LIBRARIES)  # GraphX takes as long as all of these: it is named when it is wanted
+NOWHERE = {"GraphFrames": "PyPI has its jar for Spark 2.4 and Java 8 only, newer ones are on Maven"}
 SIMPLE = ("triangles", "core_number")  # about the graph without directions, loops and repeats
 MEANS = {"pagerank": 1.1, "bfs": 1.1, "sssp": 1.1, "triangles": 1.1, "wcc": 1.0}  # over graphs, against GAP
 WORST = "operations {}, the worst of all on graphs of scale {}"
@@ -107,6 +108,8 @@ def main() -> None:
                 peers.append(peer)
             except NotRun as why:
                 Claim("summary", WORST.format("alone", given.scale), peer.name, None).absent(str(why))
+        for name, why in NOWHERE.items():
+            Claim("summary", WORST.format("alone", given.scale), name, None).absent(why)
         for name in given.graphs:
             whole = GRAPHS[name](given.scale)
             for operation in given.operations:

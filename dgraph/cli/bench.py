@@ -12,6 +12,7 @@ from textwrap import fill as filled
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from dgraph.cli.command import Command, as_json
 from dgraph.cli.graphs import Place, runs_somewhere
@@ -25,6 +26,12 @@ class Suites(click.Group):
 
     def list_commands(self, context: click.Context) -> list[str]:
         return ["compare"]
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        from dgraph.bench.suite import shipped
+
+        suites = [CompletionItem(name, help=title) for name, title in shipped().items() if name.startswith(incomplete)]
+        return [*suites, *super().shell_complete(context, incomplete)]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return compare if name == "compare" else _command_for(name)

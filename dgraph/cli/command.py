@@ -58,6 +58,13 @@ class Group(click.Group):
         return super().resolve_command(context, given)
 
 
+def operations(context: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    """What the shell offers for OP."""
+    import dgraph as dg
+
+    return [name for name in (one.replace("_", "-") for one in dg.OPERATIONS) if name.startswith(begun)]
+
+
 # what an option of the command line says by itself, and what no option can say
 WORDS = {'isolated="drop"': "--drop-isolated", ", or give a function": ""}
 

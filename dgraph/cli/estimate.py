@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from dgraph.cli.command import Command, as_json
+from dgraph.cli.command import Command, as_json, operations
 from dgraph.cli.graphs import Edges, reads_graph
 
 
 @click.command("estimate", cls=Command)
-@click.argument("operation", metavar="OP")
+@click.argument("operation", metavar="OP", shell_complete=operations)
 @click.option("--memory", help='What each worker may use, as "4 GiB".')
 @click.option("--on-workers", type=click.IntRange(1), help="Workers there will be.  [default: those there are]")
 @as_json

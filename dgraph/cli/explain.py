@@ -7,12 +7,12 @@ import runpy
 
 import click
 
-from dgraph.cli.command import Command
+from dgraph.cli.command import Command, operations
 from dgraph.errors import OptionError
 
 
 @click.command("explain", cls=Command)
-@click.argument("program", metavar="OP|FILE.py:CLASS")
+@click.argument("program", metavar="OP|FILE.py:CLASS", shell_complete=operations)
 @click.option("--target", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]))
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every program.")
 def command(program: str, target: str, as_json: bool) -> None:

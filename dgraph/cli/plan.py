@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, as_json
+from dgraph.cli.command import Command, as_json, operations
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.errors import OptionError
 
@@ -25,7 +25,7 @@ class Split(click.ParamType):
 
 
 @click.command("plan", cls=Command)
-@click.argument("operation", metavar="OP")
+@click.argument("operation", metavar="OP", shell_complete=operations)
 @click.option("--on-workers", type=click.IntRange(1), default=4, show_default=True, help="Workers there will be.")
 @click.option("--cores", type=click.IntRange(0), default=1, show_default=True, help="Of each worker.")
 @click.option("--devices", type=click.IntRange(0), default=0, show_default=True, help="Of each worker.")

@@ -246,6 +246,9 @@ def test_an_error_of_the_run_is_not_taken_for_one_of_the_cluster(run, client, mo
 def test_completion_of_the_shell(run):
     asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": "dgraph val", "COMP_CWORD": "1"}
     assert run("", env=asked).output.split() == ["plain,validate"]
+    for begun, offered in {"bench qui": "quick", "plan pager": "pagerank", "warmup core-": "core-number"}.items():
+        asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": f"dgraph {begun}", "COMP_CWORD": "2"}
+        assert run("", env=asked).output.split() == [f"plain,{offered}"]
     assert "_dgraph_completion" in run("", env={"_DGRAPH_COMPLETE": "bash_source"}).output
 
 
