@@ -157,7 +157,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, edges: int = ED
 
     step, parts = -(-max(len(chunk.sources), 1) // edges), max(2, cores_here())
     size = -(-max(len(chunk.sources), 1) // step)
-    arcs, few = size * (1 if graph.directed else 2), size // FEW
+    arcs, few = size * (1 if graph.directed else 2), max(1, size // FEW)
     run(sampled(parts, few))  # compiles, and loads what builds partitions
     split = sampled(parts)
     call, alone, spread = _in_turn([sampled(1, few), sampled(1), split], run)
@@ -180,10 +180,10 @@ def _thinned(chunk: Numbered, step: int) -> dict[str, np.ndarray]:
 
 
 def _growth(found: Sample, step: int) -> float:
-    """How seconds an edge grow from the sample to the graph, whose vertices fill other caches: as those of gathering
-    over both. Of a lazy graph only some edges are known: as from a part of these to all of them, but not for ever."""
+    """How seconds an edge grow from the sample to the graph, of which caches hold less: as those of gathering over both.
+    Of a lazy graph only some edges are known: as from a part of these to all of them, but not for ever."""
     whole, known = found.chunk, step if step > 1 else FEWER
-    if not len(whole.sources):
+    if not len(whole.sources) or (found.exact and step == 1):
         return 0.0
     thin = -(-len(whole.sources) // MOST)
     less = _thinned(whole, known)
