@@ -1,7 +1,8 @@
 """Two runs of a suite: what got slower or larger, and what may be noise.
 
 The noise of a median is the notch of its box plot (McGill, Tukey and Larsen, 1978): 1.57 times the range of the middle
-half of the trials over the root of their number. Two medians differ if their notches do not overlap.
+half of the trials over the root of their number. Two medians differ if their notches do not overlap. Of seconds that
+were measured once nobody knows the noise: what they were is told, and not judged.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dgraph.bench.table import shown
 from dgraph.errors import OptionError
 
 FIGURES = ("run", "build", "load", "collect", "peak", "bytes", "rounds")
+ONCE = ("load", "build")  # for all trials of a case
 KEPT = 5  # trials from which the middle half is known; of fewer all count
 
 
@@ -43,10 +45,11 @@ def _figures(one: pd.DataFrame, other: pd.DataFrame, least: float) -> list[dict[
     for figure in FIGURES:
         if figure in one and figure in other and one[figure].notna().all() and other[figure].notna().all():
             (a, low_a, high_a), (b, low_b, high_b) = (_median(rows[figure].to_numpy(float)) for rows in (one, other))
-            noise = max(high_a - a, high_b - b) / a if a else 0.0
+            once = TITLES[figure][1] == "s" and (figure in ONCE or min(len(one), len(other)) == 1)
+            noise = None if once else max(high_a - a, high_b - b) / a if a else 0.0
             ratio = b / a if a else (1.0 if b == a else np.inf)
-            slower = low_b > high_a and ratio > 1 + least
-            faster = high_b < low_a and ratio < 1 - least
+            slower = not once and low_b > high_a and ratio > 1 + least
+            faster = not once and high_b < low_a and ratio < 1 - least
             verdict = "slower" if slower else "faster" if faster else ""
             found.append(
                 {"figure": figure, "before": a, "after": b, "ratio": ratio, "noise": noise, "verdict": verdict}
@@ -75,5 +78,6 @@ def comparison_cells(rows: Sequence[dict[str, Any]], *, everything: bool) -> lis
             if unit != "s":
                 words = {"": "", "slower": "more", "faster": "less"}
             verdict = words[row["verdict"]]
-            cells.append([*(str(row[axis]) for axis in axes), title, *numbers, f"{100 * row['noise']:.0f} %", verdict])
+            noise = "unknown" if row["noise"] is None else f"{100 * row['noise']:.0f} %"
+            cells.append([*(str(row[axis]) for axis in axes), title, *numbers, noise, verdict])
     return cells

@@ -180,8 +180,8 @@ def _thinned(chunk: Numbered, step: int) -> dict[str, np.ndarray]:
 
 
 def _growth(found: Sample, step: int) -> float:
-    """How seconds an edge grow from the sample to the graph, of which caches hold less: as those of gathering over both.
-    Of a lazy graph only some edges are known: as from a part of these to all of them, but not for ever."""
+    """How seconds an edge grow from the sample to the graph, of which caches hold less: as those of gathering over
+    both. Of a lazy graph only some edges are known: as from a part of these to all of them, but not for ever."""
     whole, known = found.chunk, step if step > 1 else FEWER
     if not len(whole.sources) or (found.exact and step == 1):
         return 0.0

@@ -35,6 +35,13 @@ def test_many_trials_tell_smaller_changes():
     assert verdicts(many, [one + 0.12 for one in many])["run"] == "slower"
 
 
+def test_what_was_measured_once_is_not_judged():
+    one, other = ([{**row, "load": seconds} for row in rows([1.0] * 3)] for seconds in (1.0, 2.0))
+    load = next(row for row in compare(one, other, 0.05) if row["figure"] == "load")
+    assert (load["ratio"], load["noise"], load["verdict"]) == (2.0, None, "")
+    assert verdicts([1.0], [2.0]) == {"run": "", "rounds": ""}
+
+
 @pytest.fixture
 def runs(tmp_path):
     for name, seconds in (("a", [1.0, 1.0, 1.0]), ("b", [2.0, 2.0, 2.0])):
