@@ -102,8 +102,8 @@ def random_partition(edges: int) -> Partition:
     return partition_into(rows, others, n)
 
 
-def partition_into(rows: np.ndarray, others: np.ndarray, n: int) -> Partition:
-    """Of all n vertices, with edges into these rows from those others."""
-    incoming = build([EdgeSlice(rows, others)], n, workers=threads.cores())
+def partition_into(rows: np.ndarray, others: np.ndarray, n: int, *, workers: int = 1) -> Partition:
+    """Of all n vertices, with edges into these rows from those others, built by so many threads."""
+    incoming = build([EdgeSlice(rows, others)], n, workers=workers)
     none = Proxies(np.full((1, 4), n, np.int64))
     return Partition(0, 1, n, np.arange(n, dtype=np.uint32), none, None, incoming)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import inf, log
 from statistics import median_low as median
 from typing import TYPE_CHECKING, Any
@@ -187,9 +188,10 @@ def _growth(found: Sample, step: int) -> float:
         return 0.0
     thin = -(-len(whole.sources) // MOST)
     less = _thinned(whole, known)
+    build = partial(partition_into, workers=cores_here())
     partitions = (
-        partition_into(less["dst"], less["src"], found.size // known + 1),
-        partition_into(whole.destinations[::thin], whole.sources[::thin], found.size),
+        build(less["dst"], less["src"], found.size // known + 1),
+        build(whole.destinations[::thin], whole.sources[::thin], found.size),
     )
     how, where = settings("auto", "auto", "auto"), {"device": "cpu", "worker": 0, "threads": cores_here()}
     rates = [[gathering("plan", one, how, **where) for one in partitions] for _ in range(RUNS)]
