@@ -146,7 +146,7 @@ def compare(
     told: list[list[float]] = [[] for _ in places]
     took: list[list[float]] = [[] for _ in places]
     for trial in range(trials + 1):
-        known = calibrate(graph, name, run, edges=graph.num_edges // 4)
+        known = calibrate(graph, name, run, edges=-(-graph.num_edges // 4))
         for i, (cluster, measured) in enumerate(places):
             row, there = seconds(estimates[i], cluster, known).loc[graph.policy], measured(run)
             if trial:  # the first one compiles
