@@ -45,7 +45,7 @@ class Command(click.Command):
             click.echo(f"Warning: {as_typed(str(message), self.params)}", err=True)
 
         with warnings.catch_warnings():
-            warnings.showwarning = told  # type: ignore[assignment]
+            warnings.showwarning = told
             yield
 
 
