@@ -13,6 +13,7 @@ from dgraph.solvers.team import atomic_add, barrier, kernel, part, share, team
 ONE = uint64(1)
 LITTLE = 1e-9  # of the trace, on the diagonal: of fewer ratings than factors the shortest factors are found
 SHORT = 1e-7  # of the longest component: shorter ones count as so long where factors are balanced
+FLAT = 1e-6  # of a vertex's largest curvature: less counts as so much, for nothing is known along such a component
 DESCEND, SEARCH, SOLVE = range(3)  # a step of a given length; one as long as is best; all the way
 
 
@@ -157,10 +158,12 @@ def _descend(v, indptr, others, values, factors, fresh, step, penalty):
 
 @part
 def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
-    """A share of the step that is best along the gradient, each component of which is divided by its own curvature."""
+    """A share of the step that is best along the gradient, each component of which is divided by its own curvature. Of
+    factors that are drawn alike and balanced the best is 1 only for many ratings: for few, those that the gradient is
+    made of bend more than the mean (by the moments of Marchenko and Pastur, 1967)."""
     first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
     width = factors.shape[1]
-    gradient, curvature, direction = scratch[0], scratch[1], fresh[v]
+    gradient, curvature = scratch[0, :width], scratch[1, :width]
     for c in range(width):
         gradient[c], curvature[c] = -penalty * factors[v, c], penalty
     for e in range(first, last):
@@ -170,19 +173,11 @@ def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
         for c in range(width):
             gradient[c] += miss * factors[u, c]
             curvature[c] += factors[u, c] * factors[u, c]
-    gain, bend = 0.0, 0.0
+    few, flat = width / max(1.0, float(last - first)), FLAT * curvature.max()
+    length = share * (1 + few) / (1 + 3 * few + few * few)
     for c in range(width):
-        direction[c] = gradient[c] / curvature[c] if curvature[c] > 0 else 0.0
-        gain += direction[c] * gradient[c]
-        bend += penalty * direction[c] * direction[c]
-    for e in range(first, last):
-        u, along = uint64(others[e]), 0.0
-        for c in range(width):
-            along += direction[c] * factors[u, c]
-        bend += along * along
-    length = share * gain / bend if bend > 0 else 0.0
-    for c in range(width):
-        fresh[v, c] = factors[v, c] + length * direction[c]
+        bend = max(curvature[c], flat)
+        fresh[v, c] = factors[v, c] + (length * gradient[c] / bend if bend > 0 else 0.0)
 
 
 @part
