@@ -51,9 +51,9 @@ def factorize(
     rank:           the length of the vectors.
     regularization: how much the squares of factors weigh beside the squares of errors.
     learning_rate:  the length of a step; 1 would solve for a vertex if factors were spread evenly. Too large: an error.
-                    By default it follows from a vertex's ratings and how many they are; halved whenever an epoch would
-                    end further from the ratings than it began. Before each epoch factors are turned so that their
-                    components do not mix, which changes no product.
+                    By default each vertex takes the best for itself, for which who has few ratings looks at them again;
+                    halved whenever an epoch would end further from the ratings than it began. Before each epoch factors
+                    are turned so that their components do not mix, which changes no product.
     epochs:         how many.
     test:           the share of ratings that is held out, drawn by `random_seed`; 0 for none.
     update:         "gradient", a step down; or "least_squares": solve for a vertex as the others are, in turn.
@@ -150,16 +150,16 @@ class Job:
         factors[np.diff(ratings.indptr) == 0] = 0
         block = block or max(1, self.vertices // BLOCKS)
         step, rows, begun = self.step / (spread if self.way == DESCEND else 1.0), [], time.perf_counter()
-        far = objective(*known, factors, self.penalty)
+        far, once = objective(*known, factors, self.penalty), ratings.looks(self.rank, self.way)
         for epoch in range(1, self.epochs + 1):
-            opened, looks = time.perf_counter(), len(ratings.others)
+            opened, looks = time.perf_counter(), once
             if self.way != SEARCH:
                 ratings.epoch(factors, self.way, step, self.penalty, block, threads)
             else:
                 balance(factors, users, items)
                 before = factors.copy()
                 for tries, shorter in enumerate(step * HALVES, 1):  # until one leads nearer
-                    factors[:], step, looks = before, shorter, tries * len(ratings.others)
+                    factors[:], step, looks = before, shorter, tries * once
                     ratings.epoch(factors, self.way, step, self.penalty, block, threads)
                     now = objective(*known, factors, self.penalty)
                     if now <= far * (1 + 1e-9):  # all but rounding; not if it is NaN

@@ -14,6 +14,7 @@ ONE = uint64(1)
 LITTLE = 1e-9  # of the trace, on the diagonal: of fewer ratings than factors the shortest factors are found
 SHORT = 1e-7  # of the longest component: shorter ones count as so long where factors are balanced
 FLAT = 1e-6  # of a vertex's largest curvature: less counts as so much, for nothing is known along such a component
+MANY = 16  # ratings for each factor, of which the best step is known beforehand
 DESCEND, SEARCH, SOLVE = range(3)  # a step of a given length; one as long as is best; all the way
 
 
@@ -32,6 +33,11 @@ class Ratings:
         found = Ratings(indptr, np.empty(2 * len(u), np.uint32), np.empty(2 * len(u)))
         _rows(u, v, values, indptr[:-1].copy(), found.others, found.values)
         return found
+
+    def looks(self, width: int, way: int) -> int:
+        """At ratings, from either end, in an epoch."""
+        counts = np.diff(self.indptr)
+        return int(counts.sum() + (counts[counts < MANY * width].sum() if way == SEARCH else 0))
 
     def epoch(self, factors: np.ndarray, way: int, step: float, penalty: float, block: int, threads: int) -> None:
         """Every vertex once, by steps so long, or such a share of what is best. One thread always does the same."""
@@ -158,12 +164,11 @@ def _descend(v, indptr, others, values, factors, fresh, step, penalty):
 
 @part
 def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
-    """A share of the step that is best along the gradient, each component of which is divided by its own curvature. Of
-    factors that are drawn alike and balanced the best is 1 only for many ratings: for few, those that the gradient is
-    made of bend more than the mean (by the moments of Marchenko and Pastur, 1967)."""
+    """A share of the step that is best along the gradient, each component of which is divided by its own curvature.
+    That is 1 for many ratings of balanced factors; who has few looks at them again."""
     first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
     width = factors.shape[1]
-    gradient, curvature = scratch[0, :width], scratch[1, :width]
+    gradient, curvature, direction = scratch[0, :width], scratch[1, :width], fresh[v]
     for c in range(width):
         gradient[c], curvature[c] = -penalty * factors[v, c], penalty
     for e in range(first, last):
@@ -173,11 +178,22 @@ def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
         for c in range(width):
             gradient[c] += miss * factors[u, c]
             curvature[c] += factors[u, c] * factors[u, c]
-    few, flat = width / max(1.0, float(last - first)), FLAT * curvature.max()
-    length = share * (1 + few) / (1 + 3 * few + few * few)
+    flat = FLAT * curvature.max()
+    gain, bend = 0.0, 0.0
     for c in range(width):
-        bend = max(curvature[c], flat)
-        fresh[v, c] = factors[v, c] + (length * gradient[c] / bend if bend > 0 else 0.0)
+        direction[c] = gradient[c] / max(curvature[c], flat) if flat > 0 else 0.0
+        gain += direction[c] * gradient[c]
+        bend += penalty * direction[c] * direction[c]
+    length = share
+    if last - first < MANY * width:
+        for e in range(first, last):
+            u, along = uint64(others[e]), 0.0
+            for c in range(width):
+                along += direction[c] * factors[u, c]
+            bend += along * along
+        length = share * gain / bend if bend > 0 else 0.0
+    for c in range(width):
+        fresh[v, c] = factors[v, c] + length * direction[c]
 
 
 @part
