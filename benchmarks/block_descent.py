@@ -193,6 +193,7 @@ def ratings_along(graph):
 def seconds_of_factors(graph):
     """Until the error of all ratings is near what it ends at: by blocks, and all vertices at once."""
     found = []
+    dg.factorize(graph, rank=RANK, epochs=1)  # compiled
     for block in (None, graph.num_vertices):
         result = dg.factorize(graph, block_size=block, rank=RANK, regularization=PENALTY, epochs=EPOCHS, test=0.0)
         error = float(result.report["rmse"].iloc[-1])
