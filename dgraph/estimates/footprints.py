@@ -37,22 +37,22 @@ def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:
     return Footprint(need, need, weighted=bool(columns))
 
 
-_CORES = Footprint(Need(BOTH, 50, 8), Need(("out",), 100, 2), message_bytes=16)
+_CORES = Footprint(Need(BOTH, 50, 8), Need(("out",), 82, 2), message_bytes=16)
 FOOTPRINTS: dict[str, Footprint] = {
     "build": Footprint(),
     "bfs": Footprint(Need(BOTH, 25), Need(BOTH, 60)),
-    "cdlp": Footprint(Need(BOTH, 22), Need(("out",), 108, 21)),
+    "cdlp": Footprint(Need(BOTH, 22), Need(("out",), 80, 21)),
     "core_number": _CORES,
     "degrees": Footprint(Need(("out",), 30), Need(BOTH, 75)),
     "factorize": Footprint(weighted=True, message_bytes=0, passed_bytes=16, gathered=Need((), 190, 60)),
     "hits": Footprint(Need(BOTH, 34), Need(BOTH, 86)),
     "k_core": _CORES,
     "katz": Footprint(Need(("incoming",), 50, 3.5), Need(("incoming",), 65)),
-    "label_propagation": Footprint(Need(BOTH, 37), Need(("out",), 130, 20.5), message_bytes=16),
+    "label_propagation": Footprint(Need(BOTH, 37), Need(("out",), 98, 20.5), message_bytes=16),
     "lcc": Footprint(Need(BOTH, 52, 10), Need(("out",), 20, 17), message_bytes=0, passed_bytes=4),
-    "matching": Footprint(Need(("out",), 26), Need(("out",), 107, 3.5)),
+    "matching": Footprint(Need(("out",), 26), Need(("out",), 70, 3.5)),
     "pagerank": Footprint(Need(("incoming",), 48, 3.7), Need(("incoming",), 68)),
-    "sssp": Footprint(Need(("out",), 50), Need(BOTH, 114, 15), weighted=True),
-    "triangles": Footprint(Need(BOTH, 43, 8), Need(("out",), 0, 22), message_bytes=0, passed_bytes=4),
-    "wcc": Footprint(Need(BOTH, 14), Need(BOTH, 54), message_bytes=16),
+    "sssp": Footprint(Need(("out",), 50), Need(BOTH, 94, 15), weighted=True),
+    "triangles": Footprint(Need(BOTH, 43, 8), Need(("out",), 0, 20), message_bytes=0, passed_bytes=4),
+    "wcc": Footprint(Need(BOTH, 14), Need(BOTH, 78), message_bytes=16),
 }
