@@ -25,7 +25,7 @@ def warn_unsettled(result: RunResult, rounds: int, change: Any, limit: float, ma
     """Where `max_iter` ended a run, after so many rounds, and its last iteration still changed scores by `limit` or
     more."""
     change = float(np.max(change, initial=0))
-    if tol and result.rounds >= rounds and not change < limit:
+    if tol and result.rounds >= rounds and not (change < limit or change == 0):
         warnings.warn(
             f"scores have not settled when max_iter={max_iter} ended them: the last iteration changed them by "
             f"{change:.3g} in all, and tol={tol!r} asks for less than {limit:.3g}. Give a larger max_iter= or tol=; or "
