@@ -12,7 +12,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from clusters import KILLS, worker_processes
+from clusters import worker_processes
 from distributed import Client, LocalCluster
 
 import dgraph as dg
@@ -21,7 +21,6 @@ from dgraph.errors import DgraphError
 from dgraph.estimates import calibration
 from dgraph.workers import lost
 
-pytestmark = KILLS
 RNG = np.random.default_rng(9)
 FRAME = pd.DataFrame(RNG.integers(0, 900, (4000, 2)), columns=["src", "dst"])
 

@@ -7,7 +7,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from clusters import KILLS, worker_processes
+from clusters import worker_processes
 from distributed import CancelledError
 
 import dgraph as dg
@@ -16,7 +16,6 @@ from dgraph.errors import LostError, RunError
 from dgraph.ops import degrees, pagerank, residuals, sssp
 from dgraph.runs.result import RunResult
 
-pytestmark = KILLS
 RNG = np.random.default_rng(5)
 FRAME = pd.DataFrame(RNG.integers(0, 60, (300, 2)), columns=["src", "dst"]).assign(w=RNG.integers(1, 9, 300) / 8)
 

@@ -5,14 +5,13 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from clusters import KILLS, worker_processes
+from clusters import worker_processes
 from dask import delayed
 
 import dgraph as dg
 from dgraph.errors import RoomError
 from dgraph.workers import Workers
 
-pytestmark = KILLS
 FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 100, (500, 2)), columns=["src", "dst"])
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 import dask
 import numpy as np
 import pytest
-from clusters import KILLS, worker_processes
+from clusters import worker_processes
 from distributed import Client, Future
 from mixing import check, mixing, start
 
@@ -19,7 +19,6 @@ from dgraph.exchange import dask as exchange
 from dgraph.exchange.registry import NAME
 from dgraph.runs.steps import Steps, run_steps
 
-pytestmark = KILLS
 PARTS = 4
 
 

@@ -7,12 +7,11 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from clusters import KILLS, worker_processes
+from clusters import worker_processes
 from oracle import check_graph, listed
 
 import dgraph as dg
 
-pytestmark = KILLS
 FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 50, (400, 2)), columns=["src", "dst"])
 
 
