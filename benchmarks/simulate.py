@@ -165,7 +165,7 @@ def claim_of(what: str, against: str, told: list[float], took: list[float]) -> N
 def network(client: Any) -> Cluster:
     """What a run on a cluster takes beside its work: once, for each round, and for each byte. Measured with rounds of a
     few milliseconds in which workers, as in most rounds, are not done at the same moment."""
-    workers, rounds, size = len(client.scheduler_info()["workers"]), 40, 1 << 20
+    workers, rounds, size = len(client.nthreads()), 40, 1 << 20
     turn = 0.004 * (1 + np.arange(workers) / workers)
 
     def beside(rounds: int, size: int) -> float:
@@ -212,7 +212,7 @@ class Waiting:
 def replayed(client: Any, recorded: Recording) -> float:
     """Seconds of the recorded rounds on workers that wait."""
     waiting = Waiting(recorded)
-    homes = list(client.scheduler_info()["workers"])
+    homes = list(client.nthreads())
     parts = [client.submit(int, part, workers=[home], pure=False) for part, home in enumerate(homes)]
     begun = time.perf_counter()
     outcome = run_steps(Steps(waiting.setup, waiting.step, waiting.finish), parts, client=client, homes=homes)
