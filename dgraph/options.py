@@ -50,6 +50,13 @@ def whole_number(name: str, value: Any, low: int = 1, high: int | None = None, *
     return int(value)
 
 
+def check_limits(max_iter: Any, tol: Any) -> None:
+    """When rounds end that come ever nearer to an answer: after so many, or when they change it by less."""
+    whole_number("max_iter", max_iter)
+    if tol is not None and not (is_number(tol) and tol >= 0):
+        raise OptionError(f"tol={tol!r} is not known: zero or more, or None for exactly max_iter rounds")
+
+
 def is_number(value: Any) -> bool:
     """Whether `value` is one that can be compared: of Python or NumPy, whole or not."""
     return isinstance(value, int | float | np.integer | np.floating)

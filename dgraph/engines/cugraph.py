@@ -17,7 +17,7 @@ import numpy as np
 
 from dgraph.errors import OptionError, RunError, WeightError
 from dgraph.monoid import NONE
-from dgraph.options import is_number, whole_number
+from dgraph.options import check_limits, is_number, whole_number
 from dgraph.solvers.pagerank import change_within
 
 PACKAGES = {"pylibcugraph": "pylibcugraph (of cugraph)", "cupy": "cupy"}
@@ -242,9 +242,7 @@ def _probability(name: str, value: Any) -> None:
 
 
 def _limits(max_iter: Any, tol: Any, *, needed: bool = False) -> float:
-    whole_number("max_iter", max_iter)
-    if not (tol is None or (is_number(tol) and tol >= 0)):
-        raise OptionError(f"tol={tol!r} is not known: zero or more, or None for exactly max_iter rounds")
+    check_limits(max_iter, tol)
     if needed and not tol:
         raise OptionError(f'tol={tol!r}: engine="cugraph" needs one above zero here, and fails where it is not reached')
     return float(tol or 0.0)

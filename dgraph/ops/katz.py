@@ -10,9 +10,8 @@ from numpy import float64, int64
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, SUM
-from dgraph.ops.limits import check_limits
 from dgraph.ops.weights import bounds, check_weights
-from dgraph.options import is_number, switch
+from dgraph.options import check_limits, is_number, switch
 from dgraph.plan import DESCENT
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.runs.asked import Asked

@@ -15,15 +15,15 @@ from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
-from dgraph.ops.limits import check_limits, warn_unsettled
 from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL
-from dgraph.options import is_number, no_columns, switch
+from dgraph.options import check_limits, is_number, no_columns, switch
 from dgraph.plan import DESCENT, WITHOUT_ROUNDS
 from dgraph.program import Global, Message, Result, State, VertexProgram
 from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
+from dgraph.runs.unsettled import warn_unsettled
 from dgraph.solvers.pagerank import change_within, strengths
 from dgraph.solvers.solver import Solver
 

@@ -21,6 +21,7 @@ from dgraph.plan import CUGRAPH
 from dgraph.runs.execution import run
 from dgraph.runs.found import Found, has_none
 from dgraph.runs.result import RunResult, lasting
+from dgraph.runs.unsettled import warn_not_converged
 
 OF_VERTICES = ("component", "predecessor")  # columns
 
@@ -42,10 +43,17 @@ def _or_by_cugraph(operation: Callable[..., RunResult]) -> Callable[..., RunResu
         asked.apply_defaults()
         _, *arguments = asked.arguments.items()
         wanted = _obeyed(operation.__name__, signature, dict(arguments))
-        work = partial(_by_cugraph, name=operation.__name__, arguments=wanted)
-        return lasting(graph, work)
+        return _handed_over(graph, operation.__name__, wanted)
 
     return chosen
+
+
+def _handed_over(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult:
+    """Called as the operation would be, so that a warning is shown where users called that."""
+    result = lasting(graph, partial(_by_cugraph, name=name, arguments=arguments))
+    if "converged" in result.totals:
+        warn_not_converged(result.totals, arguments["max_iter"], arguments["tol"])
+    return result
 
 
 def _obeyed(name: str, signature: inspect.Signature, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from distributed import Client, LocalCluster
 
 import dgraph as dg
 from dgraph.engines.cugraph import OPERATIONS
-from dgraph.errors import DeviceError, OptionError, RunError, WeightError
+from dgraph.errors import DeviceError, OptionError, RunError, UnsettledWarning, WeightError
 
 CASES = {
     "pagerank": [{"tol": 1e-12}, {"tol": 0, "max_iter": 7}, {"personalization": {"b": 2, "d": 1}, "weighted": True}],
@@ -52,6 +52,13 @@ def test_rules_for_loops_and_repeats_hold_there_too(cugraph):
     graph = graph_of(True, loops="drop", repeats="first")
     found = dg.degrees(graph, engine="cugraph").compute()
     pd.testing.assert_frame_equal(found, dg.degrees(graph, device="cpu").compute())
+
+
+@pytest.mark.parametrize("engine", ["cugraph", "auto"])
+def test_ranks_that_have_not_settled_are_told(engine, cugraph):
+    with pytest.warns(UnsettledWarning, match=r"max_iter=3 ended them: .*tol=1e-06") as told:
+        dg.pagerank(graph_of(True), max_iter=3, engine=engine)
+    assert [one.filename for one in told] == [__file__]
 
 
 def test_on_a_cluster_it_is_one_task_on_one_gpu(cugraph):
