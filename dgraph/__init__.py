@@ -34,7 +34,7 @@ _NAMES = {
     "dgraph.ops.factorize": "factorize",
     # programs of your own: what they are made of, what became of them, and to run them
     "dgraph.program": "VertexProgram State Delta Message Parameter EdgeColumn VertexColumn Global Result Phase vertex",
-    "dgraph.monoid": "MIN MAX SUM PRODUCT AND OR Monoid MOST_FREQUENT CHOOSE H_INDEX NONE UNREACHED",
+    "dgraph.monoid": "MIN MAX SUM PRODUCT AND OR Monoid MOST_FREQUENT HEAVIEST CHOOSE H_INDEX NONE UNREACHED",
     "dgraph.functions": "dot",
     "dgraph.codegen.explain": "explain",
     "dgraph.runs.execution": "run",
@@ -70,7 +70,21 @@ if TYPE_CHECKING:
         to_scipy,
         write_edges,
     )
-    from dgraph.monoid import AND, CHOOSE, H_INDEX, MAX, MIN, MOST_FREQUENT, NONE, OR, PRODUCT, SUM, UNREACHED, Monoid
+    from dgraph.monoid import (
+        AND,
+        CHOOSE,
+        H_INDEX,
+        HEAVIEST,
+        MAX,
+        MIN,
+        MOST_FREQUENT,
+        NONE,
+        OR,
+        PRODUCT,
+        SUM,
+        UNREACHED,
+        Monoid,
+    )
     from dgraph.ops.bfs import bfs
     from dgraph.ops.cdlp import cdlp
     from dgraph.ops.core_number import core_number

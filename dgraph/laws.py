@@ -26,7 +26,8 @@ TOLERANCE = 1e-9
 def check_merge(merge: Monoid | Neighbourhood, a: Any, b: Any, c: Any, identity: Any = None) -> None:
     """The merge law for three values; a merge of neighbourhoods must not see their order."""
     if isinstance(merge, Neighbourhood):
-        if merge.meaning([a, b, c], 7) != merge.meaning([c, a, b], 7):
+        weights = ([1, 2, 1], [1, 1, 2]) if merge.fields > 1 else ()
+        if merge.meaning([a, b, c], 7, *weights[:1]) != merge.meaning([c, a, b], 7, *weights[1:]):
             raise ProgramError(f"{merge} depends on the order of messages: {a}, {b}, {c}")
         return
     identity = merge.identity(float) if identity is None else identity

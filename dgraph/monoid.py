@@ -46,11 +46,13 @@ class Neighbourhood:
     """A merge of all messages of a vertex at once, in whatever order they come.
 
     `meaning(values, key)` says what it gives for a list of one message or more; `key` is a random word that depends
-    on (seed, round, vertex). The kernels have their own, faster text for it: `codegen/neighbourhood.py`.
+    on (seed, round, vertex). One that weighs messages is `meaning(values, key, weights)` and gives two values, for the
+    two fields of the phase's message. The kernels have their own, faster text for it: `codegen/neighbourhood.py`.
     """
 
     name: str
-    meaning: Callable[[Sequence[Any], int], Any]
+    meaning: Callable[..., Any]
+    fields: int = 1  # of the message: the value, and what it weighs
     combines = False
     idempotent = False
     atomic = None
@@ -111,6 +113,14 @@ def most_frequent(values: Sequence[Any], key: int) -> Any:
     return min(counts, key=lambda value: (-counts[value], value))
 
 
+def heaviest(values: Sequence[Any], key: int, weights: Sequence[Any]) -> tuple[Any, Any]:
+    """The value whose weights, none below zero, add up to most, the smallest of several; and that sum."""
+    sums: Counter = Counter()
+    for value, weight in zip(values, weights, strict=True):
+        sums[value] += weight
+    return min(sums.items(), key=lambda item: (-item[1], item[0]))
+
+
 def choose(values: Sequence[Any], key: int) -> Any:
     """One of the different values at random; which one depends on the values and the key, not on their order."""
     return min(values, key=lambda value: (mix(key ^ (int(value) & 0xFFFF_FFFF_FFFF_FFFF)), value))
@@ -129,11 +139,12 @@ AND = Monoid("AND", _and, lambda dtype: True, idempotent=True, atomic="and")
 OR = Monoid("OR", _or, lambda dtype: False, idempotent=True, atomic="or")
 
 MOST_FREQUENT = Neighbourhood("MOST_FREQUENT", most_frequent)
+HEAVIEST = Neighbourhood("HEAVIEST", heaviest, fields=2)
 CHOOSE = Neighbourhood("CHOOSE", choose)
 H_INDEX = Neighbourhood("H_INDEX", h_index)
 
 MONOIDS = (MIN, MAX, SUM, PRODUCT, AND, OR)
-NEIGHBOURHOODS = (MOST_FREQUENT, CHOOSE, H_INDEX)
+NEIGHBOURHOODS = (MOST_FREQUENT, HEAVIEST, CHOOSE, H_INDEX)
 _BY_NAME: dict[str, Merge] = {merge.name: merge for merge in (*MONOIDS, *NEIGHBOURHOODS)}
 
 

@@ -266,8 +266,11 @@ def _complete_phase(program: type[VertexProgram], phase: type[Phase]) -> None:
     if missing:
         raise ProgramError(f"{title} has no function {' and no '.join(missing)}")
     phase.functions = {name: members[name] for name in ("send", "apply")}
-    if len(phase.messages) > 1 and not all(message.merge.combines for message in phase.messages):
-        raise ProgramError(f"{title}: a merge of whole neighbourhoods must be the only one of its phase")
+    merges = [message.merge for message in phase.messages]
+    whole = next((one for one in merges if isinstance(one, Neighbourhood)), None)
+    if whole is not None and merges != [whole] * whole.fields:
+        fields = "a value and what it weighs" if whole.fields > 1 else "one field"
+        raise ProgramError(f"{title}: {whole} merges whole neighbourhoods, of messages of {fields} and nothing else")
     for message in phase.messages:
         if not message.merge.combines and (message.dtype.kind != "i" or message.shape is not None):
             raise ProgramError(f"{title}: {message.merge} merges whole numbers, not {message.dtype.name} or vectors")

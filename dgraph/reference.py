@@ -124,22 +124,24 @@ class Reference:
             self.done |= not any(values for inbox in self.inbox for values in inbox.values())
 
     def deliver(self, v: int, message: dict[str, Any]) -> None:
-        """Put a message into an inbox; the identity is no message."""
+        """Put a message into an inbox; the identity is no message, whatever it would weigh."""
+        first = next(iter(self.inbox[v]))
         for field, values in self.inbox[v].items():
-            if message[field.name] != self.fill(field, field.identity):
+            said = field if field.merge.combines else first
+            if message[said.name] != self.fill(said, said.identity):
                 values.append(message[field.name])
 
     def merge(self, v: int) -> dict[str, Any]:
         """The merged inbox of a vertex."""
-        merged = {}
+        merged = {field.name: self.fill(field, field.identity) for field in self.inbox[v]}
         for field, values in self.inbox[v].items():
-            if isinstance(field.merge, Neighbourhood):
-                key = random_word(self.random_seed, self.rounds + 1, v)
-                merged[field.name] = field.merge.meaning(values, key) if values else field.identity
-                continue
-            merged[field.name] = self.fill(field, field.identity)
             for value in values:
-                merged[field.name] = _merge(field.merge, merged[field.name], value)
+                if isinstance(field.merge, Monoid):
+                    merged[field.name] = _merge(field.merge, merged[field.name], value)
+        whole, (values, *weights) = self.phase.messages[0].merge, self.inbox[v].values()
+        if isinstance(whole, Neighbourhood) and values:
+            found = whole.meaning(values, random_word(self.random_seed, self.rounds + 1, v), *weights)
+            merged = dict(zip(merged, found if weights else [found], strict=True))
         return merged
 
     def apply(self) -> None:

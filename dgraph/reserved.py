@@ -9,8 +9,8 @@ from dgraph.errors import ProgramError
 RESERVED = (  # what functions read without declaring it, and the names in kernels
     *("id", "degree", "round", "vertices", "random", "random_seed", "math", "lo", "hi", "i", "u", "v", "e", "c"),
     *("indptr", "neighbours", "frontier", "arrived", "sending", "senders", "queue", "queued", "incoming", "one"),
-    *("words", "number", "slots", "keys", "counts", "count", "changed", "size", "listed", "row_list", "group_size"),
-    *("grid_size", "thread", "block_start", "group_start", "in_block", "reach", "block"),  # of CUDA
+    *("words", "number", "slots", "loads", "keys", "counts", "count", "changed", "size", "listed", "row_list"),
+    *("group_size", "grid_size", "thread", "block_start", "group_start", "in_block", "reach", "block"),  # of CUDA
     *("group_number", "group_count", "group_ahead", "in_group", "edge_base", "edge_end", "row_low", "row_high"),
     *("parts", "part_size", "part_start", "part_end", "finished", "streamed"),
     *("inf", "bool_", "float32", "float64", "int32", "int64", "uint64"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import bound, bounded, falls
-from dgraph.codegen.neighbourhood import SCRATCH
+from dgraph.codegen.neighbourhood import LOADS, SCRATCH
 from dgraph.codegen.text import (
     ALONG,
     NOTHING,
@@ -162,22 +162,27 @@ class Crossing:
 
     def gather_neighbourhood(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
         """Collect all messages of v, then merge them at once."""
-        (message,) = phase.messages
-        slots, keys, counts = self.scratch(kernel)
+        message, *weight = phase.messages
+        room = self.scratch(kernel, [name for name in SCRATCH if weight or name != LOADS])
+        columns = room[: len(phase.messages)]
         none = literal(message.identity)
         word = f"random_word({kernel.use('random_seed')}, {kernel.use('round')}, {kernel.use('number')}[v])"
         kernel.add("count = uint64(0)")
         with kernel.block(self.in_edges), self.sender(kernel, phase):
             self.new_message(kernel, phase, "edge", NOTHING)
             with kernel.block(f"if new_{message.name} != {none}:"):
-                kernel.add(f"{slots}[count] = new_{message.name}", "count += one")
-        array = kernel.use(inbox(phase, message), True)
-        merged = f"{message.merge.name.lower()}({slots}, count, {keys}, {counts}, {word})"
-        kernel.add(f"{array}[v] = {merged} if count > 0 else {none}")
+                kernel.add(*(f"{one}[count] = new_{m.name}" for one, m in zip(columns, phase.messages, strict=True)))
+                kernel.add("count += one")
+        arguments = ", ".join([*columns, "count", *room[len(columns) :], word])
+        places = [f"{kernel.use(inbox(phase, m), True)}[v]" for m in phase.messages]
+        with kernel.block("if count > 0:"):
+            kernel.add(f"{', '.join(places)} = {message.merge.name.lower()}({arguments})")
+        with kernel.block("else:"):
+            kernel.add(*(f"{place} = {none}" for place in places))
 
-    def scratch(self, kernel: Kernel) -> tuple[str, ...]:
+    def scratch(self, kernel: Kernel, names: Sequence[str]) -> list[str]:
         """Room for a neighbourhood."""
-        return tuple(kernel.use(name) for name in SCRATCH)
+        return [kernel.use(name) for name in names]
 
     def sender(self, kernel: Kernel, phase: PhaseAnalysis) -> Any:
         """Name the in-neighbour u; of an accumulative program, go on only if it sends in this round."""

@@ -18,7 +18,7 @@ from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.crossing import Crossing, merge
 from dgraph.codegen.kernels import Kernels
-from dgraph.codegen.neighbourhood import SCRATCH, SLOTS
+from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.codegen.text import NOTHING, Argument, Kernel, inbox, literal, name_in, sent
 from dgraph.program import Field, Global, Message
 
@@ -147,13 +147,12 @@ class CudaCrossing(Crossing):
             with kernel.block(f"if {kernel.use('arrived')}[v] == 0:"):  # nobody else writes to this row
                 kernel.add("arrived[v] = 1", place_on_queue(kernel))
 
-    def scratch(self, kernel: Kernel) -> tuple[str, ...]:
+    def scratch(self, kernel: Kernel, names: Sequence[str]) -> list[str]:
         """Room for a neighbourhood: where its edges are, in arrays as long as all edges, or four times that."""
-        for name in super().scratch(kernel):
-            times = "" if name == SLOTS else "4 * "
-            ends = (f"{times}(indptr[{row}] - int64(edge_base))" for row in ("v", "v + one"))
+        for name in super().scratch(kernel, names):
+            ends = (f"{SCRATCH[name]} * (indptr[{row}] - int64(edge_base))" for row in ("v", "v + one"))
             kernel.add(f"own_{name} = {name}[{':'.join(ends)}]")
-        return tuple(f"own_{name}" for name in SCRATCH)
+        return [f"own_{name}" for name in names]
 
     def put(self, kernel: Kernel, phase: PhaseAnalysis, message: Message, place: str) -> None:
         """Into an inbox that others may write at the same time: look first, for most messages are no news."""

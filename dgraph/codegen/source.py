@@ -94,7 +94,7 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     body = [*_functions(program, analysis), *texts]
     used = "\n".join(body)
     parts = [_head(analysis), TARGETS[target].head, *([IMPORTS] if operator else [])]
-    if re.search(r"\b(uniform|random_word|mix|most_frequent|choose)\(", used):
+    if re.search(r"\b(uniform|random_word|mix|most_frequent|heaviest|choose)\(", used):
         parts.append(KERNEL_TEXT)
     parts += [TEXTS[name] for name in TEXTS if f"{name.lower()}(" in used]
     if "inner(" in used:

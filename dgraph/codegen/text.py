@@ -39,6 +39,7 @@ FIXED = {  # arguments that every program has; scalars first
     "arrived": Argument("arrived", "bool", 1, True),
     "queue": Argument("queue", "uint32", 1, True),
     "slots": Argument("slots", "int64", 1, True),
+    "loads": Argument("loads", "int64", 1, True),
     "keys": Argument("keys", "int64", 1, True),
     "counts": Argument("counts", "int64", 1, True),
 }

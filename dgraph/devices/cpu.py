@@ -92,5 +92,4 @@ class Member:
 def scratch(indptr: np.ndarray, lo: int, hi: int) -> dict[str, np.ndarray]:
     """Room for the largest neighbourhood among some rows."""
     largest = int(np.diff(indptr[lo : hi + 1]).max(initial=0))
-    slots, *tables = SCRATCH
-    return {slots: np.empty(largest + 1, np.int64), **{name: np.empty(4 * largest + 4, np.int64) for name in tables}}
+    return {name: np.empty(times * (largest + 1), np.int64) for name, times in SCRATCH.items()}

@@ -19,7 +19,7 @@ from dgraph.codegen.cache import module_of
 from dgraph.codegen.compile import explained
 from dgraph.codegen.cuda import FINISHED, LISTED, ROWS, Folded, partial, total
 from dgraph.codegen.cuda_arrays import array_kernels
-from dgraph.codegen.neighbourhood import SCRATCH, SLOTS
+from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.codegen.source import Source
 from dgraph.devices import vertex_arrays as slots
 from dgraph.devices.edge_blocks import EdgeBlocks
@@ -235,9 +235,8 @@ class Cuda:
 
     def _room(self, name: str, edges: int) -> dict[str, DeviceArray]:
         """Room for the neighbourhoods of so many edges, where the kernel wants it."""
-        if SLOTS not in self._names(name):
-            return {}
-        return self.arrays.rooms({one: edges if one == SLOTS else 4 * edges for one in SCRATCH}, np.int64)
+        wanted = SCRATCH.keys() & self._names(name)
+        return self.arrays.rooms({one: SCRATCH[one] * edges for one in sorted(wanted)}, np.int64)
 
 
 class Device:

@@ -5,19 +5,23 @@ Review E 76, 2007. There vertices change one after another, since neighbours tha
 ever. Here all may change at once, but they take turns by what they want: in odd rounds only to a label that comes
 earlier in an order drawn at random, in even rounds to a later one. So neighbours never swap, nor do the sides of a
 bipartite graph. Longer circles are rare; that some vertices wait, from the 17th round on, opens those.
+With weights an edge has as many votes as its weight says, in whole units so small that the votes of all edges of the
+heaviest kind just fit into 62 bits: sums of whole numbers come out the same, whoever adds them up in whatever order.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from numpy import int64
+from numpy import float64, int64
 
 from dgraph.graph import Graph
-from dgraph.monoid import MOST_FREQUENT, SUM
-from dgraph.options import whole_number
-from dgraph.program import Global, Parameter, Result, State, VertexProgram, vertex
+from dgraph.monoid import HEAVIEST, MOST_FREQUENT, NONE, SUM
+from dgraph.ops.weights import bounds, check_weights
+from dgraph.options import switch, whole_number
+from dgraph.program import Global, Message, Parameter, Result, State, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
@@ -25,6 +29,8 @@ from dgraph.solvers.labels import PATIENT, WAITS, spread
 from dgraph.solvers.randomness import draw
 from dgraph.solvers.solver import Problem, Solved, Solver
 
+ORDERS = ("out", "incoming")
+VOTES = 62  # bits of all votes together
 DRAWN = 1 << 30  # an order of labels: first by a random number below this, then by vertex
 
 
@@ -51,7 +57,7 @@ class LabelPropagation(VertexProgram):
     merge = MOST_FREQUENT
     along = "both"
     max_iter = Parameter(int64, 100)
-    solver = Solver(_solve, orders=("out", "incoming"))
+    solver = Solver(_solve, orders=ORDERS)
 
     def start(id, random, vertices):
         label = int(random * DRAWN) * vertices + id
@@ -77,8 +83,22 @@ class LabelPropagation(VertexProgram):
         return held % vertices
 
 
+class WeightedLabelPropagation(LabelPropagation):
+    """The label whose votes add up to most; an edge of weight 0 has none."""
+
+    message = Message(int64, HEAVIEST)
+    votes = Message(int64, HEAVIEST)
+    unit = Parameter(float64, 1.0)  # votes of a weight of 1
+
+    def send(held, target_held, weight, unit):
+        label = NONE if weight == 0 else 0 if held == target_held else held + 1
+        return label, math.ceil(weight * unit)
+
+
 @operation
-def label_propagation(graph: Graph, *, max_iter: int = 100, random_seed: int = 0, **options: Any) -> RunResult:
+def label_propagation(
+    graph: Graph, *, max_iter: int = 100, random_seed: int = 0, weighted: bool = False, **options: Any
+) -> RunResult:
     """Communities by their labels: the column `label`. Vertices with the same label are a community, and the label is
     the vertex where it began.
 
@@ -86,7 +106,19 @@ def label_propagation(graph: Graph, *, max_iter: int = 100, random_seed: int = 0
     max_iter:    stop after so many rounds, with whatever labels there are then. The `totals["restless"]` of the result
                  is how many vertices wanted another in the last round: 0 if they all have a most frequent one.
     random_seed: draws the order of labels, which decides ties.
+    weighted:    an edge has as many votes as its weight says, instead of one.
     Other options are those of `dgraph.run`. Synchronous rounds, as GraphX has them, are `cdlp`.
     """
-    program = LabelPropagation(max_iter=whole_number("max_iter", max_iter))
-    return run(graph, program, random_seed=random_seed, **options)
+    values: dict[str, Any] = {"max_iter": whole_number("max_iter", max_iter)}
+    if weighted := switch("weighted", weighted):
+        check_weights(graph, "label_propagation", ORDERS)
+        values["unit"] = _unit(graph)
+    program = WeightedLabelPropagation if weighted else LabelPropagation
+    return run(graph, program(**values), random_seed=random_seed, **options)
+
+
+def _unit(graph: Graph) -> float:
+    """Votes of a weight of 1: a power of two, so that weights are counted as exactly as can be. An arc votes at both of
+    its ends."""
+    bits = math.frexp(bounds(graph, ORDERS)[1])[1] + (4 * graph.num_edges).bit_length()
+    return 2.0 ** min(VOTES - bits, 1000)

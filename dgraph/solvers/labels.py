@@ -6,10 +6,10 @@ round first finds what the vertices want, and then lets them have it: nobody rea
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
-from numba import int32, int64, njit, uint32, uint64
+from numba import int64, njit, uint64
 
 from dgraph.solvers.randomness import uniform
 from dgraph.solvers.solver import Problem
@@ -29,34 +29,44 @@ def spread(
     problem: Problem, labels: np.ndarray, *, takes_turns: bool = False, random_seed: int = 0
 ) -> tuple[int, int, int]:
     """Let `labels` spread in place: how many rounds that took, how many vertices want another, how many edges were
-    looked at. `takes_turns` is for `label_propagation`, which also keeps a label that is as frequent as any."""
-    first, *more = problem.edges.senders("both")
-    tables: list[Any] = [(side.indptr, side.neighbours) for side in (first, *more)]
-    tables += [(np.zeros(1, np.int64), np.zeros(0, np.uint32))] * (2 - len(tables))
+    looked at. `takes_turns` is for `label_propagation`, which also keeps a label that is as frequent as any. Edges have
+    a vote each; where weights are read, as many as they say."""
+    unit, threads = problem.values.get("unit"), problem.threads
+    weighted = unit is not None
+    sides = [problem.edges.arguments(side) for side in problem.edges.senders("both")]
+    tables = [(side["indptr"], side["neighbours"], side.get("weight")) for side in sides]
+    none = np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0) if weighted else None
+    first, second = (*tables, none)[:2]
     grain = max(1, min(GRAIN, len(labels) // 64))
     grains = -(-len(labels) // grain)
-    slack, busy, wanting = np.full(len(labels), -1, np.int32), np.ones(grains, np.bool_), np.zeros(grains, np.bool_)
+    widest = int(sum((np.diff(ends) for ends, *_ in tables), np.zeros(len(labels), np.int64)).max(initial=0))
+    room = (
+        np.empty((threads, widest + 1), np.uint32),
+        np.empty((threads, widest + 1 if weighted else 0), np.uint64),
+        np.zeros((threads, len(labels)), np.uint64 if weighted else np.uint32),
+    )
+    slack = np.full(len(labels), -1, np.int64 if weighted else np.int32)
+    busy, wanting = np.ones(grains, np.bool_), np.zeros(grains, np.bool_)
     tally = np.zeros(64, np.int64)
-    arrays = *tables[0], *tables[1], labels, labels.copy(), slack, busy, wanting, tally
+    arrays = *first, *second, unit, labels, labels.copy(), slack, busy, wanting, *room, tally
     options = grain, problem.values["max_iter"], takes_turns, random_seed
-    rounds = team(_spread, problem.threads, *arrays, *options)
+    rounds = team(_spread, threads, *arrays, *options)
     return rounds, int(tally[RESTLESS + rounds % 2]), int(tally[EDGES])
 
 
 @kernel
 def _spread(
     rank, size, signals,
-    indptr, neighbours, more_indptr, more_neighbours, labels, wanted, slack, busy, wanting, tally,
+    indptr, neighbours, weights, more_indptr, more_neighbours, more_weights, unit,
+    labels, wanted, slack, busy, wanting, slots_of, loads_of, counts_of, tally,
     size_of_grain, max_iter, takes_turns, random_seed,
 ):  # fmt: skip
-    """Until nobody is restless. `slack`: how many neighbours may change before a vertex must count again, which it must
+    """Until nobody is restless. `slack`: how many votes may change before a vertex must count again, which it must
     below 0; `busy`: grains with such a vertex; `wanting`: grains with one that is restless."""
     n, grains, per_grain = uint64(labels.size), busy.size, uint64(size_of_grain)
     both = more_indptr.size > 1
-    widest = uint64(0)
-    for u in range(n):
-        widest = max(widest, _degree(u, indptr, more_indptr, both))
-    slots, counts, base = np.empty(widest + one, np.uint32), np.zeros(n, np.uint32), uint32(0)
+    slots, loads, counts = slots_of[rank], loads_of[rank], counts_of[rank]
+    base, limit = uint64(0), uint64(np.iinfo(counts.dtype).max)
     edges, seen, number = neighbours.size + more_neighbours.size, uint64(0), 0
     while number < max_iter and not stopped(signals):
         number += 1
@@ -73,15 +83,23 @@ def _spread(
             for u in range(begin, min(begin + per_grain, n)):
                 label = labels[u]
                 if slack[u] < 0:
-                    others = _gather(u, indptr, neighbours, slots, uint64(0), labels, label)
+                    found = uint64(0), uint64(0), uint64(0)
+                    found = _gather(u, indptr, neighbours, weights, unit, slots, loads, found, labels, label)
                     if both:
-                        others = _gather(u, more_indptr, more_neighbours, slots, others, labels, label)
+                        found = _gather(
+                            u, more_indptr, more_neighbours, more_weights, unit, slots, loads, found, labels, label
+                        )
+                    others, own, theirs = found
                     degree = _degree(u, indptr, more_indptr, both)
-                    if base + others > uint64(0xFFFF_FFFF):
+                    if weights is None:
+                        own, theirs = degree - others, others
+                    if theirs > limit - base:
                         counts[:] = 0
-                        base = uint32(0)
-                    wanted[u], slack[u] = _most_frequent(slots, others, degree, label, takes_turns, counts, base)
-                    base = uint32(base + others)
+                        base = uint64(0)
+                    wanted[u], slack[u] = _most_frequent(
+                        slots, weights, loads, others, own, theirs, label, takes_turns, counts, base
+                    )
+                    base += theirs
                     seen += degree
                 if wanted[u] != label:
                     wanting[grain] = True
@@ -113,9 +131,9 @@ def _spread(
                 if wanted[u] != label and (not takes_turns or _has_turn(u, number, label, wanted[u], random_seed)):
                     labels[u] = wanted[u]
                     if not everywhere:
-                        _tell(u, indptr, neighbours, slack, busy, per_grain)
+                        _tell(u, indptr, neighbours, weights, unit, slack, busy, per_grain)
                         if both:
-                            _tell(u, more_indptr, more_neighbours, slack, busy, per_grain)
+                            _tell(u, more_indptr, more_neighbours, more_weights, unit, slack, busy, per_grain)
         if rank == 0:
             tally[FIRST] = tally[MOVING + 8 * (1 - turn)] = tally[RESTLESS + 1 - turn] = 0
         barrier(rank, size, signals)
@@ -130,20 +148,33 @@ def _degree(u, indptr, more_indptr, both):
 
 
 @inlined
-def _gather(u, indptr, neighbours, slots, others, labels, label):
-    """Neighbours' labels other than `label`, behind those `others` that are there."""
+def _gather(u, indptr, neighbours, weights, unit, slots, loads, found, labels, label):
+    """Neighbours' labels other than `label`, behind those `others` that are there, and with weights their votes: how
+    many there are, and the votes for `label` and for others."""
+    others, own, theirs = found
     for e in range(uint64(indptr[u]), uint64(indptr[u + one])):
         slots[others] = labels[neighbours[e]]
-        others += uint64(slots[others] != label)
-    return others
+        if weights is None:
+            others += uint64(slots[others] != label)
+        else:
+            votes = uint64(math.ceil(weights[e] * unit))
+            loads[others] = votes
+            if slots[others] == label:
+                own += votes
+            else:
+                theirs += votes
+                others += uint64(votes > 0)
+    return others, own, theirs
 
 
 @inlined
-def _tell(u, indptr, neighbours, slack, busy, per_grain):
+def _tell(u, indptr, neighbours, weights, unit, slack, busy, per_grain):
     """Every neighbour has less slack."""
     for e in range(uint64(indptr[u]), uint64(indptr[u + one])):
-        v = uint64(neighbours[e])
-        if atomic_add(slack, v, -1) <= 0:
+        v, votes = uint64(neighbours[e]), 1
+        if weights is not None:
+            votes = int64(math.ceil(weights[e] * unit))
+        if atomic_add(slack, v, -votes) < votes:
             busy[v // per_grain] = True
 
 
@@ -155,19 +186,19 @@ def _has_turn(u, number, label, wanted, random_seed):
 
 
 @part
-def _most_frequent(slots, others, degree, label, keeps, counts, base):
-    """The label that occurs most often, of several the smallest; with `keeps` the vertex's own, if it is one of them.
-    And how many neighbours may change before another could win.
+def _most_frequent(slots, weights, loads, others, own, theirs, label, keeps, counts, base):
+    """The label with most votes, of several the smallest; with `keeps` the vertex's own, if it is one of them. And how
+    many votes may change before another could win.
 
     Counts of a vertex begin at the base, which is above all that vertices before have left.
     """
-    best, most = label, degree - others
-    if most <= others:
+    best, most = label, own
+    if own <= theirs:
         for i in range(others):
             found = slots[i]
-            now = max(counts[found], base) + one
+            now = max(uint64(counts[found]), base) + (one if weights is None else loads[i])
             counts[found] = now
-            times = uint64(now - base)
+            times = now - base
             if times > most or (times == most and found < best and not (keeps and best == label)):
                 best, most = found, times
-    return best, int32(max(int64(uint64(2) * most) - int64(degree) - 1, 0) // 2)
+    return best, max(int64(most + most) - int64(own + theirs) - 1, 0) // 2

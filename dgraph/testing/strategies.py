@@ -104,7 +104,7 @@ def small_graphs(
     `EXACT_WEIGHTS`. `vertices` is None (there are no isolated vertices), or a frame whose column `id` lists all
     vertices, in any order: those of edges, and isolated ones.
     """
-    of_a_row = _EIGHTHS if weights is True else weights or None
+    of_a_row = _EIGHTHS if weights is True else None if weights is False else weights
     n = draw(st.integers(0, max_vertices))
     rows = draw(_rows(n, 0, max_edges, of_a_row, loops, repeats))
     is_directed = draw(st.booleans()) if directed is None else directed

@@ -12,7 +12,7 @@ from real_graphs import real_graph
 
 import dgraph as dg
 from dgraph import errors, reference
-from dgraph.ops.label_propagation import LabelPropagation, label_propagation
+from dgraph.ops.label_propagation import LabelPropagation, WeightedLabelPropagation, _unit, label_propagation
 from dgraph.solvers.labels import PATIENT
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import Edges, verify
@@ -21,7 +21,7 @@ CIRCLE = [(0, 4), (0, 4), (1, 2), (1, 5), (2, 3), (2, 3), (2, 4), (2, 4), (2, 5)
 
 
 def undirected(edges, **options):
-    frame = pd.DataFrame(list(edges), columns=["src", "dst"])
+    frame = pd.DataFrame(list(edges), columns=["src", "dst", *(["weight"] if "weight" in options else [])])
     return dg.Graph.from_edges(frame, directed=False, **options)
 
 
@@ -40,6 +40,34 @@ def test_the_solver_s_answer_is_the_program_s(drawn, max_iter, threads, random_s
         found = label_propagation(graph, max_iter=max_iter, random_seed=random_seed, engine="local")
     assert found.by_number("label").tolist() == meant.results()["label"]
     assert (found.rounds, found.totals["restless"]) == (meant.rounds, meant.globals["restless"])
+
+
+WEIGHTS = st.sampled_from([0.0, 0.1, 1.0, 2.0, 3.0, 1e-13, 1e9])
+
+
+@settings(max_examples=20)
+@given(small_graphs(weights=WEIGHTS), st.integers(1, 6), st.integers(1, 2), st.integers(1, 3))
+def test_weighted_everywhere(drawn, max_iter, threads, parts):
+    frame, kwargs = drawn
+    graph = dg.Graph.from_edges(frame, **kwargs)
+    edges, options = Edges.of(graph), {"max_iter": max_iter, "random_seed": 3, "weighted": True}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dgraph.partition.threads.cores", lambda: threads)
+        found = label_propagation(graph, engine="local", **options)
+    meant = reference.run(
+        WeightedLabelPropagation(max_iter=max_iter, unit=_unit(graph)),
+        list(zip(edges.source.tolist(), edges.destination.tolist(), strict=True)),
+        graph.num_vertices,
+        {"weight": edges.weight.tolist()},
+        directed=graph.directed,
+        random_seed=3,
+    )
+    assert found.by_number("label").tolist() == meant.results()["label"]
+    assert (found.rounds, found.totals["restless"]) == (meant.rounds, meant.globals["restless"])
+    spread = label_propagation(dg.Graph.from_edges(frame, **kwargs, parts=parts), engine="bsp", **options)
+    assert spread.by_number("label").tolist() == meant.results()["label"]
+    if meant.globals["restless"] == 0:
+        verify("label_propagation", graph, found, weighted=True)
 
 
 @settings(max_examples=20)
@@ -100,6 +128,32 @@ def test_on_a_cluster(client, parts):
     here, there = (dg.rmat(scale=7, edge_factor=4, parts=parts, client=one) for one in (None, client))
     labels = [label_propagation(graph, random_seed=3).by_number("label").tolist() for graph in (here, there)]
     assert labels[0] == labels[1]
+
+
+def test_weights_are_votes():
+    """One heavy edge against two light ones; an edge of no weight is none; weights of 1 change nothing."""
+    pairs = [(0, 1), (0, 2), (0, 3), (2, 3), (4, 5)]
+    for heavy in (1.9, 2.1):
+        weights = [heavy, 1.0, 1.0, 9.0, 0.0]
+        graph = undirected([(*pair, w) for pair, w in zip(pairs, weights, strict=True)], weight="weight")
+        found = label_propagation(graph, weighted=True)
+        verify("label_propagation", graph, found, weighted=True)
+        label = found.by_number("label").tolist()
+        with pytest.raises(errors.AnswerError, match="have its label"):
+            verify("label_propagation", graph, {"label": np.array([*label[:3], 3 - label[3], 4, 5])}, weighted=True)
+        assert label[2] == label[3] and label[4:] == [4, 5]
+        assert (label[0] == label[2]) == (heavy < 2) and (heavy < 2 or label[0] == label[1])
+    ones = dg.rmat(scale=8, weights=(1, 1))
+    both = [label_propagation(ones, weighted=weighted).by_number("label").tolist() for weighted in (False, True)]
+    assert both[0] == both[1]
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.inf])
+def test_weights_that_are_no_votes(weight):
+    with pytest.raises(errors.WeightError, match="zero or more"):
+        label_propagation(undirected([(1, 2, weight)], weight="weight"), weighted=True)
+    with pytest.raises(errors.ColumnError, match="weighted"):
+        label_propagation(undirected([(1, 2)]), weighted=True)
 
 
 def test_communities_are_found():

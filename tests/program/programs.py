@@ -1,4 +1,4 @@
-"""The programs that prove the language: five of `dgraph/ops`, and others that are shorter than those or not there."""
+"""The programs that prove the language: six of `dgraph/ops`, and others that are shorter than those or not there."""
 
 from numpy import float32, float64, inf, int64
 
@@ -7,6 +7,7 @@ from dgraph.monoid import CHOOSE, MAX, MIN, NONE, SUM, UNREACHED
 from dgraph.ops.cdlp import CommunityDetection
 from dgraph.ops.core_number import CoreNumber as CoreNumber
 from dgraph.ops.k_core import KCore as KCore
+from dgraph.ops.label_propagation import WeightedLabelPropagation as WeightedLabelPropagation
 from dgraph.ops.residuals import Residuals as Residuals
 from dgraph.ops.wcc import Components as Components
 from dgraph.program import (
@@ -131,7 +132,6 @@ class LabelPropagation(CommunityDetection):
     """Until every vertex has its neighbours' most frequent label; half the vertices, drawn anew, move in a round."""
 
     wanted = State(vertex)
-    max_iter = Parameter(int64, 100)
 
     def start(id):
         return id, id
@@ -292,6 +292,7 @@ EXAMPLES = [
     CoreNumber(),
     CommunityDetection(max_iter=7),
     LabelPropagation(max_iter=20),
+    WeightedLabelPropagation(max_iter=5, unit=1 << 20),
     Matching(),
     Factorize(rank=4, epochs=5),
     Diffusion(several=3),
