@@ -21,7 +21,8 @@ def block_descent(rounds: Rounds, blocks: Blocks) -> Superstep:
         return
     yield from rounds.begin()
     senders, _ = rounds.sides(rounds.phase)
-    descents = [Descent(state, rounds.phase, blocks, senders) for state in rounds.states]
+    resumed = rounds.round > 0
+    descents = [Descent(state, rounds.phase, blocks, senders, resumed) for state in rounds.states]
     rounds.seeded = False  # what the seed says is taken in
     if blocks.free:
         FreeDescent(rounds, descents).to_the_end()
@@ -51,6 +52,17 @@ class FreeDescent(FreeRounds):
         self.mail.post()
         return 1
 
+    def pass_on(self, state: State) -> None:
+        self._of(state).tell(self.senders, self.targets, everything=True)
+        self.mail.post()
+
+    def fire(self, state: State) -> None:
+        """Nobody does: who has a message, or is to be heard again, is what a checkpoint says."""
+        self._of(state).halt()
+
+    def send(self, state: State) -> None:
+        """Nothing: those wait in the queue."""
+
     def columns(self, state: State) -> dict:
         return self._of(state).columns()
 
@@ -71,6 +83,7 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
     while not rounds.done:
         if rounds.several:
             rounds.log.each(descents, "hear", *sides)
+        yield from _pause(rounds, descents)
         rounds.log.each(descents, "epoch", rounds.round + 1, sweep)
         told = rounds.log.each(descents, "tell", *sides)
         rounds.waiting = sum(told) + sum(descent.waiting for descent in descents)
@@ -84,3 +97,19 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
             rounds.done, sweep = False, True
         else:
             sweep = synchronous and descents[0].must_sweep(rounds.globals.values)
+
+
+def _pause(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
+    """A checkpoint, if one is due: when all have been told of all, and of what that made proxies gather."""
+    due = rounds.pauses.due(rounds)
+    if not due:
+        return
+    if rounds.several:
+        sides = rounds.sides(rounds.phase)
+        for _ in range(2):
+            rounds.log.each(descents, "tell", *sides, True)
+            yield from rounds.share()
+            rounds.log.each(descents, "hear", *sides)
+    rounds.log.each(descents, "halt")
+    for act in due:
+        act(rounds)

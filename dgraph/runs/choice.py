@@ -116,10 +116,10 @@ def _conflicts(plan: Plan) -> Iterator[str]:
         yield f'direction={switches.direction!r} is not for engine={DESCENT!r}: choose operator="push" or "pull"'
     if plan.blocks and not plan.drop_weights:
         yield f"drop_weights=False is not for engine={DESCENT!r}: choose gas, bsp or bulk_async"
-    if plan.checkpoints and (engine == LOCAL or plan.blocks):
+    if plan.checkpoints and engine == LOCAL:
         yield (
             f"checkpoint= is not for engine={engine!r}, which comes to no moment of which one could be made: "
-            "choose gas, bsp or bulk_async"
+            f"choose one of {', '.join(ENGINES)}"
         )
     if plan.checkpoints and daemons:
         yield 'checkpoint= is for daemons="in process": others keep a part of the run to themselves'

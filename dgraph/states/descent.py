@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.edge_tables import kept
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import falls
 from dgraph.codegen.text import inbox, sent
@@ -17,24 +16,22 @@ from dgraph.devices.cpu import Cpu
 from dgraph.errors import OptionError
 from dgraph.exchange.post import BROADCAST, REDUCE
 from dgraph.solvers import block_queue as queue
+from dgraph.states.block_tables import shift_of, tables_of
 from dgraph.states.blocks import Blocks
 from dgraph.states.relaxation import Relaxation, RelaxationFactor
 from dgraph.states.state import State
-
-SMALLEST = 64  # vertices of a block of "auto"
-MOST = {"push": 4096, "pull": 64, "pull_push": 4096}  # blocks of "auto": who pulls tells blocks, fewer of them for less
 
 
 class Descent:
     """The blocks of the vertices that a partition owns. Its proxies are told of by mail, and have no blocks."""
 
-    def __init__(self, state: State, phase: PhaseAnalysis, blocks: Blocks, side: str):
+    def __init__(self, state: State, phase: PhaseAnalysis, blocks: Blocks, side: str, resumed: bool):
         self.state, self.phase, self.blocks, self.n = state, phase, blocks, state.n
         (self.message,) = phase.messages
         self.whole = state.analysis.synchronous
         self.adds = self.whole and blocks.operator == "push"
         self.ordered = falls(self.message) is not None and not self.whole
-        self.shift = self._shift()
+        self.shift = shift_of(blocks, self.n)
         count = max(1, (self.n + (1 << self.shift) - 1) >> self.shift)
         merges = self.message.merge.atomic in ("min", "max", "add") and self.message.dtype.kind != "b"
         agent: Any = state.agent
@@ -51,7 +48,7 @@ class Descent:
         self.more |= {"_news": np.zeros(state.size, bool), "_fresh": self.fresh, "_copied": self.copied}
         self.held = np.zeros(self.n if self.adds else 0, bool)  # whose change is too small to be told yet
         self.more |= {"_held": self.held, "_least": 0.0}
-        self.more |= self._tables()
+        self.more |= tables_of(state, phase, blocks.operator, self.shift)
         self.edges = max(1, len(self.more["neighbours" if "neighbours" in self.more else "_in_neighbours"]))
         factors = [field.name for field in state.analysis.parameters if isinstance(field, RelaxationFactor)]
         self.relaxations = {name: Relaxation() for name in factors if state.partition.parts == 1}
@@ -70,6 +67,8 @@ class Descent:
         elif self.whole:
             state.emit(phase)
             self.fresh[: self.n] = True
+        elif resumed:
+            self._resume()
         else:
             self._wake_arrived()
         if blocks.operator == "pull_push":
@@ -143,13 +142,42 @@ class Descent:
             "seconds": time.perf_counter() - self.begun,
         }
 
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def halt(self) -> None:
+        """For a checkpoint, when nothing is under way: its senders are vertices with a message that waits; where blocks
+        pull, all that have ever sent, for some readers may not have looked since. Of a synchronous program states are
+        all that matters."""
+        if self.whole:
+            return
+        if self.blocks.operator == "push":
+            waits = self._inbox != self.more["_taken"]
+        else:
+            waits = self.more["_news"] if self._sent is None else self._sent != self.message.identity
+        self.state.senders = np.flatnonzero(waits[: self.n]).astype(np.uint32)
+
+    def _resume(self) -> None:
+        """Go on from a checkpoint."""
+        ids, taken = self.state.senders, self.more["_taken"]
+        if self.blocks.operator != "push":
+            self.more["_news"][ids] = self.fresh[ids] = True
+            self._wake(np.arange(self.n))
+            return
+        if self._sent is not None:
+            self._sent[:] = self.message.identity  # all have been told
+        if self.phase.idempotent:
+            taken[: self.n] = self._inbox[: self.n]
+            taken[ids] = self.message.identity
+        self._wake(ids)
+
     # -- mail ----------------------------------------------------------------------------------------------------------
 
-    def tell(self, side: str, target_side: str) -> int:
+    def tell(self, side: str, target_side: str, everything: bool = False) -> int:
         """Proxies what their masters have sent, and masters what their proxies have gathered. While there is work here,
-        only those with most to tell: the others may have more to say later. Returns how many buffers it took."""
+        only those with most to tell, unless `everything` is asked for: the others may have more to say later. Returns
+        how many buffers it took."""
         state, before = self.state, self.state.post.buffers
-        told = self._first(np.flatnonzero(self.fresh & self.copied), self._sent)
+        told = self._first(np.flatnonzero(self.fresh & self.copied), self._sent, everything)
         if len(told):
             state.post.broadcast(BROADCAST, side, self._travels(), self._mask(told))
             self.fresh[told] = False
@@ -157,7 +185,7 @@ class Descent:
                 self._sent[told] = self.message.identity
             elif self._sent is None and not self.whole:
                 self._wake(told[self._inbox[told] != self.message.identity])  # which have waited to be told of
-        proxies = self._first(self.n + np.flatnonzero(state.values["arrived"][self.n :]), self._inbox)
+        proxies = self._first(self.n + np.flatnonzero(state.values["arrived"][self.n :]), self._inbox, everything)
         if len(proxies):
             state.post.reduce(target_side, [self._inbox], self._mask(proxies))
             state.values["arrived"][proxies] = False
@@ -184,9 +212,9 @@ class Descent:
         if not self.whole:
             self._wake_arrived()
 
-    def _first(self, ids: np.ndarray, values: np.ndarray | None) -> np.ndarray:
+    def _first(self, ids: np.ndarray, values: np.ndarray | None, everything: bool) -> np.ndarray:
         """Those with a message that is no worse than the mean of theirs; all, once no block waits."""
-        if values is None or self.whole or not len(ids) or not self.blocks_waiting:
+        if values is None or everything or self.whole or not len(ids) or not self.blocks_waiting:
             return ids
         messages = values[ids].astype(float)
         if self.ordered:
@@ -231,56 +259,3 @@ class Descent:
     def _sent(self) -> np.ndarray | None:
         """What vertices have sent since their proxies were told, where that is the same along all edges."""
         return self.state.values[sent(self.phase, self.message)] if self.phase.hoisted else None
-
-    # -- tables --------------------------------------------------------------------------------------------------------
-
-    def _shift(self) -> int:
-        """Blocks of 1 << shift vertices."""
-        size = self.blocks.size or max(SMALLEST, self.n // MOST[self.blocks.operator])
-        return max(0, int(min(size, max(self.n, 1)) - 1).bit_length())
-
-    def _tables(self) -> dict[str, np.ndarray]:
-        """The rows of who sends, and where blocks gather, of who is sent to."""
-        edges, along = self.state.edges, self.phase.along
-        if self.whole and self.blocks.operator == "pull":
-            into = edges.receivers(along, at_once=True)[0]
-            found = {f"_in_{name}": array for name, array in edges.arguments(into).items()}
-            return found | kept(into, ("pairs", self.shift), lambda: _pairs(found, self.n, self.shift))
-        out = edges.senders(along)
-        out = out if len(out) < 2 else edges.receivers(along, at_once=True)  # both ways: all neighbours
-        found = edges.arguments(out[0])
-        if self.blocks.operator != "push":
-            into = edges.receivers(along, at_once=True)[0]
-            found |= {f"_in_{name}": array for name, array in edges.arguments(into).items()}
-        if self.blocks.operator == "pull_push":
-            found["_slot_of"] = kept(out[0], ("slots", along), lambda: _slots(found))
-            found["_slots"] = np.full(len(found["neighbours"]), self.message.identity, self.message.dtype)
-        return found
-
-
-def _pairs(tables: dict[str, np.ndarray], owned: int, shift: int) -> dict[str, np.ndarray]:
-    """For each block, of proxies too, those that read it, and how many edges go there, for each of its vertices on
-    average."""
-    rows = tables["_in_indptr"]
-    count = (len(rows) - 1 + (1 << shift) - 1 >> shift) or 1
-    readers = np.repeat(np.arange(owned) >> shift, np.diff(rows[: owned + 1]))
-    neighbours = tables["_in_neighbours"][: len(readers)]
-    both = (neighbours >> np.uint32(shift)).astype(np.int64) * count + readers
-    if count * count <= 4 * len(both) + 4096:
-        edges = np.bincount(both, minlength=count * count)
-        found = np.flatnonzero(edges)
-        edges = edges[found]
-    else:
-        found, edges = np.unique(both, return_counts=True)
-    starts = np.searchsorted(found, np.arange(count + 1) * count)
-    return {"_pairs": starts.astype(np.int64), "_readers": found % count, "_share": edges / (1 << shift)}
-
-
-def _slots(tables: dict[str, np.ndarray]) -> np.ndarray:
-    """For each out-edge, its place among the in-edges."""
-    n = len(tables["indptr"]) - 1
-    senders = np.repeat(np.arange(n), np.diff(tables["indptr"]))
-    receivers = np.repeat(np.arange(n), np.diff(tables["_in_indptr"]))
-    slots = np.empty(len(senders), np.int64)
-    slots[np.lexsort((tables["neighbours"], senders))] = np.lexsort((receivers, tables["_in_neighbours"]))
-    return slots

@@ -62,6 +62,19 @@ def test_in_the_middle_of_rounds(fragile, engine, exchange, monkeypatch, tmp_pat
     np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
 
 
+def test_in_the_middle_of_epochs(fragile, monkeypatch, tmp_path):
+    """Of block descent, whose partitions that pull wait for each other."""
+    monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
+    ranks = partial(dg.pagerank, tol=1e-10, max_iter=500)
+    graph = dg.grid(rows=30, cols=30, seed=1, client=fragile, parts=2)
+    at, option = At(fragile, graph, 20), dg.Checkpoint(tmp_path, every=5)
+    found = ranks(graph, engine="block_descent", operator="pull", progress=at, checkpoint=option)
+    assert at.killed
+    assert found.report["superstep"].min() > 5, "it went on from a checkpoint"
+    expected = ranks(dg.grid(rows=30, cols=30, seed=1), engine="gas").compute()
+    np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], atol=1e-9)
+
+
 def test_of_values_that_were_not_yet_fetched(fragile):
     graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
     for engine in ("gas", "local"):

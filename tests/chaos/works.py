@@ -35,6 +35,12 @@ WORKS: dict[str, Callable[[dg.Graph, str], dg.Result]] = {
     "bulk_async, checkpoints in memory": lambda graph, _: dg.pagerank(
         graph, engine="bulk_async", **EXACT, checkpoint=dg.Checkpoint(every=3)
     ),
+    "block_descent, checkpoints": lambda graph, at: dg.pagerank(
+        graph, engine="block_descent", **EXACT, checkpoint=dg.Checkpoint(at, every=1)
+    ),
+    "block_descent, checkpoints in memory": lambda graph, _: dg.katz(
+        graph, engine="block_descent", alpha=0.01, **EXACT, checkpoint=dg.Checkpoint(every=1)
+    ),
     "daemons": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS, **on(graph, daemons="own process")),
     "bulk_async": lambda graph, _: dg.wcc(graph, engine="bulk_async"),
     "bulk_async, distances": lambda graph, _: dg.bfs(graph, 7, engine="bulk_async"),

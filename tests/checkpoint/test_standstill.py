@@ -4,22 +4,32 @@ in other partitions and in another engine, to the same answer."""
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dgraph as dg
 from dgraph.analysis import analyse
 from dgraph.checkpoint.folder import Folder
 from dgraph.codegen.explain import engines_for
+from dgraph.errors import OptionError
 from dgraph.exchange.local import LocalExchange
 
 sys.path.append(str(Path(__file__).parents[1] / "engines"))
 
 from cases import PROGRAMS, graph_for
+from test_block_descent import BY_BLOCK, STATES, SYNCHRONOUS
 from test_bulk_async import check_values
 
 FREELY = [name for name, program in PROGRAMS.items() if "bulk_async" in engines_for(analyse(program))]
+CHANGES = [name for name in BY_BLOCK if name not in SYNCHRONOUS]  # are what travels; else states
+ASYNC = {"engine": "bulk_async", "local_rounds": 1}
+BLOCKS = {"engine": "block_descent", "block_size": 4}
+PUSH = BLOCKS | {"operator": "push"}
+BY_BLOCKS = [(name, PUSH | mode) for name in CHANGES for mode in ({}, {"mode": "barrier"})]
+BY_BLOCKS += [(name, BLOCKS | {"operator": operator}) for name in STATES[::2] for operator in ("pull", "pull_push")]
 
 
 class Stopped(Exception):
@@ -56,29 +66,64 @@ def stops(monkeypatch):
     monkeypatch.setattr(Folder, "write", write)
 
 
-@pytest.mark.parametrize("name", FREELY)
-def test_it_goes_on(tmp_path, name, late, stops, monkeypatch):
-    graph = graph_for(name, parts=3, policy="cartesian")
-    option = {"random_seed": 11, "checkpoint": dg.Checkpoint(tmp_path, every=1)}
-    stops(6)
+@pytest.mark.parametrize(("name", "how"), [(name, ASYNC) for name in FREELY] + BY_BLOCKS)
+def test_it_goes_on(tmp_path, name, how, late, stops):
+    graph, other = graph_for(name, parts=3, policy="cartesian"), graph_for(name, parts=2, policy="outgoing")
+    _stopped_and_again(tmp_path, name, how, stops, graph, other)
+
+
+@pytest.mark.parametrize(("name", "how"), BY_BLOCKS + [(name, PUSH) for name in SYNCHRONOUS])
+def test_one_partition_goes_on(tmp_path, name, how, stops):
+    graph = graph_for(name, parts=1)
+    _stopped_and_again(tmp_path, name, how, stops, graph, graph)
+
+
+def _stopped_and_again(tmp_path, name, how, stops, graph, other) -> None:
+    option = {**how, "random_seed": 11, "checkpoint": dg.Checkpoint(tmp_path, every=1)}
+    stops(2 * graph.num_parts)
     try:
-        dg.run(graph, PROGRAMS[name], engine="bulk_async", local_rounds=1, **option)
+        dg.run(graph, PROGRAMS[name], **option)
     except Stopped:
         stops(1 << 30)
-        other = graph_for(name, parts=2, policy="outgoing")
-        whole = bool(list(tmp_path.glob("*/*/p2.piece")))
-        result = dg.run(other, PROGRAMS[name], engine="bulk_async", **option)
+        whole = bool(list(tmp_path.glob(f"*/*/p{graph.num_parts - 1}.piece")))
+        result = dg.run(other, PROGRAMS[name], **option)
         assert not whole or result.report["superstep"].min() > 1, "it went on, and did not begin anew"
         check_values(name, True, result)
     else:
         assert list(tmp_path.glob("*")) == [], "over before it could be stopped"
 
 
+@pytest.mark.parametrize("how", [ASYNC, BLOCKS])
 @pytest.mark.parametrize("name", ["ShortestPaths", "KCore", "Residuals"])
-def test_many_of_them_change_nothing(tmp_path, name, late):
+def test_many_of_them_change_nothing(tmp_path, name, how, late):
     graph = graph_for(name, parts=4, policy="hybrid")
     option = dg.Checkpoint(tmp_path, every=None, seconds=1e-9)
-    check_values(name, True, dg.run(graph, PROGRAMS[name], engine="bulk_async", local_rounds=1, checkpoint=option))
+    check_values(name, True, dg.run(graph, PROGRAMS[name], **how, checkpoint=option))
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_operations_by_block_go_on(tmp_path, stops, parts):
+    """Ranks that pull, with values of all vertices that are read; on one partition they go beyond their best value."""
+    ranks = partial(dg.pagerank, tol=1e-10, max_iter=500)
+    option = {"engine": "block_descent", "operator": "pull", "checkpoint": dg.Checkpoint(tmp_path, every=3)}
+    graph, other = (dg.grid(rows=30, cols=30, seed=1, parts=count) for count in (parts, 2))
+    stops(3 * parts)
+    with pytest.raises(Stopped):
+        ranks(graph, **option)
+    stops(1 << 30)
+    found = ranks(other, **option)
+    assert found.report["superstep"].min() > 3
+    expected = ranks(graph, engine="bsp").by_number("pagerank")
+    np.testing.assert_allclose(found.by_number("pagerank"), expected, atol=1e-9)
+
+
+def test_another_operator_s_checkpoint_is_refused(tmp_path, stops):
+    graph, checkpoint = graph_for("Components", parts=2), dg.Checkpoint(tmp_path, every=1)
+    stops(2)
+    with pytest.raises(Stopped):
+        dg.run(graph, PROGRAMS["Components"], **BLOCKS, checkpoint=checkpoint)
+    with pytest.raises(OptionError, match="another run of Components: kernels is"):
+        dg.run(graph, PROGRAMS["Components"], **BLOCKS, operator="pull", checkpoint=checkpoint)
 
 
 @pytest.mark.parametrize("name", ["Katz", "Residuals"])
@@ -94,11 +139,12 @@ def test_from_an_engine_to_another(tmp_path, name, stops):
     check_values(name, True, found)
 
 
-def test_on_a_cluster_in_memory(client):
+@pytest.mark.parametrize("engine", ["bulk_async", "block_descent"])
+def test_on_a_cluster_in_memory(client, engine):
     graph = dg.rmat(scale=10, client=client, parts=4)
     begun = time.monotonic()
     option = dg.Checkpoint(every=None, seconds=0.01)
-    found = dg.pagerank(graph, engine="bulk_async", tol=1e-9, checkpoint=option).compute()
+    found = dg.pagerank(graph, engine=engine, tol=1e-9, checkpoint=option).compute()
     expected = dg.pagerank(dg.rmat(scale=10), tol=1e-9).compute()
     assert abs(found["pagerank"] - expected["pagerank"]).max() < 1e-7
     assert time.monotonic() - begun < 60
