@@ -3,7 +3,7 @@
 When one is due the first worker tells the others. Each goes on merging, and passing on what its proxies have gathered,
 and again and again all add up, in a sum for which everybody waits, how many messages they have sent and how many they
 had received before they last took them in. Nobody sends while the others add, so equal sums say that nothing is on its
-way: it is all in the inboxes of the vertices' owners. Those with news fire, without sending yet (by blocks, they stay in
+way: it is all in the inboxes of the vertices' owners. Those with news fire, without sending yet (by blocks they stay in
 the queue), and this is the moment between two rounds of which `checkpoint/keeper.py` makes pieces. Meanwhile nobody
 votes on the end of the run, so nobody leaves before all have come here.
 """
