@@ -261,21 +261,21 @@ class Graph:
         return self._described(held, tuple(saved.content["orders"]), saved.content["columns"])
 
     def _build(self, order: str, columns: Sequence[str]) -> Partitions:
-        if self.num_parts == 1 and self._policy.by_range and (held := self.listed.built_there(order, columns)):
+        if held := self.listed.built_there(order, columns, self.num_parts == 1 and self._policy.by_range):
             return self._described(held, (order,), columns)
-        chunks = self.listed.by_number(columns)
+        chunks, sort = self.listed.by_number(columns), self.listed.sort
         admit_build(self, "building the graph", footprint_of([order], columns))
         with self.watch("place"):
             where, arcs = self._place(chunks), self.listed.rules.of_arcs
         with self.watch("partition"):
-            held = assembly.partition(self.workers, chunks, self.numbering, where, order=order, **arcs)
+            held = assembly.partition(self.workers, chunks, self.numbering, where, order=order, sort=sort, **arcs)
             self.listed.fresh = None
             self.workers.wait(held)
         return self._described(held, (order,), columns)
 
     def _transposed(self, now: Partitions, order: str) -> Partitions:
         threads, symmetric = self.workers.threads_each(self.num_parts), not self.directed and self.num_parts == 1
-        how: dict[str, Any] = {"workers": threads, "symmetric": symmetric}
+        how: dict[str, Any] = {"workers": threads, "symmetric": symmetric, "sort": self.listed.sort}
         with self.watch("transpose"):
             tasks = [self.workers.call(Partition.with_orders, one, [order], **how) for one in now.held]
             held = self.workers.wait(self.workers.hold(tasks))

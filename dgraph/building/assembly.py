@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.partition import numbering, placement, policies, rules
-from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
+from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
 from dgraph.partition.chunk import Chunk, Numbered
 from dgraph.partition.numbering import IDENTITY, Numbering
 from dgraph.partition.partition import Partition, Piece, agree, assemble
@@ -156,6 +156,7 @@ def partition(
     order: str,
     mirror: bool,
     skip_loops: bool,
+    sort: Sort = build,
 ) -> list[Any]:
     """All partitions, held on the workers, each with the address tables that its peers asked for."""
     parts = where.parts
@@ -165,6 +166,7 @@ def partition(
             "mirror": mirror,
             "skip_loops": skip_loops,
             "threads_each": workers.threads,
+            "sort": sort,
         }
         return workers.hold([workers.call(whole, list(chunks), ids, on=workers.host(0, 1), **options)])
     shared, known = workers.share(where), workers.share(ids)
@@ -177,11 +179,11 @@ def partition(
     halves, each = [], workers.threads_each(parts)
     for part in range(parts):
         if workers.client is None:  # every chunk is here: its piece is cut when its turn comes
-            halves.append(workers.call(_cut_and_assemble, part, shared, known, placed, skip_loops, order))
+            halves.append(workers.call(_cut_and_assemble, part, shared, known, placed, skip_loops, order, sort))
         else:
             pieces = [workers.call(placement.select, chunk, on, part, flip, skip_loops) for chunk, on, flip in placed]
             host = workers.host(part, parts)
-            halves.append(workers.call(_assemble, part, shared, known, pieces, order, each, on=host))
+            halves.append(workers.call(_assemble, part, shared, known, pieces, order, each, sort, on=host))
     halves = workers.hold(halves)
     requests = [workers.call(itemgetter(1), half) for half in halves]
     whole_ones = []
@@ -192,7 +194,14 @@ def partition(
 
 
 def whole(
-    chunks: Sequence[Numbered], ids: Numbering, *, order: str, mirror: bool, skip_loops: bool, threads_each: int
+    chunks: Sequence[Numbered],
+    ids: Numbering,
+    *,
+    order: str,
+    mirror: bool,
+    skip_loops: bool,
+    threads_each: int,
+    sort: Sort,
 ) -> Partition:
     """The only partition of a graph."""
     edges = []
@@ -201,7 +210,7 @@ def whole(
         edges.append(EdgeSlice(*ends, chunk.columns, chunk.ranks, skip_loops))
         if mirror:
             edges.append(EdgeSlice(*ends[::-1], chunk.columns, chunk.ranks, skip_loops=True))
-    return only(build(edges, ids.size, workers=threads_each), ids, order)
+    return only(sort(edges, ids.size, workers=threads_each), ids, order)
 
 
 def only(adjacency: Adjacency, ids: Numbering, order: str) -> Partition:
@@ -213,16 +222,16 @@ def only(adjacency: Adjacency, ids: Numbering, order: str) -> Partition:
 
 
 def _assemble(
-    part: int, where: Placement, ids: Numbering, pieces: Sequence[Piece], order: str, each: int
+    part: int, where: Placement, ids: Numbering, pieces: Sequence[Piece], order: str, each: int, sort: Sort
 ) -> tuple[Partition, dict[int, Request]]:
-    return assemble(part, where.bounds, list(pieces), where.numbers, where.ids(ids, part), order, each)
+    return assemble(part, where.bounds, list(pieces), where.numbers, where.ids(ids, part), order, each, sort=sort)
 
 
 def _cut_and_assemble(
-    part: int, where: Placement, ids: Numbering, placed: Sequence[Any], skip_loops: bool, order: str
+    part: int, where: Placement, ids: Numbering, placed: Sequence[Any], skip_loops: bool, order: str, sort: Sort
 ) -> tuple[Partition, dict[int, Request]]:
     pieces = [placement.select(chunk, on, part, flip, skip_loops) for chunk, on, flip in placed]
-    return assemble(part, where.bounds, pieces, where.numbers, where.ids(ids, part), order, in_place=True)
+    return assemble(part, where.bounds, pieces, where.numbers, where.ids(ids, part), order, in_place=True, sort=sort)
 
 
 def _agree(half: tuple[Partition, Any], requests: Sequence[Request | None]) -> Partition:

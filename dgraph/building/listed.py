@@ -12,8 +12,10 @@ import numpy as np
 from dgraph.building import assembly
 from dgraph.building.on_device import EdgesThere
 from dgraph.building.report import Stopwatch
+from dgraph.devices import rows
+from dgraph.partition import adjacency, rules
 from dgraph.partition import chunk as chunks_of
-from dgraph.partition import rules
+from dgraph.partition.adjacency import Sort
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.partition.source import EdgeSource, VertexSource
@@ -152,15 +154,23 @@ class Listed:
             )
         return chunks
 
-    def built_there(self, order: str, columns: Sequence[str]) -> list[Partition]:
-        """The only partition, by the GPU that has the edges; none if it has not, or has no room to sort them."""
+    def built_there(self, order: str, columns: Sequence[str], whole: bool) -> list[Partition]:
+        """The only partition, by the GPU that has the edges; none if it has not, or has no room to sort them, or the
+        graph is not in one. It lets go of the edges in any case."""
         known = self.numbering
         there, self.there = self.there, None
-        if there is None:
+        if there is None or not whole:
             return []
         with self.watch("partition"):
-            found = there.adjacency(known, columns, self.edges.weight, order=order, **self.rules.of_arcs)
+            found = there.adjacency(known, columns, self.edges.weight, order=order, rules=self.rules)
+        if there.num_edges is not None:
+            self.__dict__["num_edges"] = there.num_edges  # the cached property
         return [] if found is None else [assembly.only(found, known, order)]
+
+    @property
+    def sort(self) -> Sort:
+        """Who sorts edges: of a graph from a GPU the GPUs of those who build it, where they have one."""
+        return rows.build if self.edges.of_cudf or self.edges.on_device else adjacency.build
 
     def as_listed(self) -> list[Any]:
         known = self.numbering

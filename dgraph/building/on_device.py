@@ -1,13 +1,14 @@
-"""A graph built on the GPU that has its edges: ids to numbers, edges to rows. They are of integers, the graph is of one
-partition, and its rules are those of the list; all other graphs are built by CPUs.
+"""A graph built on the GPU that has its edges: ids to numbers, edges to rows. Ids are integers, and the graph is of one
+partition; of all others GPUs sort the rows alone (`devices/rows.py`).
 
-Written over an array module, `xp`: CuPy, or in tests NumPy. Numbers and rows are those of `partition/numbering.py` and
-`partition/adjacency.py`, in the same order; what is found stays on the GPU, for kernels, and comes to the host, too.
+Written over an array module, `xp`: CuPy, or in tests NumPy. Numbers, rows and merged edges are those of `partition/`,
+in the same order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from dgraph.devices import cuda
-from dgraph.devices.memory import DeviceArray, Memory
+from dgraph.devices.memory import Memory
+from dgraph.devices.rows import BYTES, FEW, here, joined, sort
 from dgraph.errors import DeviceError
 from dgraph.partition import chunk
 from dgraph.partition.adjacency import Adjacency
@@ -25,11 +27,10 @@ from dgraph.partition.numbering import Numbering, Survey, survey_of_range
 from dgraph.partition.ranks import Ranks
 
 if TYPE_CHECKING:
-    from dgraph.building.listed import Listed
+    from dgraph.building.listed import Listed, Rules
 
-BYTES = 64  # an arc, while it is sorted
+MERGING = 32  # bytes an arc beside those of sorting, while repeats are found
 PIECE = 1 << 26  # ids that are looked at at once: CuPy's packbits counts 32 bits, and copies take memory
-FEW = 2**32 - 1  # vertices, whose numbers and their end are of 32 bits
 
 
 class EdgesThere:
@@ -37,6 +38,7 @@ class EdgesThere:
 
     def __init__(self, frames: Sequence[DeviceFrame], source: str, destination: str, memory: Memory):
         self.frames, self.ends, self.memory, self.xp = frames, (source, destination), memory, memory.xp
+        self.num_edges: int | None = None  # once repeats are merged
 
     @classmethod
     def of(cls, listed: Listed) -> EdgesThere | None:
@@ -44,21 +46,20 @@ class EdgesThere:
         edges, rules = listed.edges, listed.rules
         if not edges.on_device or listed.workers.client is not None or listed.vertices.frame is not None:
             return None
-        if rules.repeats != "keep" or rules.symmetrize:
-            return None
         frames = listed.workers.get(listed.edge_pieces)
         if not frames or not all(isinstance(one, DeviceFrame) and len(one) for one in frames):
             return None
         found = cls(frames, edges.source, edges.destination, cuda.own_memory())
-        return found if found._fit(not rules.directed) else None
+        twice = not rules.directed or rules.symmetrize
+        return found if found._fit((BYTES + MERGING * (rules.repeats != "keep")) * (1 + twice)) else None
 
-    def _fit(self, mirror: bool) -> bool:
+    def _fit(self, each: int) -> bool:
         """Whether ids are such as we can number, and there is room to sort the edges."""
         dtypes = {one.dtype for one in self._ids()}
         if not all(one.dtype.kind in "iu" and one.ndim == 1 for one in self._ids()):
             return False
         mixed = len(dtypes) > 1 and np.dtype(np.uint64) in dtypes  # has no type in common
-        return not mixed and self.memory.fits(BYTES * (1 + mirror) * sum(self.rows))
+        return not mixed and self.memory.fits(each * sum(self.rows))
 
     def _ids(self) -> list[Any]:
         return [frame[end] for frame in self.frames for end in self.ends]
@@ -93,7 +94,7 @@ class EdgesThere:
             return None
         xp, dtype = self.xp, total.id_type.dtype
         distinct = reduce(xp.union1d, [xp.unique(one.astype(dtype, copy=False)) for one in self._ids()])
-        return Numbering.by_tables(total.id_type, [pa.array(self._here(distinct))])
+        return Numbering.by_tables(total.id_type, [pa.array(here(self.memory, distinct))])
 
     def _bitmap(self, low: int, high: int, listed: range) -> np.ndarray:
         """The ids that occur as bits."""
@@ -105,49 +106,72 @@ class EdgesThere:
             for first in range(0, len(one), PIECE):
                 flags[one[first : first + PIECE].astype(np.int64) - low] = True
         words = [xp.packbits(flags[first : first + PIECE], bitorder="little") for first in range(0, len(flags), PIECE)]
-        return self._here(xp.concatenate(words)).view(np.uint64)
+        return here(self.memory, xp.concatenate(words)).view(np.uint64)
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def adjacency(
-        self, ids: Numbering, columns: Sequence[str], weight: str | None, *, order: str, mirror: bool, skip_loops: bool
+        self, ids: Numbering, columns: Sequence[str], weight: str | None, *, order: str, rules: Rules
     ) -> Adjacency | None:
-        """All edges by source (order "out") or by destination; with `mirror` their reverses, too. None if memory is
-        short."""
+        """All edges by source (order "out") or by destination, as the rules have them. None if memory is short."""
         if ids.size >= FEW:
             return None
         try:
-            return self._adjacency(ids, columns, weight, order, mirror, skip_loops)
+            arcs = self._arcs(self._edges(ids, columns, weight, rules), **rules.of_arcs)
+            keys, others = ([one.ends[end] for one in arcs] for end in ((0, 1) if order == "out" else (1, 0)))
+            values = {name: [one.columns[name] for one in arcs] for name in columns}
+            del arcs
+            return sort(self.memory, keys, others, values, ids.size)
         except (MemoryError, DeviceError):
             return None
 
-    def _adjacency(
-        self, ids: Numbering, columns: Sequence[str], weight: str | None, order: str, mirror: bool, skip_loops: bool
-    ) -> Adjacency:
-        xp, table = self.xp, self._table(ids)
-        keys: list[Any] = []
-        others: list[Any] = []
-        values: dict[str, list[Any]] = {name: [] for name in columns}
+    def _edges(self, ids: Numbering, columns: Sequence[str], weight: str | None, rules: Rules) -> list[Some]:
+        """By number, and after the rules but that for loops."""
+        table = self._table(ids)
+        edges = []
         for frame in self.frames:
-            ends = [self._numbers(frame[end], ids, table) for end in (self.ends if order == "out" else self.ends[::-1])]
-            own = {name: self._column(frame, name, name == weight) for name in columns}
-            unlike = ends[0] != ends[1] if mirror or skip_loops else None
-            for a, b, chosen in [(*ends, unlike if skip_loops else None), (*ends[::-1], unlike)][: 1 + mirror]:
-                keys.append(a if chosen is None else a[chosen])
-                others.append(b if chosen is None else b[chosen])
-                for name, column in own.items():
-                    values[name].append(column if chosen is None else column[chosen])
-        rows = xp.concatenate(keys)
-        del keys, ends, table
-        place = xp.argsort(rows, kind="stable")
-        indptr = xp.searchsorted(rows[place], xp.arange(ids.size + 1, dtype=np.uint32)).astype(np.int64, copy=False)
-        del rows
-        neighbours = xp.concatenate(others)[place]
-        del others
-        sorted_values = {name: xp.concatenate(values.pop(name))[place] for name in columns}
-        return Adjacency(
-            self._kept(indptr), self._kept(neighbours), {name: self._kept(one) for name, one in sorted_values.items()}
-        )
+            ends = [self._numbers(frame[end], ids, table) for end in self.ends]
+            values = {name: self._column(frame, name, name == weight) for name in columns}
+            edges.append(Some((ends[0], ends[1]), values))
+        if rules.symmetrize:
+            edges += [one.turned()[one.unlike] for one in edges]
+        if rules.repeats == "keep":
+            return edges
+        if rules.skip_loops:
+            edges = [one[one.unlike] for one in edges]
+        merged = self._merged(edges, rules)
+        self.num_edges = len(merged.ends[0])
+        return [merged]
+
+    def _arcs(self, edges: list[Some], mirror: bool, skip_loops: bool) -> list[Some]:
+        found = []
+        for one in edges:
+            found.append(one[one.unlike] if skip_loops else one)
+            if mirror:
+                found.append(one.turned()[one.unlike])
+        return found
+
+    def _merged(self, edges: list[Some], rules: Rules) -> Some:
+        """As `partition/rules.py` has it: one edge for each pair of ends, in order of the pair."""
+        xp = self.xp
+        ends = [joined(xp, [one.ends[end] for one in edges]) for end in (0, 1)]
+        first, second = ends if rules.directed else (xp.minimum(*ends), xp.maximum(*ends))
+        pairs = first.astype(np.uint64) << np.uint64(32) | second
+        order = xp.argsort(pairs, kind="stable")
+        is_first = xp.ones(len(pairs), np.bool_)
+        is_first[1:] = pairs[order[1:]] != pairs[order[:-1]]
+        starts, group = xp.flatnonzero(is_first), xp.cumsum(is_first) - 1
+        firsts = order[starts]
+        columns = {}
+        for name in edges[0].columns:
+            column = joined(xp, [one.columns[name] for one in edges])
+            if rules.repeats == "first" or column.dtype.kind not in "iuf":
+                columns[name] = column[firsts]
+            elif rules.repeats == "sum":
+                columns[name] = _sums(xp, column[order], starts, group)
+            else:
+                columns[name] = _extremes(xp, column[order], starts, group, rules.repeats)
+        return Some((ends[0][firsts], ends[1][firsts]), columns)
 
     def _table(self, ids: Numbering) -> Any:
         """What turns ids into numbers: the number at each distance from the first, the ids in order, or nothing."""
@@ -178,13 +202,40 @@ class EdgesThere:
             return self.memory.moved(chunk.values(frame.to_arrow(), name, is_weight)).raw  # which says what is wrong
         return column
 
-    # -- to the host ---------------------------------------------------------------------------------------------------
 
-    def _here(self, raw: Any) -> np.ndarray:
-        return self.memory.get(DeviceArray(self.memory, raw))
+@dataclass(frozen=True, eq=False)
+class Some:
+    """Edges by number, there."""
 
-    def _kept(self, raw: Any) -> np.ndarray:
-        """An array here, whose copy there need not be made again."""
-        here = self._here(raw)
-        self.memory.adopt(here, raw)
-        return here
+    ends: tuple[Any, Any]
+    columns: dict[str, Any]
+
+    def __getitem__(self, chosen: Any) -> Some:
+        a, b = self.ends
+        return Some((a[chosen], b[chosen]), {name: one[chosen] for name, one in self.columns.items()})
+
+    def turned(self) -> Some:
+        return Some(self.ends[::-1], self.columns)
+
+    @property
+    def unlike(self) -> Any:
+        """Which are no loops."""
+        return self.ends[0] != self.ends[1]
+
+
+def _sums(xp: Any, values: Any, starts: Any, group: Any) -> Any:
+    """Of each group. CuPy's `reduceat` subtracts running sums, which is right for whole numbers only."""
+    if values.dtype.kind != "f":
+        return xp.add.reduceat(values, starts, dtype=f"{values.dtype.kind}8")
+    found = xp.zeros(len(starts), values.dtype)
+    xp.add.at(found, group, values)
+    return found
+
+
+def _extremes(xp: Any, values: Any, starts: Any, group: Any, which: str) -> Any:
+    """The "min" or the "max" of each group, whose first or last value in order it is. What is not a number comes last,
+    and counts in either case."""
+    by_value = xp.argsort(values, kind="stable")
+    order = by_value[xp.argsort(group[by_value], kind="stable")]
+    least, most = values[order[starts]], values[order[xp.append(starts[1:], len(values)) - 1]]
+    return most if which == "max" else xp.where(least <= most, least, most)

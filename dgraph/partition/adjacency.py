@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
@@ -43,10 +44,10 @@ class Adjacency:
         kernels.expand_rows(self.indptr, out)
         return out
 
-    def transposed(self, workers: int = 1) -> Adjacency:
+    def transposed(self, workers: int = 1, sort: Sort | None = None) -> Adjacency:
         """The same edges by their other end; the neighbours of each row come in ascending order."""
         edges = EdgeSlice(self.neighbours, self.rows(), self.columns)
-        return build([edges], len(self.indptr) - 1, workers=workers)
+        return (sort or build)([edges], len(self.indptr) - 1, workers=workers)
 
     def in_order_of(self, numbers: np.ndarray, workers: int = 1) -> Adjacency:
         """The same rows, each in ascending order of its neighbours' numbers; of repeated edges, of their columns."""
@@ -83,6 +84,12 @@ class EdgeSlice:
             )
             for s in threads.slices(len(self.keys), workers)
         ]
+
+
+class Sort(Protocol):
+    """`build`, or what does the same elsewhere."""
+
+    def __call__(self, edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency: ...
 
 
 def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency:

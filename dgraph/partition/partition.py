@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.partition import proxies as proxy
-from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
+from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
 from dgraph.partition.chunk import Ids
 from dgraph.partition.proxies import Locals, Proxies, Request
 
@@ -48,14 +48,16 @@ class Partition:
     def __sizeof__(self) -> int:  # what Dask counts, to spill in time
         return self.nbytes
 
-    def with_orders(self, orders: Sequence[str], *, symmetric: bool = False, workers: int = 1) -> Partition:
+    def with_orders(
+        self, orders: Sequence[str], *, symmetric: bool = False, workers: int = 1, sort: Sort = build
+    ) -> Partition:
         """The partition with both orders if both are asked for: the second is the first, transposed."""
         missing = [order for order in orders if getattr(self, order) is None]
         if not missing:
             return self
         present = self.out if self.out is not None else self.incoming
         assert present is not None
-        other = present if symmetric else present.transposed(workers)
+        other = present if symmetric else present.transposed(workers, sort)
         return replace(self, out=other) if missing[0] == "out" else replace(self, incoming=other)
 
     def in_order(self, workers: int = 1) -> Partition:
@@ -91,6 +93,7 @@ def assemble(
     order: str,
     workers: int = 1,
     in_place: bool = False,
+    sort: Sort = build,
 ) -> tuple[Partition, dict[int, Request]]:
     """A partition from its edges, still without its peers' requests, and its own requests to them.
 
@@ -105,7 +108,7 @@ def assemble(
         keys, others = ends if order == "out" else ends[::-1]
         edges.append(EdgeSlice(keys, others, piece.columns))
         del piece, ends, keys, others
-    adjacency = build(edges, place.size, workers=workers)
+    adjacency = sort(edges, place.size, workers=workers)
     found = Partition(
         part,
         len(bounds) - 1,

@@ -72,11 +72,14 @@ def _build(
     where = assembly.plan_places(workers, chunks, graph.numbering, policy, shares, **rules)
     bounds = np.minimum(-(-where.bounds // BLOCK) * BLOCK, where.bounds[-1]) if in_order else where.bounds
     where = replace(where, twice=twice, bounds=bounds)
-    found = assembly.partition(workers, chunks, graph.numbering, where, order=orders[0], **rules)
+    sort = graph.listed.sort
+    found = assembly.partition(workers, chunks, graph.numbering, where, order=orders[0], sort=sort, **rules)
     if len(orders) > 1:
         hosts = [workers.host(part, parts) for part in range(parts)]
         pairs = zip(found, hosts, strict=True)
-        found = workers.hold([workers.call(Partition.with_orders, one, orders, on=host) for one, host in pairs])
+        found = workers.hold(
+            [workers.call(Partition.with_orders, one, orders, sort=sort, on=host) for one, host in pairs]
+        )
     if in_order:
         each = workers.threads_each(parts)
         found = workers.hold([workers.call(Partition.in_order, one, each) for one in found])

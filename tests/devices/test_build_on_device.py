@@ -13,6 +13,7 @@ from dgraph.building.on_device import EdgesThere
 from dgraph.devices import cuda
 from dgraph.devices.memory import Memory
 from dgraph.errors import ColumnError, WeightError
+from dgraph.partition import adjacency
 
 
 @pytest.fixture(autouse=True)
@@ -42,12 +43,12 @@ def same(found, expected):
     """The same numbers, and the same edges in the same order."""
     a, b = found.numbering, expected.numbering
     assert a.id_type == b.id_type and a.size == b.size and np.array_equal(a.ids(), b.ids())
-    (left,), (right,) = found.partitions.held, expected.partitions.held
-    for one, other in ((left.out, right.out), (left.incoming, right.incoming)):
-        assert (one is None) == (other is None)
-        for mine, theirs in zip(arrays_of(one), arrays_of(other), strict=True):
-            assert type(mine) is np.ndarray and mine.dtype == theirs.dtype and np.array_equal(mine, theirs)
-    assert left.num_owned == right.num_owned and np.array_equal(left.numbers, right.numbers)
+    for left, right in zip(found.partitions.held, expected.partitions.held, strict=True):
+        for one, other in ((left.out, right.out), (left.incoming, right.incoming)):
+            assert (one is None) == (other is None)
+            for mine, theirs in zip(arrays_of(one), arrays_of(other), strict=True):
+                assert type(mine) is np.ndarray and mine.dtype == theirs.dtype and np.array_equal(mine, theirs)
+        assert left.num_owned == right.num_owned and np.array_equal(left.numbers, right.numbers)
 
 
 IDS = {
@@ -79,9 +80,50 @@ def test_a_graph_built_there_is_the_same(ids, rules, order, built):
     same(found, expected)
     assert found.num_edges == expected.num_edges
     pd.testing.assert_frame_equal(found.edges.compute(), expected.edges.compute())
-    for graph in (found, expected):  # the second order, and a column anew: by the CPU
+    for graph in (found, expected):  # the second order, and a column anew
         graph.partitioned(["out", "incoming"], ["t"])
     same(found, expected)
+
+
+@pytest.mark.parametrize("repeats", ["first", "sum", "min", "max"])
+@pytest.mark.parametrize("loops", ["keep", "drop"])
+@pytest.mark.parametrize("sides", [{}, {"directed": False}, {"symmetrize": True}], ids=str)
+def test_repeats_are_merged_there(sides, loops, repeats, built):
+    draw = np.random.default_rng(7)
+    edges = {end: 2 * draw.integers(0, 12, 400) for end in ("src", "dst")}
+    edges |= {"w": draw.integers(-9, 9, 400).astype(np.int32), "b": draw.random(400) < 0.5}
+    edges |= {"t": np.where(draw.random(400) < 0.1, np.nan, draw.integers(-9, 9, 400) / 4)}
+    edges |= {"u": draw.integers(0, 9, 400).astype(np.uint16), "f": draw.integers(0, 9, 400).astype(np.float32)}
+    found, expected = (
+        dg.Graph.from_edges(one, weight="w", loops=loops, repeats=repeats, **sides) for one in (there(edges), edges)
+    )
+    for graph in (found, expected):
+        graph.partitioned(["out"], ["w", "b", "t", "u", "f"])
+    assert len(built) == 1 and built[0] is not None
+    (left,), (right,) = found.partitions.held, expected.partitions.held
+    for mine, theirs in zip(arrays_of(left.out), arrays_of(right.out), strict=True):
+        np.testing.assert_array_equal(mine, theirs, strict=True)
+    assert found.num_edges == expected.num_edges
+
+
+def modulo(ids, parts):
+    return ids % parts
+
+
+@pytest.mark.parametrize("policy", ["outgoing", "incoming", "cartesian", "hybrid", "metis", modulo])
+@pytest.mark.parametrize("rules", [{}, {"directed": False, "repeats": "sum"}], ids=str)
+def test_rows_of_several_partitions_are_sorted_there(rules, policy, monkeypatch):
+    draw = np.random.default_rng(9)
+    edges = {"src": draw.integers(0, 90, 600), "dst": draw.integers(0, 90, 600), "w": draw.integers(1, 9, 600)}
+    found, expected = (
+        dg.Graph.from_edges(one, weight="w", policy=policy, parts=4, **rules) for one in (there(edges), edges)
+    )
+    expected.partitioned(["out", "incoming"], ["w"])
+    monkeypatch.setattr(adjacency, "build", None)  # the CPU's
+    found.partitioned(["out", "incoming"], ["w"])
+    same(found, expected)
+    for one in found.partitions.held:
+        assert all(OneThread.memory.has(array) for side in (one.out, one.incoming) for array in arrays_of(side))
 
 
 @pytest.mark.parametrize("vertices", [range(0, 60), range(5, 40), 500])
@@ -113,10 +155,10 @@ def test_what_was_built_there_is_not_brought_there_again(built):
 
 @pytest.mark.parametrize(
     "how",
-    [{"parts": 2}, {"repeats": "first"}, {"symmetrize": True}, {"vertices": {"id": [1, 2, 3, 9]}}, {"policy": "metis"}],
+    [{"parts": 2}, {"vertices": {"id": [1, 2, 3, 9]}}, {"policy": "metis"}],
     ids=str,
 )
-def test_all_others_are_built_by_cpus(how, built):
+def test_all_others_are_numbered_by_cpus(how, built):
     edges = {"src": [1, 2, 3, 1], "dst": [2, 3, 1, 2]}
     found, expected = (dg.wcc(dg.Graph.from_edges(one, **how)).compute() for one in (there(edges), edges))
     pd.testing.assert_frame_equal(found, expected)
