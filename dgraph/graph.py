@@ -14,7 +14,7 @@ from dgraph.building.shares import check_capacities, shares_of
 from dgraph.errors import ColumnError, OptionError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.room import admit_build
-from dgraph.options import whole_number
+from dgraph.options import switch, whole_number
 from dgraph.partition import chunk as chunks_of
 from dgraph.partition import policies, rules
 from dgraph.partition import source as sources
@@ -96,7 +96,7 @@ class Graph:
         client:     a distributed.Client; by default the current one, or this process if there is none.
         """
         rules.check(loops, repeats)
-        if symmetrize and not directed:
+        if switch("symmetrize", symmetrize) and not directed:
             raise OptionError("symmetrize=True is for directed graphs; an undirected graph has both directions already")
         edges = sources.edge_source(frame, source, destination, weight)
         workers = Workers.find(client)
@@ -105,7 +105,7 @@ class Graph:
         graph = cls(
             edges,
             sources.vertex_source(vertices),
-            Rules(directed, loops, repeats, symmetrize),
+            Rules(switch("directed", directed), loops, repeats, symmetrize),
             policy=policy,
             parts=parts,
             capacities=capacities,

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from dgraph.errors import OptionError
+from dgraph.errors import InputError, OptionError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,6 +26,9 @@ def known_options(*more: Callable[..., Any]) -> Callable[[Callable[P, R]], Calla
 
         @wraps(function)
         def checked(*given: P.args, **options: P.kwargs) -> R:
+            if "graph" in known and given and not hasattr(given[0], "num_vertices"):
+                remedy = "Graph.from_edges makes one of a frame, dgraph.read_edges of a file"
+                raise InputError(f"{function.__name__} takes a dgraph.Graph, not {type(given[0]).__name__}; {remedy}")
             for name, value in options.items():
                 if name not in known:
                     near = get_close_matches(name, named, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import cycle
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,7 +13,7 @@ from dask import threaded
 from dask.delayed import Delayed, delayed
 
 from dgraph.devices import probe
-from dgraph.errors import LostError, OptionError
+from dgraph.errors import InputError, LostError, OptionError
 from dgraph.partition import threads
 from dgraph.partition.chunk import local
 from dgraph.partition.device_frame import DeviceFrame
@@ -36,9 +37,19 @@ class Workers:
         """The client given, else the default client of this thread, else this process."""
         if client is None:
             client = _default_client()
-        elif not hasattr(client, "scheduler_info"):
-            raise OptionError(f"client={client!r} is not a distributed.Client")
+        elif not hasattr(client, "submit"):
+            raise OptionError(f"client={client!r} is not a distributed.Client, as Client(cluster) is")
+        if client is not None and client.asynchronous:
+            raise OptionError(f"client={client!r} is asynchronous; pass one that is not, as Client(its address)")
+        if client is not None:
+            _step_aside()
         return cls(client)
+
+    def __getstate__(self) -> Any:
+        raise InputError(
+            "a graph and its results stay where they are made, and cannot be pickled or sent to a task: pass on what "
+            "result.compute() gives, or a folder from G.save(folder), which dgraph.open_graph opens"
+        )
 
     @property
     def addresses(self) -> list[str]:
@@ -277,3 +288,12 @@ def _default_client() -> Any:
         return get_client()
     except ValueError:
         return None
+
+
+def _step_aside() -> None:
+    """In a task of a cluster: let its worker take others meanwhile, as Dask's own `compute` does. The graph's tasks may
+    be among them, and this thread the only one."""
+    from distributed import secede
+
+    with suppress(ValueError, KeyError):  # in no task; or it has done so already
+        secede()

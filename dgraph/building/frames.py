@@ -134,9 +134,8 @@ def _owned(part: int, where: Placement, known: Numbering, meta: pd.DataFrame, pi
     row = np.concatenate(positions)
     twice = np.flatnonzero(np.bincount(row, minlength=1) > 1)
     if len(twice):
-        raise InputError(
-            f"the vertex frame lists {table[name].iloc[twice[0]]!r} more than once; its attributes are unclear"
-        )
+        (id,) = table[name].iloc[twice[:1]].tolist()
+        raise InputError(f"the vertex frame lists {id!r} more than once; its attributes are unclear")
     aligned = pd.concat(attributes).set_axis(row, axis=0).reindex(range(len(table)))
     return pd.concat([table, aligned], axis=1).astype(meta.dtypes)
 

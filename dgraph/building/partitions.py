@@ -62,4 +62,4 @@ class Partitions(Sequence):
         where = "this process" if self.workers.client is None else "the cluster"
         sides = " and ".join({"out": "by source", "incoming": "by destination"}[order] for order in self.orders)
         columns = f" with {', '.join(self.columns)}" if self.columns else ""
-        return f"<{len(self)} partitions by {self.policy} in {where}: edges {sides}{columns}>"
+        return f"<{len(self)} partition{'s' * (len(self) != 1)} by {self.policy} in {where}: edges {sides}{columns}>"

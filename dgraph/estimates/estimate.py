@@ -61,7 +61,8 @@ class Estimate:
             least = format_bytes(int(self.frame[["build", "run"]].max(axis=1).min()))
             advice = f"nothing fits: give at least {least} a worker, or more workers"
         graph = f"{about}{self.vertices:,} vertices, {about}{self.edges:,} edges"
-        return f"{self.op} on {self.workers} workers{limit}: {graph}\n{sizes.to_string()}\n{advice}"
+        workers = f"{self.workers} worker{'s' * (self.workers != 1)}"
+        return f"{self.op} on {workers}{limit}: {graph}\n{sizes.to_string()}\n{advice}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dgraph.building.frames import computed
-from dgraph.errors import OptionError
+from dgraph.errors import InputError, OptionError
 from dgraph.graph import Graph
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.igraph import from_igraph as _from_igraph
@@ -140,18 +140,21 @@ def _as_range(vertices: pd.DataFrame) -> Any:
 def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) -> Graph:
     """A graph from NetworkX, with its attributes; the edge attribute `weight`, if there is one, is the weight. Options
     are those of `Graph.from_edges`."""
+    _expect(graph, "is_multigraph", "graph of NetworkX")
     return _graph(_from_networkx(graph, weight), None, None, **options)
 
 
 def from_igraph(graph: Any, *, weight: str | None = "weight", name: str | None = "name", **options: Any) -> Graph:
     """A graph from igraph, with its attributes; the vertex attribute `name`, if there is one, is the id, and the edge
     attribute `weight` the weight. Options are those of `Graph.from_edges`."""
+    _expect(graph, "es", "graph of igraph")
     return _graph(_from_igraph(graph, weight, name), None, None, **options)
 
 
 def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
-    """A graph from a sparse adjacency matrix: an edge from i to j, with its value as weight, for every stored entry.
-    Options are those of `Graph.from_edges`."""
+    """A graph from a sparse adjacency matrix (or a NumPy array): an edge from i to j, with its value as weight, for
+    every stored entry. Options are those of `Graph.from_edges`."""
+    _expect(matrix, "tocoo" if not isinstance(matrix, np.ndarray) else "shape", "matrix of SciPy or NumPy")
     return _graph(_from_scipy(matrix, directed=directed), None, None, **options)
 
 
@@ -168,6 +171,11 @@ def to_igraph(graph: Graph) -> Any:
 def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
     """The adjacency matrix in compressed rows, and the id of each row; repeated edges add up."""
     return _to_scipy(*computed(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
+
+
+def _expect(given: Any, attribute: str, what: str) -> None:
+    if not hasattr(given, attribute):
+        raise InputError(f"{type(given).__name__} is no {what}; edges in a frame are for Graph.from_edges")
 
 
 def _ends(graph: Graph) -> dict[str, str]:

@@ -12,12 +12,17 @@ from dgraph.io.edge_list import EdgeList
 
 
 def from_scipy(matrix: Any, *, directed: bool = True) -> EdgeList:
-    """The stored entries, explicit zeros too; columns of a rectangular matrix are vertices after its rows.
+    """The stored entries, explicit zeros too, or those of a NumPy array that are not zero; columns of a rectangular
+    matrix are vertices after its rows.
 
     `directed=False` takes a symmetric matrix, and keeps each edge once.
     """
     if getattr(matrix, "ndim", 2) != 2:
         raise ColumnError(f"an array of {matrix.ndim} dimensions is no adjacency matrix (give a matrix)")
+    if isinstance(matrix, np.ndarray):
+        from scipy.sparse import coo_array
+
+        matrix = coo_array(matrix)
     entries = matrix.tocoo()
     if entries.data.dtype.kind not in "biuf":
         raise WeightError(f"values of type {entries.data.dtype} cannot be weights (give real numbers)")

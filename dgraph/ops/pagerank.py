@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -177,7 +178,7 @@ def _together(graph: Graph, jumps: list[dict[str, Any]]) -> dict[str, Any]:
 def _shares(name: str, weights: Any) -> dict[Any, float]:
     """Weights of vertices as probabilities."""
     if not isinstance(weights, Mapping):
-        raise OptionError(f"{name}={weights!r}: give {{vertex: weight}}")
+        raise OptionError(f"{name}={short(weights)}: give {{vertex: weight}}, as series.to_dict() makes of a Series")
     for vertex, weight in weights.items():
         if not is_number(weight):
             raise OptionError(f"{name}={dict(weights)!r}: the weight of {vertex!r} is {weight!r}, which is no number")

@@ -130,7 +130,7 @@ def _as_numbers(column: Any, array: np.ndarray, name: str, error: type[ColumnErr
         raise error(f"column {name!r}, row {text}: {array[text]!r} is text, not a number; convert the column first")
     try:
         if array.dtype.kind != "O":
-            raise TypeError(f"its type is {array.dtype}")
+            raise TypeError("weights are numbers; convert it first")
         return array.astype(np.float64)
     except (TypeError, ValueError) as cause:
         raise error(

@@ -21,17 +21,18 @@ from dgraph.errors import IdError
 
 UUID_BYTES = pa.binary(16)
 REMEDY = "ids are whole numbers of at most 64 bits, strings or UUIDs"
+CONVERT = ".astype(str) makes strings of them"
 
 
 @dataclass(frozen=True)
 class IdType:
     kind: str  # integer, string or uuid; "none" for a column without any value, which goes with every kind
-    dtype: str = "int64"  # of integers: the type in which they come back
+    dtype: str = "int64"  # of integers: the type in which they come back; "string" for a column of no strings
 
     def join(self, other: IdType) -> IdType:
         """The type of ids that come from two columns."""
         if "none" in (self.kind, other.kind):
-            return other if self.kind == "none" else self
+            return max(self, other, key=lambda one: (one.kind != "none", one.dtype == "string"))
         if self.kind != other.kind:
             raise IdError(f"{self.kind} ids and {other.kind} ids cannot name vertices of one graph; convert one column")
         if self == other:
@@ -48,10 +49,10 @@ class IdType:
 
     def restore(self, ids: np.ndarray | pa.Array) -> Any:
         """Ids as the user had them: a column for a pandas frame."""
+        if "string" in (self.kind, self.dtype):
+            return pd.array(pa.chunked_array([pc.cast(ids, pa.large_string())]), dtype=STRING)
         if self.kind in ("integer", "none"):
             return np.asarray(ids).astype(self.dtype, copy=False)
-        if self.kind == "string":
-            return pd.array(pa.chunked_array([pc.cast(ids, pa.large_string())]), dtype=STRING)
         return np.array([uuid.UUID(bytes=b.as_py()) for b in ids], dtype=object)
 
     def scalar(self, value: Any) -> Any:
@@ -63,7 +64,8 @@ class IdType:
         if self.kind == "uuid" and isinstance(value, uuid.UUID | str):  # of which Dask's frames make strings
             with suppress(ValueError):
                 return uuid.UUID(str(value)).bytes
-        raise IdError(f"{value!r} is not an id of this graph, whose ids are of kind {self.kind} ({REMEDY})")
+        has = "which has none" if self.kind == "none" else f"whose ids are of kind {self.kind}"
+        raise IdError(f"{value!r} is not an id of this graph, {has} ({REMEDY})")
 
 
 STRING = pd.StringDtype("pyarrow", na_value=np.nan) if pd.__version__ >= "3" else "string[pyarrow]"
@@ -72,7 +74,7 @@ STRING = pd.StringDtype("pyarrow", na_value=np.nan) if pd.__version__ >= "3" els
 def column(values: Any, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
     """An id column of any frame (NumPy, pandas or Arrow) with its type. Missing or unusable ids raise an IdError."""
     if not len(values):
-        return IdType("none"), np.empty(0, np.int64)
+        return IdType("none", "string" if _for_text(values, name) else "int64"), np.empty(0, np.int64)
     if isinstance(values, pa.ChunkedArray | pa.Array):
         return _arrow(values, name)
     if isinstance(values, pd.Series | pd.Index):
@@ -81,7 +83,7 @@ def column(values: Any, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
         elif isinstance(values.dtype, np.dtype) and values.dtype.kind == "O":
             return _objects(values.to_numpy(), name)
         elif not isinstance(values.dtype, np.dtype):
-            return _arrow(pa.array(values, from_pandas=True), name)
+            return _arrow(_of_pandas(values, name), name)
         else:
             values = values.to_numpy()
     values = np.asarray(values)
@@ -100,7 +102,24 @@ def column(values: Any, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
             f"column {name!r} has type {values.dtype}, first value {values[:1].tolist()}: {REMEDY}; "
             f"use .astype('int64') if every value is whole"
         )
-    raise IdError(f"column {name!r} has type {values.dtype}: {REMEDY}")
+    raise IdError(f"column {name!r} has type {values.dtype}: {REMEDY}; {CONVERT}")
+
+
+def _of_pandas(values: pd.Series | pd.Index, name: str) -> pa.Array | pa.ChunkedArray:
+    """A column of a type that only pandas has, or Arrow."""
+    try:
+        return pa.array(values, from_pandas=True)
+    except pa.ArrowException as cause:
+        raise IdError(f"column {name!r} has type {values.dtype}: {REMEDY}; {CONVERT}") from cause
+
+
+def _for_text(values: Any, name: str) -> bool:
+    """Whether a column of no values is one for strings, so that results can be joined with columns of strings."""
+    if isinstance(values, pd.Series | pd.Index) and not isinstance(values.dtype, np.dtype):
+        values = _of_pandas(values, name)
+    if isinstance(values, pa.ChunkedArray | pa.Array):
+        return _is_text(getattr(values.type, "value_type", values.type))
+    return np.asarray(values).dtype.kind == "U"
 
 
 def _objects(values: np.ndarray, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
@@ -124,7 +143,7 @@ def _objects(values: np.ndarray, name: str) -> tuple[IdType, np.ndarray | pa.Arr
         dtype = "int64" if high < 2**63 else "uint64"
         return IdType("integer", dtype), values.astype(dtype)
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
-    raise IdError(f"column {name!r} holds values of type {names}: {REMEDY}, all of one kind in a column")
+    raise IdError(f"column {name!r} holds values of type {names}: {REMEDY}, all of one kind in a column; {CONVERT}")
 
 
 def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
@@ -149,7 +168,7 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
         return IdType("uuid"), _one(values)
     if pa.types.is_floating(kind):
         return column(_one(values).to_numpy(zero_copy_only=False), name)
-    raise IdError(f"column {name!r} has type {kind}: {REMEDY}")
+    raise IdError(f"column {name!r} has type {kind}: {REMEDY}; {CONVERT}")
 
 
 def _is_text(kind: pa.DataType) -> bool:

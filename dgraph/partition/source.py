@@ -157,6 +157,7 @@ def vertex_source(vertices: Any) -> VertexSource:
 _REMEDIES = {  # by the package that what was given comes from
     "builtins": "give a pandas, Dask, Arrow, Polars or cuDF frame (files are for dgraph.read_edges)",
     "pathlib": "take dgraph.read_edges for files; give a frame",
+    "pandas": "one column is not enough; give a frame",
     "numpy": 'name its columns: {"src": array[:, 0], "dst": array[:, 1]}; give a frame',
     "scipy": "take dgraph.from_scipy; give a frame",
     "networkx": "take dgraph.from_networkx; give a frame",
@@ -180,7 +181,7 @@ def _known(frame: Any, what: str) -> Any:
     if hasattr(frame, "to_arrow"):  # cuDF and Polars
         there = DeviceFrame.of_cudf({name: frame[name] for name in frame.columns}) if is_cudf(frame) else None
         return frame.to_arrow() if there is None else there
-    if hasattr(frame, "__arrow_c_stream__"):
+    if hasattr(frame, "__arrow_c_stream__") and not hasattr(frame, "dtype"):  # which columns have: of pandas, Polars
         return pa.table(frame)
     remedy = _REMEDIES.get(type(frame).__module__.split(".")[0], "give a pandas, Dask, Arrow, Polars or cuDF frame")
     raise InputError(f"{what} of type {type(frame).__name__} cannot be read; {remedy}, or a dict of arrays")

@@ -198,7 +198,7 @@ class RunResult:
 
     def __repr__(self) -> str:
         names = ", ".join(self._empty[1])
-        rounds = f"{self.rounds} rounds"
+        rounds = f"{self.rounds} round{'s' * (self.rounds != 1)}"
         if "local rounds taken" in self._options:
             took = self._options["milliseconds to find the end"]
             rounds = f"{self._options['local rounds taken']} local rounds, their end found in {took:g} ms"

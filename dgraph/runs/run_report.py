@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -19,7 +19,7 @@ class RunReport(pd.DataFrame):
     or until mail was received.
     """
 
-    _metadata = ("options",)
+    _metadata: ClassVar[list[str]] = ["options"]
     options: dict[str, Any]
 
     def __repr__(self) -> str:

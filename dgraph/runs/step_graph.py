@@ -151,8 +151,6 @@ class DaskChain:
     def __init__(
         self, steps: Steps, partitions: Sequence[Any], client: Client, homes: Sequence[str] | None, patience: float
     ):
-        if client.asynchronous:
-            raise OptionError(f"client={client!r} is asynchronous; pass one that is not")
         self.steps, self.partitions, self.client, self.patience = steps, partitions, client, patience
         self.futures: list[Future] = []  # of the last tasks of the last chunk
         self.over = False  # whether the scheduler knows that the run is

@@ -1,5 +1,7 @@
 """Input that cannot be used: an error of one class, with the value at fault and the remedy."""
 
+import pickle
+
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -24,6 +26,8 @@ GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
         ({"src": [2**64, 0]}, {}, IdError, f"'src'.*{2**64} is beyond 64 bits; use strings"),
         ({"src": ["a", "b"]}, {}, IdError, "string ids and integer ids.*convert one column"),
         ({"src": np.array(["a", 1], object)}, {}, IdError, "'src'.*int, str.*one kind"),
+        ({"src": np.array(["2020", "2021"], "M8[D]")}, {}, IdError, r"'src'.*datetime64.*astype\(str\)"),
+        ({"src": pd.Series(pd.arrays.SparseArray([1, 2]))}, {}, IdError, "'src'.*Sparse.*whole numbers"),
         ({}, {"vertices": ["a"]}, IdError, "integer ids and string ids.*convert"),
         ({}, {"vertices": [0, None]}, IdError, "'id', row 1.*missing"),
         ({}, {"vertices": range(0, 9, 2)}, OptionError, r"range\(0, 9, 2\).*count up by one"),
@@ -47,6 +51,7 @@ GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
         ({}, {"parts": 1.5}, OptionError, r"parts=1\.5"),
         ({}, {"parts": True}, OptionError, "parts=True"),
         ({}, {"symmetrize": True, "directed": False}, OptionError, "symmetrize=True.*both directions already"),
+        ({}, {"directed": "no"}, OptionError, "directed='no' is a switch"),
         ({}, {"client": "localhost"}, OptionError, "client='localhost'.*Client"),
         ({}, {"capacities": "guess"}, OptionError, "capacities='guess'.*measure"),
         ({}, {"capacities": [1, 2]}, OptionError, "2 entries for 1 partitions"),
@@ -66,6 +71,8 @@ def test_frames_that_are_none():
     for wrong in (None, 5, "edges.csv", [(0, 1)]):
         with pytest.raises(InputError, match=f"edges of type {type(wrong).__name__} cannot be read; give a pandas"):
             dg.Graph.from_edges(wrong)
+    with pytest.raises(InputError, match="one column is not enough"):
+        dg.Graph.from_edges(pd.Series([1, 2]))
     with pytest.raises(ColumnError, match="2 columns called 'src'; rename"):
         dg.Graph.from_edges(pd.DataFrame([[0, 1, 2]], columns=["src", "src", "dst"]))
 
@@ -75,6 +82,29 @@ def test_ids_of_a_lazy_frame_are_refused_at_first_use():
     graph = dg.Graph.from_edges(frame)
     with pytest.raises(IdError, match=r"float64.*0\.5"):
         graph.num_vertices  # noqa: B018
+
+
+@pytest.mark.parametrize("operation", [dg.wcc, dg.triangles, dg.run, dg.factorize])
+def test_an_operation_on_what_is_no_graph(operation):
+    with pytest.raises(InputError, match=r"takes a dgraph.Graph, not DataFrame; Graph.from_edges makes one"):
+        operation(pd.DataFrame(GOOD))
+
+
+def test_what_belongs_to_other_libraries():
+    for taken, what in ((dg.from_networkx, "NetworkX"), (dg.from_igraph, "igraph"), (dg.from_scipy, "SciPy")):
+        with pytest.raises(InputError, match=f"DataFrame is no .* of {what}.*Graph.from_edges"):
+            taken(pd.DataFrame(GOOD))
+    assert dg.from_scipy(np.eye(3)).num_edges == 3  # a dense matrix is one, too
+
+
+def test_a_graph_and_its_results_stay_where_they_are_and_reports_travel():
+    graph = dg.Graph.from_edges(GOOD)
+    result = dg.wcc(graph)
+    for one in (graph, result):
+        with pytest.raises(InputError, match=r"cannot be pickled.*result.compute\(\).*G.save"):
+            pickle.dumps(one)
+    report = pickle.loads(pickle.dumps(result.report))
+    assert (len(report), report.options) == (len(result.report), result.report.options)
 
 
 def test_what_is_asked_of_a_graph():

@@ -1,5 +1,6 @@
 """On a cluster: the same partitions as in this process, as futures spread over the workers."""
 
+import asyncio
 import copy
 from collections import Counter
 
@@ -8,7 +9,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Future
+from distributed import Client, Future, get_client
 from oracle import check_graph, collect, edges_of, listed
 
 import dgraph as dg
@@ -185,3 +186,24 @@ def test_tasks_grow_with_chunks_times_parts(client, monkeypatch):
     growth = counted[12] - counted[6], counted[6] - counted[3]
     assert growth[0] <= 4 * growth[1]
     assert counted[12] <= 3 * 12 * 12 + 20 * 12
+
+
+def components_of(frame, client=None):
+    return dg.wcc(dg.Graph.from_edges(frame, client=client)).compute()
+
+
+@pytest.mark.parametrize("client_of_task", [lambda: None, get_client], ids=["found", "given"])
+def test_in_a_task_of_the_cluster(client, client_of_task):
+    """Each worker has one thread, which the task makes room on for those of the graph."""
+    frame = frame_of("dense")
+    task = client.submit(lambda: components_of(frame, client_of_task()), pure=False)
+    pd.testing.assert_frame_equal(task.result(timeout=120), components_of(frame))
+
+
+def test_an_asynchronous_client_is_refused():
+    async def task():
+        async with Client(processes=False, asynchronous=True, dashboard_address=None, set_as_default=False) as client:
+            dg.Graph.from_edges(frame_of("dense"), client=client)
+
+    with pytest.raises(OptionError, match="is asynchronous; pass one that is not"):
+        asyncio.run(task())

@@ -133,3 +133,11 @@ def test_kinds_do_not_mix():
     for id_type, wrong in [("integer", "7"), ("integer", True), ("string", 7), ("uuid", "7")]:
         with pytest.raises(IdError, match=f"{wrong!r} is not an id"):
             IdType(id_type).scalar(wrong)
+
+
+@pytest.mark.parametrize("name", sorted(STRINGS.keys() - {"objects", "series of objects", "list"}))
+def test_no_strings_are_still_strings(name):
+    """So that an empty result can be joined with a column of strings; objects could be anything."""
+    id_type, kept = column(STRINGS[name][:0], "id")
+    ids = id_type.join(IdType("none")).restore(kept)
+    assert (len(ids), ids.dtype) == (0, IdType("string").restore(pa.array(["a"])).dtype)
