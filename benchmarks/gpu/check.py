@@ -1,17 +1,17 @@
 """All that can be checked on a machine with an NVIDIA GPU, in one go: is it found, are answers right, how fast is it.
 
-    PYTHONPATH=. python benchmarks/gpu/check.py [PART ...] [--scales 22 24] [--seconds 560] [--write [FILE]] [--quick]
+    PYTHONPATH=. python benchmarks/gpu/check.py [PART ...] [--scales 22 24] [--seconds 1700] [--write [FILE]] [--quick]
 
 For all of it, where a command may take ten minutes, three of them:
 
-    check.py answers supersteps streaming --write
-    check.py speed --write
-    check.py clusters rapids --write
+    check.py supersteps speed --seconds 560 --write
+    check.py streaming answers --seconds 560 --write
+    check.py rapids clusters --seconds 560 --write
 
-Parts are answers, supersteps, streaming, speed, clusters and rapids, a process each: a check that fails, dies or hangs
-is a line of the table, with its traceback, and the others go on. All ends in time; what found none is not run.
-`--write` adds the table to RESULTS.md or another file, and does so every few seconds. `--quick` takes tiny graphs, in
-this process: it also runs in Numba's simulator (NUMBA_ENABLE_CUDASIM=1), where seconds mean nothing.
+Parts are supersteps, speed, streaming, answers, rapids and clusters, what says most first, a process each: a check that
+fails, dies or hangs is a line of the table, with its traceback, and the others go on. All ends in time; what found none
+is not run. `--write` adds the table to RESULTS.md or another file, and does so every few seconds. `--quick` takes tiny
+graphs, in this process: it also runs in Numba's simulator (NUMBA_ENABLE_CUDASIM=1), where seconds mean nothing.
 """
 
 from __future__ import annotations
@@ -67,11 +67,10 @@ def versions() -> str:
 
 
 def of_answers(findings: Findings, quick: bool) -> None:
-    findings.check("device", found)
-    findings.check("versions", versions)
     small = dg.rmat(scale=4 if quick else 16, seed=2, weights=(1, 9), directed=True)
     if not probe.simulated():
-        findings.check("a graph built on the GPU", measures.building, small)
+        for rules in ({}, {"repeats": "sum"}, {"directed": False, "loops": "drop"}, {"parts": 3, "policy": "hybrid"}):
+            findings.check(f"a graph built on the GPU, {rules}", partial(measures.building, small, **rules))
     for name in measures.CEILINGS if quick else answers.OPERATIONS:
         findings.check(f"answers of {name}", answers.of_operation, name, small)
     for kind in ("cuda",) if quick else ("cuda", "cuda own process"):
@@ -83,6 +82,9 @@ def of_answers(findings: Findings, quick: bool) -> None:
 
 
 def of_supersteps(findings: Findings, quick: bool) -> None:
+    findings.check("device", found)
+    findings.check("versions", versions)
+    findings.check("what its memory gives", measures.memory_rates, 1 << (10 if quick else 28))
     findings.check("what the host pays", measures.launches, 2 if quick else 1000)
     findings.check("a superstep without work", measures.superstep, 4 if quick else 500)
     findings.check("what crosses in a superstep", measures.crossing, 3 if quick else 100)
@@ -117,27 +119,35 @@ def of_clusters(findings: Findings, quick: bool) -> None:
 
 def of_speed(findings: Findings, scale: int) -> None:
     large = dg.rmat(scale=scale, seed=1, weights=(1, 255))
-    for name in measures.CEILINGS:
-        findings.check(f"speed of {name}, R-MAT scale {scale}", measures.speed, name, large)
-    findings.check(f"building, R-MAT scale {scale}", measures.building, large)
+    speed = measures.Speed(large)
+    for what, check in {
+        "rate": speed.rate,
+        "CPU beside": speed.beside_cpu,
+        "cuGraph beside": speed.beside_cugraph,
+    }.items():
+        for name in measures.CEILINGS:
+            findings.check(f"{what}, {name}, R-MAT scale {scale}", check, name)
+    if not probe.simulated():
+        findings.check(f"building, R-MAT scale {scale}", measures.building, large)
 
 
 PARTS: dict[str, tuple[Callable[[Findings, Any], None], float]] = {  # and its share of the time
-    "answers": (of_answers, 5),  # a program is compiled four times or so: that is what takes long
     "supersteps": (of_supersteps, 2),
-    "streaming": (of_streaming, 3),
     "speed": (of_speed, 6),  # for each scale
-    "clusters": (of_clusters, 3),
+    "streaming": (of_streaming, 3),
+    "answers": (of_answers, 5),  # a program is compiled four times or so: that is what takes long
     "rapids": (of_rapids, 3),
+    "clusters": (of_clusters, 3),
 }
-QUICK = "answers", "supersteps", "streaming"
+QUICK = "supersteps", "speed", "streaming", "answers"
+TINY = 3  # the scale
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
     options.add_argument("--scales", type=int, nargs="+", default=[22, 24], help="of the R-MAT graphs that are timed")
-    options.add_argument("--seconds", type=float, default=560, help="until all must be over")
+    options.add_argument("--seconds", type=float, default=1700, help="until all must be over")
     options.add_argument("--write", nargs="?", const=RESULTS, type=Path, help="the file to add the table to")
     options.add_argument("--quick", action="store_true", help="tiny graphs only")
     options.add_argument("--into", type=Path, help=argparse.SUPPRESS)  # a part in a process of its own
@@ -154,7 +164,8 @@ def main() -> int:
         options.error(f"there is nothing to check: this process lacks {' and '.join(missing)}. {probe.INSTALL}")
     before = given.write.read_text() if given.write and given.write.exists() else ""
     parts = given.parts or (QUICK if given.quick else PARTS)
-    jobs = [(part, scale) for part in parts for scale in (given.scales if part == "speed" else given.scales[:1])]
+    scales = [TINY] if given.quick else given.scales
+    jobs = [(part, scale) for part in parts for scale in (scales if part == "speed" else scales[:1])]
     for number, (part, scale) in enumerate(jobs):
         if given.quick:
             _one(findings, part, scale, quick=True)
@@ -165,7 +176,7 @@ def main() -> int:
             name = f"speed --scales {scale}" if part == "speed" else part
             findings.run(name, command, left * share, partial(_keep, given.write, before, findings))
         _keep(given.write, before, findings)
-    for what, why in {**OTHERS, **({"speed": "--quick"} if given.quick else {})}.items():
+    for what, why in OTHERS.items():
         findings.left_out(what, why)
     _keep(given.write, before, findings)
     print(f"\n{findings.markdown}\n\n{findings.failed} checks failed")
