@@ -63,15 +63,19 @@ def retried(work: Callable[..., T]) -> Callable[..., T]:
 
 
 def twice(workers: Workers, held: Sequence[Any]) -> list[Any]:
-    """Each result once more on another worker, on another host if there is one. Who reads these can do without either
-    of the two: the second is there, or Dask makes it again from the first. With one worker there is nowhere else."""
+    """Each result once more on another worker, on another host if there is one, when all of these are there. Who reads
+    them can do without either of the two: the second is there, or Dask makes it again from the first. With one worker
+    there is nowhere else."""
     homes, everybody = workers.where(held) or [], workers.addresses
-    others = [neighbour(everybody, everybody.index(home)) for home in homes if home in everybody]
+    if absent := set(homes).difference(everybody):
+        raise LostError(f"worker {min(absent)} has left with values of a result")
+    others = [neighbour(everybody, everybody.index(home)) for home in homes]
     places = [everybody[other] for other in others if other is not None]
-    if len(places) < len(held):  # there is nowhere else, or somebody has just left
-        return list(held)
+    if len(places) < len(held):
+        return workers.wait(list(held))
     sent = [workers.call(itself, one, on=home) for one, home in zip(held, homes, strict=True)]  # which keeps no replica
-    return workers.hold([workers.call(itself, one, on=place) for one, place in zip(sent, places, strict=True)])
+    copies = [workers.call(itself, one, on=place) for one, place in zip(sent, places, strict=True)]
+    return workers.wait(workers.hold(copies))
 
 
 def is_loss(error: BaseException) -> bool:

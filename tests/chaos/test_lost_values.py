@@ -159,6 +159,14 @@ def test_a_frame_that_dask_computes(still, cluster):
     pd.testing.assert_frame_equal(while_computed(found, cluster, 1), dg.wcc(here).compute())
 
 
+def test_a_frame_whose_copies_are_just_being_made(cluster, monkeypatch):
+    here, there = graphs(cluster)
+    found = dg.wcc(there)
+    monkeypatch.setattr(recovery, "neighbour", after(recovery.neighbour, cluster))
+    table = found.frame.compute(scheduler=cluster).sort_values("vertex", ignore_index=True)
+    pd.testing.assert_frame_equal(table, dg.wcc(here).compute())
+
+
 def test_a_frame_whose_values_are_all_lost(still, cluster):
     """Both workers that have some of the values leave: Dask's error says what to do, and that is so."""
     here, there = (dg.Graph.from_edges(dd.from_pandas(FRAME, 4), parts=3, client=one) for one in (None, cluster))
