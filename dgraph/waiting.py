@@ -62,17 +62,42 @@ def bring(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda
 
 
 def on_each(client: Any, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """What `function(worker, its number, *arguments)` gives on each worker. A task that no other may do would wait for
-    ever if its worker left."""
+    """What `function(worker, its number, *arguments)` gives on each worker."""
+    tasks, look = _of_each(client, workers, function, [arguments] * len(workers))
+    return dict(zip(workers, bring(client, tasks, look), strict=True))
+
+
+def held_on_each(
+    client: Any, workers: Sequence[str], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
+) -> list[Any]:
+    """The same, each with arguments of its own, and the results stay there. The first that fails ends the wait: others
+    may wait for it."""
+    tasks, look = _of_each(client, workers, function, arguments)
+
+    def look_at_all() -> None:
+        look()
+        for task in tasks:
+            if task.status == "error":
+                task.result()
+
+    with telling_losses():
+        wait_for(client, tasks, look_at_all)
+        look_at_all()
+    return tasks
+
+
+def _of_each(
+    client: Any, workers: Sequence[str], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
+) -> tuple[list[Any], Callable[[], None]]:
+    """A task that no other worker may do would wait for ever if its worker left: so look for that."""
     from dgraph.exchange.dask import workers_of
 
     def look() -> None:
         if gone := set(workers) - set(workers_of(client)):
             raise LostError(f"{', '.join(sorted(gone))} left while something was asked of every worker")
 
-    calls = [(worker, number, *arguments) for number, worker in enumerate(workers)]
-    tasks = [client.submit(function, *call, workers=[call[0]], pure=False) for call in calls]
-    return dict(zip(workers, bring(client, tasks, look), strict=True))
+    calls = [(worker, number, *own) for (number, worker), own in zip(enumerate(workers), arguments, strict=True)]
+    return [client.submit(function, *call, workers=[call[0]], pure=False) for call in calls], look
 
 
 def _gathering(client: Any, futures: Sequence[Any]) -> Future[Any]:

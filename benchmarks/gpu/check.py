@@ -34,7 +34,7 @@ from findings import Findings
 
 import dgraph as dg
 from dgraph.devices import probe
-from dgraph.engines import cugraph
+from dgraph.engines.cugraph_calls import OPERATIONS
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 PACKAGES = (
@@ -44,7 +44,7 @@ PACKAGES = (
 OTHERS = {  # what one GPU cannot show
     "several GPUs": "needs several: a worker each, dask_cuda.LocalCUDACluster",
     "device buffers over UCXX": "is not built: messages go through main memory",
-    "cugraph.dask": "is not used: engine='cugraph' takes one GPU",
+    "cuGraph on several GPUs": "needs several",
 }
 
 
@@ -99,9 +99,7 @@ def of_rapids(findings: Findings, quick: bool) -> None:
     """What takes packages of RAPIDS beside CuPy and numba-cuda."""
     small = dg.rmat(scale=12, seed=2, weights=(1, 9), directed=True)
     checks: dict[str, Any] = {"frames of cuDF": (("cudf", "dask_cudf"), answers.of_cudf, (small,))}
-    checks |= {
-        f"{name} by cuGraph": (("pylibcugraph",), answers.of_cugraph, (name, small)) for name in cugraph.OPERATIONS
-    }
+    checks |= {f"{name} by cuGraph": (("pylibcugraph",), answers.of_cugraph, (name, small)) for name in OPERATIONS}
     for what, (packages, check, arguments) in checks.items():
         if missing := answers.lacks(*packages):
             findings.left_out(what, missing)

@@ -11,7 +11,7 @@ from dgraph.analysis import Analysis, analyse
 from dgraph.checkpoint.option import Series
 from dgraph.codegen.explain import engines_for, obstacle
 from dgraph.devices.probe import KERNELS, OR_OTHERS, need
-from dgraph.engines.cugraph import OPERATIONS
+from dgraph.engines.cugraph_calls import OPERATIONS
 from dgraph.errors import OptionError
 from dgraph.exact import exact_sums
 from dgraph.graph import Graph

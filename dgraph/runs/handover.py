@@ -1,18 +1,29 @@
-"""The door to operations, and to cuGraph: with `engine="cugraph"` an operation's arguments and edges go to one GPU, and
-its answer comes back as a result like any other."""
+"""The door to operations, and to cuGraph: with `engine="cugraph"` an operation's arguments and edges go to one GPU, or
+to several that can work together, and its answer comes back as a result like any other."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
 from dgraph.devices.probe import lacking
-from dgraph.engines.cugraph import OPERATIONS, PACKAGES, REMEDY, Edges, done
+from dgraph.engines.cugraph import (
+    PACKAGES,
+    REMEDY,
+    Answer,
+    Call,
+    Columns,
+    Edges,
+    Shape,
+    ask,
+    together,
+    with_predecessors,
+)
+from dgraph.engines.cugraph_calls import OPERATIONS
 from dgraph.errors import LostError, OptionError
 from dgraph.graph import Graph
 from dgraph.options import known_options, vertices
@@ -20,6 +31,7 @@ from dgraph.partition.chunk import Numbered
 from dgraph.plan import CUGRAPH
 from dgraph.runs.execution import run
 from dgraph.runs.found import Found, has_none
+from dgraph.runs.gpu_team import TEAM, answers
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.unsettled import warn_not_converged
 
@@ -71,13 +83,40 @@ def _obeyed(name: str, signature: inspect.Signature, arguments: dict[str, Any]) 
 
 
 def _by_cugraph(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult:
-    workers, reads_weights = graph.workers, arguments.get("weighted") or name == "sssp"
-    on = workers.that_have(f"engine={CUGRAPH!r}", PACKAGES, REMEDY)[0]
+    workers, listed, reads_weights = graph.workers, graph.listed, arguments.get("weighted") or name == "sssp"
+    on = _gpus(graph)
     columns = (graph.weight,) if reads_weights and graph.weight is not None else ()
     numbers = {one: _numbers(graph, one, value) for one, value in arguments.items()}
-    job = Job(name, numbers, columns, graph.num_vertices, graph.directed, graph.listed.rules.skip_loops)
-    found = workers.wait(workers.hold([workers.call(job, graph.listed.by_number(columns), on=on)]))
-    return RunResult(graph, found, OF_VERTICES, {"engine": CUGRAPH, "device": "cuda", "repartitioned": "to one GPU"})
+    shape = Shape(graph.num_vertices, graph.num_edges, graph.directed, graph.weight is not None, len(on))
+    call = OPERATIONS[name](shape, **numbers)
+    chunks, skip = listed.by_number(columns), listed.rules.skip_loops
+    shares = [
+        workers.call(_share, chunks[i :: len(on)], columns, shape, call, skip, on=where) for i, where in enumerate(on)
+    ]
+    if len(on) == 1:
+        shares = workers.hold(shares)
+        found = workers.hold([workers.call(_ask, shares[0], call, on=on[0])])
+    else:
+        shares = workers.wait(workers.hold(shares))  # what is wrong with one is said before others wait for it
+        found = answers(workers, [where for where in on if where is not None], shares, call)
+    whole = workers.hold([workers.call(together, call, found, on=on[0])])[0]
+    if call.steps:
+        smallest = workers.reduce(_smallest, [workers.call(_nearest, one, whole, call.steps) for one in shares])
+        whole = workers.call(_with_predecessors, whole, smallest, on=on[0])
+    result = workers.wait(workers.hold([workers.call(_found, found, whole, shape, on=on[0])]))
+    taken = f"to {len(on)} GPU{'s' * (len(on) > 1)}"
+    return RunResult(graph, result, OF_VERTICES, {"engine": CUGRAPH, "device": "cuda", "repartitioned": taken})
+
+
+def _gpus(graph: Graph) -> list[str | None]:
+    """The workers whose GPUs take part: as many as the graph has partitions, if they can work together; else one."""
+    workers = graph.workers
+    able = workers.that_have(f"engine={CUGRAPH!r}", PACKAGES, REMEDY)
+    if workers.client is None or graph.num_parts == 1:
+        return able[:1]
+    lacks = workers.lacking(TEAM)
+    team = [one for one in able if not lacks.get(str(one), "it has left")][: graph.num_parts]
+    return team if len(team) > 1 else able[:1]
 
 
 def _numbers(graph: Graph, name: str, value: Any) -> Any:
@@ -91,30 +130,46 @@ def _numbers(graph: Graph, name: str, value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class Job:
-    """What the worker with the GPU does."""
+def _share(chunks: list[Numbered], columns: tuple[str, ...], shape: Shape, call: Call, skip_loops: bool) -> Edges:
+    """The edges that one GPU is given."""
+    compact = [chunk.compact() for chunk in chunks]
+    ends = [_joined([getattr(one, end) for one in compact], np.int64) for end in ("sources", "destinations")]
+    weights = [_joined([one.columns[name] for one in compact], np.float64) for name in columns]
+    if skip_loops:
+        kept = ends[0] != ends[1]
+        ends, weights = ([one[kept] for one in some] for some in (ends, weights))
+    edges = Edges.of(ends, weights[0] if weights else None, shape)
+    call.check(edges.weights)
+    return edges
 
-    name: str
-    arguments: dict[str, Any]
-    columns: tuple[str, ...]  # of weights, if they are read
-    vertices: int
-    directed: bool
-    skip_loops: bool
 
-    def __call__(self, chunks: list[Numbered]) -> Found:
-        if lacks := lacking(PACKAGES):
-            raise LostError(f"a task for a GPU was placed on a worker that lacks {' and '.join(lacks)}; run again")
-        compact = [chunk.compact() for chunk in chunks]
-        ends = [np.concatenate([getattr(one, end) for one in compact]) for end in ("sources", "destinations")]
-        weights = [np.concatenate([one.columns[name] for one in compact]) for name in self.columns]
-        if self.skip_loops:
-            kept = ends[0] != ends[1]
-            ends, weights = ([one[kept] for one in some] for some in (ends, weights))
-        edges = Edges.of((ends[0], ends[1]), weights[0] if weights else None, self.vertices, self.directed)
-        values, totals, busy = done(self.name, edges, self.arguments)
-        missing = {name for name in OF_VERTICES if name in values and has_none(values[name], self.vertices)}
-        row: dict[str, Any] = {"superstep": 1, "partition": 0, "fired": self.vertices, "edges": len(edges.sources)}
-        row |= {"messages": 0, "bytes": 0, "skipped": False, "direction": CUGRAPH, "device": "cuda"}
-        row |= {"busy": busy, "idle": 0.0}  # seconds in cuGraph itself
-        return Found({0: (np.arange(self.vertices), values)}, missing, [row], 1, totals)
+def _joined(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
+    return np.concatenate(arrays) if arrays else np.empty(0, dtype)
+
+
+def _ask(edges: Edges, call: Call) -> Answer:
+    if lacks := lacking(PACKAGES):
+        raise LostError(f"a task for a GPU was placed on a worker that lacks {' and '.join(lacks)}; run again")
+    return ask(edges, call)
+
+
+def _nearest(edges: Edges, whole: tuple[Columns, Any], steps: str) -> np.ndarray:
+    return edges.nearest(whole[0]["distance"], steps)
+
+
+def _smallest(some: list[np.ndarray]) -> np.ndarray:
+    return np.minimum.reduce(some)
+
+
+def _with_predecessors(whole: tuple[Columns, Any], smallest: np.ndarray) -> tuple[Columns, Any]:
+    return with_predecessors(whole[0], smallest), whole[1]
+
+
+def _found(answers: list[Answer], whole: tuple[Columns, Any], shape: Shape) -> Found:
+    values, totals = whole
+    missing = {name for name in OF_VERTICES if name in values and has_none(values[name], shape.vertices)}
+    arcs, busy = sum(one.arcs for one in answers), max(one.seconds for one in answers)
+    row: dict[str, Any] = {"superstep": 1, "partition": 0, "fired": shape.vertices, "edges": arcs}
+    row |= {"messages": 0, "bytes": 0, "skipped": False, "direction": CUGRAPH, "device": "cuda"}
+    row |= {"busy": busy, "idle": 0.0}  # seconds in cuGraph itself
+    return Found({0: (np.arange(shape.vertices), values)}, missing, [row], 1, totals)

@@ -5,6 +5,7 @@ import sys
 import cudf_on_cpu
 import cugraph_on_cpu
 import pytest
+import raft_on_cpu
 from one_thread import OneThread
 
 from dgraph.devices import cuda, probe
@@ -30,6 +31,12 @@ def cudf(monkeypatch):
 def cugraph(monkeypatch):
     """As if cuGraph and a GPU were there."""
     put(cugraph_on_cpu.modules(), monkeypatch)
+
+
+@pytest.fixture
+def cugraph_team(monkeypatch):
+    """As if every worker of a cluster in this process had a GPU, cuGraph, and raft to work with others."""
+    put(raft_on_cpu.modules(), monkeypatch)
 
 
 def put(modules, monkeypatch):

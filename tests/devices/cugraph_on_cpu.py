@@ -36,7 +36,8 @@ def of_device(array, optional=False):
 
 
 class ResourceHandle:
-    pass
+    def __init__(self, handle=None):
+        self.handle = handle
 
 
 class GraphProperties:

@@ -1,12 +1,15 @@
 """Operations handed to cuGraph: the same answers as ours, from a stand-in that is as strict as the real one."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
+import raft_on_cpu
 from distributed import Client, LocalCluster
 
 import dgraph as dg
-from dgraph.engines.cugraph import OPERATIONS
+from dgraph.engines.cugraph_calls import OPERATIONS
 from dgraph.errors import DeviceError, OptionError, RunError, UnsettledWarning, WeightError
 
 CASES = {
@@ -48,6 +51,12 @@ def test_answers_are_ours(name, directed, cugraph):
         assert found.totals["triangles"] == expected.totals["triangles"] > 0
 
 
+def test_hubs_where_no_edge_is_left(cugraph):
+    graph = dg.Graph.from_edges({"src": [1, 2], "dst": [1, 2]}, loops="drop")
+    found, expected = dg.hits(graph, engine="cugraph").compute(), dg.hits(graph, device="cpu").compute()
+    pd.testing.assert_frame_equal(found, expected)
+
+
 def test_rules_for_loops_and_repeats_hold_there_too(cugraph):
     graph = graph_of(True, loops="drop", repeats="first")
     found = dg.degrees(graph, engine="cugraph").compute()
@@ -71,6 +80,47 @@ def test_on_a_cluster_it_is_one_task_on_one_gpu(cugraph):
         pd.testing.assert_frame_equal(found.compute(), expected.compute())
         labels = {"column": found.column("component").by_number().tolist()}
         assert labels["column"] == expected.column("component").by_number().tolist()
+
+
+@pytest.fixture(scope="module")
+def workers():
+    with (
+        LocalCluster(n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def graphs(workers):
+    return {directed: graph_of(directed, client=workers) for directed in (True, False)}
+
+
+@pytest.mark.parametrize(
+    ("name", "directed"), [*((name, True) for name in CASES), ("pagerank", False), ("sssp", False), ("wcc", False)]
+)
+def test_several_gpus_find_the_same_together(name, directed, cugraph_team, graphs):
+    operation, graph = getattr(dg, name), graphs[directed]
+    for options in CASES[name][-2:]:
+        before = set(raft_on_cpu.teams)
+        found, expected = operation(graph, engine="cugraph", **options), operation(graph, device="cpu", **options)
+        pd.testing.assert_frame_equal(found.compute(), expected.compute(), rtol=1e-7, atol=1e-9)
+        assert found.report.options["repartitioned"] == "to 3 GPUs"
+        assert set(raft_on_cpu.teams) <= before  # it was ended
+
+
+def test_one_partition_is_for_one_gpu(cugraph_team, workers):
+    found = dg.wcc(graph_of(True, client=workers, parts=1), engine="cugraph")
+    assert found.report.options["repartitioned"] == "to 1 GPU" and len(found.compute()) == 8
+
+
+@pytest.mark.parametrize("how", ["a negative weight", "an error of cuGraph"])
+def test_what_fails_on_several_gpus_keeps_none_waiting(how, cugraph_team, workers, monkeypatch):
+    edges = {"src": [0, 1, 2], "dst": [1, 2, 0], "weight": [1.0, -2.0 if how == "a negative weight" else 2.0, 3.0]}
+    graph = dg.Graph.from_edges(edges, weight="weight", client=workers)
+    monkeypatch.setattr(sys.modules["pylibcugraph"], "sssp", lambda *_, **__: 1 / 0)
+    with pytest.raises((WeightError, RunError), match=r"below zero|could not finish sssp"):
+        dg.sssp(graph, 0, engine="cugraph")
 
 
 @pytest.mark.parametrize(
