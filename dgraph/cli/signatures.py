@@ -62,9 +62,11 @@ def options_of(
             continue
         how["help"] = texts.get(parameter.name)
         names = [f"--{spelling}/--no-{spelling}" if how.get("is_flag") else f"--{spelling}", OF + parameter.name]
-        required = parameter.default is parameter.empty
-        default = None if required or how.get("multiple") else parameter.default
-        found.append(click.Option(names, required=required, default=default, show_default=default is not None, **how))
+        if parameter.default is parameter.empty:  # and no default: for click, None would be one
+            how["required"] = True
+        elif not how.get("multiple"):
+            how |= {"default": parameter.default, "show_default": parameter.default is not None}
+        found.append(click.Option(names, **how))
     return found
 
 

@@ -59,8 +59,8 @@ def to_scipy(
     if any(pd.isna(end).any() for end in ends):
         raise IdError("an id is missing (fill it in, or drop the row)")
     ends = [end for end in ends if len(end)] or ends[:1]
-    ids = np.unique(np.concatenate(ends))
-    i, j = np.searchsorted(ids, edges[source].to_numpy()), np.searchsorted(ids, edges[destination].to_numpy())
+    ids = np.sort(pd.unique(np.concatenate(ends)))
+    i, j = (pd.Index(ids).get_indexer(edges[end]) for end in (source, destination))
     values = np.ones(len(edges), np.int64) if weight is None else edges[weight].to_numpy()
     if not directed:
         back = i != j

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -23,8 +24,14 @@ class RunReport(pd.DataFrame):
     options: dict[str, Any]
 
     def __repr__(self) -> str:
-        chosen = [f"{name:>22}  {value}" for name, value in getattr(self, "options", {}).items()]
-        return "\n".join([repr(pd.DataFrame(self)), "", *chosen])
+        return f"{pd.DataFrame(self)}\n\n{self._chosen}"
+
+    def _repr_html_(self) -> str:
+        return f"{pd.DataFrame(self)._repr_html_()}<pre>{escape(self._chosen)}</pre>"
+
+    @property
+    def _chosen(self) -> str:
+        return "\n".join(f"{name:>22}  {value}" for name, value in getattr(self, "options", {}).items())
 
     @property
     def partitions(self) -> pd.DataFrame:

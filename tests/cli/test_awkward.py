@@ -70,6 +70,8 @@ def test_everything_tells_in_json(run):
         ("run wcc calls.csv -o - --report -", "cannot both be standard output"),
         ("validate - --result - --of wcc", "cannot both be standard input"),
         ("run wcc calls.csv --policy magic", "outgoing, incoming, cartesian, hybrid, metis, auto"),
+        ("run wcc links", "gone.csv: there is no such file"),
+        ("generate rmat -o edges.csv", "Error: Missing option '--scale'"),
         ("run walk calls.csv", "Error: there is no 'walk'; choose one of "),
         ("walk calls.csv", "Error: there is no 'walk'; choose one of run, "),
         ("run bfs calls.csv --source-vertex weight=3", "Error: the graph has no vertex 'weight=3'"),
@@ -80,6 +82,8 @@ def test_errors_speak_of_options_as_they_are_typed(run, tmp_path, line, told):
     (tmp_path / "huge.csv").write_text("18446744073709551616,1\n")
     (tmp_path / "alone.v").write_text("1\n2\n3\n")
     (tmp_path / "alone.e").write_text("1 2\n")
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "gone.csv").symlink_to(tmp_path / "nowhere.csv")
     (tmp_path / "alone.graphml").write_text("<graphml/>\n")
     done = run(line, input=Path("calls.csv").read_text())
     assert done.exit_code == 2 and told in done.output and done.output.splitlines()[-1].startswith("Error: ")

@@ -105,6 +105,7 @@ def test_a_graph_and_its_results_stay_where_they_are_and_reports_travel():
             pickle.dumps(one)
     report = pickle.loads(pickle.dumps(result.report))
     assert (len(report), report.options) == (len(result.report), result.report.options)
+    assert report._repr_html_().startswith("<div>") and "engine  local" in report._repr_html_()  # in a notebook
 
 
 def test_what_is_asked_of_a_graph():
