@@ -166,17 +166,18 @@ def of_result(workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, ids: 
     if not as_cudf:
         return _frame([workers.call(_as_text, one, ids) for one in tables], _as_text(meta, ids))
     fitting = workers.that_have("a result as a frame of cuDF", CUDF, f"{INSTALL}; or take compute()")
-    import cudf
     import dask_cudf
 
-    tasks = [workers.call(_to_cudf, one, on=on) for one, on in zip(tables, cycle(fitting))]
-    return dask_cudf.from_delayed(tasks, meta=cudf.DataFrame.from_pandas(meta), verify_meta=False)
+    tasks = [workers.call(_to_cudf, one, ids, on=on) for one, on in zip(tables, cycle(fitting))]
+    return dask_cudf.from_delayed(tasks, meta=_to_cudf(meta, ids), verify_meta=False)
 
 
-def _to_cudf(table: pd.DataFrame) -> Any:
+def _to_cudf(table: pd.DataFrame, ids: Sequence[str]) -> Any:
+    """UUIDs as text: cuDF knows none."""
     import cudf
 
-    return cudf.DataFrame.from_pandas(table)
+    uuids = [name for name in ids if table[name].dtype.kind == "O" and isinstance(table[name].dtype, np.dtype)]
+    return cudf.DataFrame.from_pandas(table.astype(dict.fromkeys(uuids, "string")))
 
 
 def _as_text(table: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:

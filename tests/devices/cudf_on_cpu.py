@@ -75,6 +75,8 @@ class DataFrame(OnDevice):
     @classmethod
     def from_pandas(cls, frame):
         assert type(frame) is pd.DataFrame
+        kinds = pa.Table.from_pandas(frame).schema.types  # by which it goes: of objects it takes text and arrays
+        assert not any(isinstance(kind, pa.BaseExtensionType) for kind in kinds), kinds
         return cls(frame.copy())
 
     @property

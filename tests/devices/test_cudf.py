@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import uuid
 
 import cudf_on_cpu
 import pandas as pd
@@ -73,6 +74,15 @@ def test_frames_of_cudf_and_dask_cudf(cudf):
         assert type(result.frame.compute()) is cudf_on_cpu.DataFrame
         pd.testing.assert_frame_equal(result.compute(), expected)
         assert len(graph.edges.compute()) == len(FRAME)
+
+
+def test_results_of_any_kind_go_there(cudf):
+    names = [uuid.UUID(int=number) for number in range(4)]
+    graph = dg.Graph.from_edges({"src": names[:3], "dst": [names[1], names[1], names[3]]})
+    for result in (dg.bfs(graph, names[0]), dg.pagerank(graph, personalization=[{names[0]: 1}, {names[2]: 1}])):
+        there = result.to_cudf().compute().to_pandas()
+        assert there["vertex"].tolist() == list(map(str, names))
+        assert len(there.columns) == len(result.compute().columns)
 
 
 def test_on_a_cluster_workers_with_a_gpu_read_and_sort(tmp_path, cudf, monkeypatch):
