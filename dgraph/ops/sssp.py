@@ -18,6 +18,7 @@ from dgraph.options import no_columns, switch, vertices
 from dgraph.plan import DESCENT, WITHOUT_ROUNDS
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.asked import Asked
+from dgraph.runs.choice import choose
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
@@ -187,13 +188,12 @@ def sssp(
     asked, tree = Asked(**options), WithTree() if target is None else WithTreeUpTo(target=target)
     if predecessors and asked.solves(graph, tree):
         return run(graph, tree, columns=given, **{**options, "engine": "local"})
-    with_tree = predecessors and target is None and asked.settles(graph)
-    if with_tree:
-        paths = run(graph, tree, columns=given, **options)
-    elif target is None:
-        paths = run(graph, ShortestPaths() if weighted else Hops(), columns=given, **options)
+    if target is None:
+        plain = ShortestPaths() if weighted else Hops()
     else:
-        paths = run(graph, (UpTo if weighted else HopsUpTo)(target=target), columns=given, **options)
+        plain = (UpTo if weighted else HopsUpTo)(target=target)
+    with_tree = predecessors and target is None and choose(graph, plain, asked).settle is not None
+    paths = run(graph, tree if with_tree else plain, columns=given, **options)
     if not predecessors or (with_tree and not paths.totals.pop("unresolved")):
         return paths
     trees = [Tree()] if with_tree else [Nearer(), Tree()]

@@ -77,11 +77,6 @@ class Asked:
         needs_rounds = self.progress or self.by_daemons or self.unusual("checkpoint", *OF_ROUNDS)
         return not needs_rounds and self.device_on(graph) == CPU
 
-    def settles(self, graph: Graph) -> bool:
-        """Whether partitions go to their local fixed points in each round, where the program's solver can take them."""
-        in_steps = self.engine in (LOCAL, DESCENT) or self.by_daemons or self.unusual(*OF_ROUNDS)
-        return not in_steps and self.device_on(graph) == CPU
-
     def sends_changes(self, graph: Graph) -> bool:
         """Whether vertices only pass on changes: where partitions need not wait for each other, unless blocks pull."""
         if self.engine != DESCENT:
