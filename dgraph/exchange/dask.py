@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from distributed import Client, Future, get_worker
@@ -26,6 +26,7 @@ from dgraph.exchange.frames import pack, unpack
 from dgraph.exchange.free import FREE
 from dgraph.exchange.mail import Message, Route, Token
 from dgraph.exchange.registry import NAME, ExchangeOnScheduler
+from dgraph.exchange.worker_cores import on_own_cores
 from dgraph.exchange.worker_memory import Window, keep_freed
 
 IN_FLIGHT = 3  # messages on their way to one peer
@@ -201,8 +202,15 @@ class ExchangeOnWorker(WorkerPlugin):
             self.ends.pop(run).close()
 
 
-def find_end(run: str, address: str) -> DaskExchange:
-    """Called in a task that belongs on the worker with this address: its end of a run."""
+@contextmanager
+def taking_part(run: str, address: str) -> Iterator[DaskExchange]:
+    """In a task that belongs on the worker with this address: its end of a run, on its own cores."""
+    end = _find_end(run, address)
+    with on_own_cores(end.route.workers, end.worker):
+        yield end
+
+
+def _find_end(run: str, address: str) -> DaskExchange:
     worker: Any = get_worker()
     if worker.address != address:
         raise LostError(f"a step for {address} was placed on {worker.address}, which lacks its partitions; run again")

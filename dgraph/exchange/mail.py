@@ -37,11 +37,12 @@ class Route:
 def neighbour(workers: Sequence[str], worker: int) -> int | None:
     """Who keeps a copy for a worker: the next one, on another host if there is any."""
     others = [(worker + step) % len(workers) for step in range(1, len(workers))]
-    here = _host(workers[worker])
-    return next((other for other in others if _host(workers[other]) != here), next(iter(others), None))
+    here = host(workers[worker])
+    return next((other for other in others if host(workers[other]) != here), next(iter(others), None))
 
 
-def _host(address: str) -> str:
+def host(address: str) -> str:
+    """Of a worker, so far as its address tells."""
     return address.rpartition(":")[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,17 @@ class All:
 
 
 def with_columns(
-    graph: Graph, analysis: Analysis, partitions: Sequence[Any], given: Given, *, anew: bool = False
+    graph: Graph,
+    analysis: Analysis,
+    partitions: Sequence[Any],
+    given: Given,
+    homes: Sequence[str] | None = None,
+    *,
+    anew: bool = False,
 ) -> Sequence[Any]:
     """Each partition, and its share of the vertex columns if the program reads any: on a cluster a future, which need
-    not be there yet. `anew` says that these are not the graph's own partitions, but made for this run."""
+    not be there yet, made on the partition's worker: another would make a copy of it. `anew` says that these are not
+    the graph's own partitions, but made for this run."""
     read = {column.name: column for column in analysis.vertex_columns}
     for name in given:
         if name not in read:
@@ -71,8 +79,8 @@ def with_columns(
     small = all(isinstance(values, Few) and values.values.nbytes < SMALL for values in sent.values())
     (shared,) = [sent] if small else workers.send([sent])
     tasks = [
-        workers.call(_share_of, partition, part, shared, list(there), called, [one.of(part) for one in held])
-        for part, partition in enumerate(partitions)
+        workers.call(_share_of, partition, part, shared, list(there), called, [one.of(part) for one in held], on=home)
+        for part, (partition, home) in enumerate(zip(partitions, homes or cycle([None]), strict=False))
     ]
     return workers.hold(tasks)
 

@@ -134,7 +134,8 @@ def _in_rounds(
     """The run of a plan, from the partitions on."""
     recipe = recipes[CPU]
     partitions, edge_columns, plan = partitions_for(graph, recipe.analysis, plan)
-    given = with_columns(graph, recipe.analysis, partitions, columns, anew=bool(plan.repartitioned))
+    homes = graph.workers.where(partitions)
+    given = with_columns(graph, recipe.analysis, partitions, columns, homes, anew=bool(plan.repartitioned))
     admit_run(graph, partitions, recipe)
     checkpoints = kept_for(graph, recipe, plan, given, plan.checkpoints) if plan.checkpoints else None
     cores = graph.workers.threads_of_each(len(partitions))
@@ -146,7 +147,7 @@ def _in_rounds(
             replace(job, round=round).steps,
             carried or given,
             client=graph.client,
-            homes=graph.workers.where(partitions),
+            homes=homes,
             threads=threads.cores(),
             chunk=1 if shown.active and graph.client is None else CHUNK,
             after_chunk=shown.after_chunk,
@@ -157,7 +158,7 @@ def _in_rounds(
     def build(shares: Sequence[float]) -> Sequence[Any]:
         orders, names = plan.orders(recipe.analysis, graph.directed), dict(edge_columns.values())
         held = by_shares(graph, tuple(names), orders, plan.switches, shares)
-        return with_columns(graph, recipe.analysis, held, columns, anew=True)
+        return with_columns(graph, recipe.analysis, held, columns, graph.workers.where(held), anew=True)
 
     with Progress.of(progress) as shown:
         outcome, told, moves = rebalancing.moving(graph, go_on, build)

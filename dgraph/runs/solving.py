@@ -25,7 +25,8 @@ def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given) -> R
     edge_columns = edge_columns_of(graph, analysis)
     orders = program.solver.orders if graph.directed else ("out",)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
-    (partition,) = with_columns(graph, analysis, held, columns)
+    homes = graph.workers.where(held)
+    (partition,) = with_columns(graph, analysis, held, columns, homes)
     values, workers = {**parameters_of(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
     job = LocalJob(
         program.solver,
@@ -38,7 +39,7 @@ def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given) -> R
     if workers.client is None:
         found = [answered(lambda: job(partition))]
     else:
-        found = workers.wait(workers.hold([workers.call(job, partition)]))
+        found = workers.wait(workers.hold([workers.call(job, partition, on=homes[0] if homes else None)]))
     return RunResult(graph, found, job.vertex_columns, plan.options())
 
 

@@ -7,6 +7,7 @@ an idle worker, which lacks the partitions.)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,26 +34,29 @@ STOPPED = "the run was stopped"
 
 
 def start_task(run: str, address: str, steps: bytes, rounds: int, partitions: list[Any]) -> Any:
-    end, job = exchange.find_end(run, address), loads(steps)
+    job = loads(steps)
     if job.secedes:
         secede()
-    return _told(end, open_steps(end, job, dict(zip(end.partitions, partitions, strict=True)), rounds))
+    with exchange.taking_part(run, address) as end:
+        return _told(end, open_steps(end, job, dict(zip(end.partitions, partitions, strict=True)), rounds))
 
 
 def step_task(run: str, address: str, round: int, tokens: list[Token]) -> Token:
-    return take_step(exchange.find_end(run, address), round, tokens)
+    with exchange.taking_part(run, address) as end:
+        return take_step(end, round, tokens)
 
 
 def fused_task(run: str, address: str, first: int, rounds: int, tokens: list[Token]) -> Any:
-    end = exchange.find_end(run, address)
-    if end.held[0].secedes:
-        secede()
-    return _told(end, take_steps(end, range(first, first + rounds), tokens))
+    with exchange.taking_part(run, address) as end:
+        if end.held[0].secedes:
+            secede()
+        return _told(end, take_steps(end, range(first, first + rounds), tokens))
 
 
 def last_task(run: str, address: str, tokens: list[Token]) -> Any:
     """After the steps of a chunk, where each is a task: their own values are tokens."""
-    return _told(exchange.find_end(run, address), *tokens)
+    with exchange.taking_part(run, address) as end:
+        return _told(end, *tokens)
 
 
 def _told(end: exchange.DaskExchange, token: Token) -> Any:
@@ -231,13 +235,22 @@ def where(client: Client, partitions: Sequence[Any]) -> list[str]:
     """The worker of each partition: where its future lies, else evenly over all workers."""
     if all(isinstance(partition, Future) for partition in partitions):
         wait_for(client, partitions)
-        places = [sorted(found) for found in exchange.places_of(client, partitions)]
+        places = exchange.places_of(client, partitions)
         if all(places):
-            return [place[0] for place in places]
+            return _shared_out(places)
     workers = exchange.workers_of(client)
     if not workers:
         raise OptionError(f"{client!r} has no workers; start some, or pass client=None to run in this process")
     return [workers[partition * len(workers) // len(partitions)] for partition in range(len(partitions))]
+
+
+def _shared_out(places: Sequence[list[str]]) -> list[str]:
+    """One of the places of each result, as evenly as can be: a worker that has once read another's holds a copy."""
+    homes, held = [""] * len(places), Counter[str]()
+    for one in sorted(range(len(places)), key=lambda one: len(places[one])):
+        homes[one] = min(sorted(places[one]), key=held.__getitem__)
+        held[homes[one]] += 1
+    return homes
 
 
 def release(futures: Sequence[Future]) -> None:

@@ -17,6 +17,7 @@ from mixing import check, mixing, start
 from dgraph.errors import RunError
 from dgraph.exchange import dask as exchange
 from dgraph.exchange.registry import NAME
+from dgraph.runs.step_graph import where
 from dgraph.runs.steps import Steps, run_steps
 
 PARTS = 4
@@ -57,6 +58,15 @@ def test_partitions_run_where_they_lie(client):
     outcome = run_steps(mixing(2), futures, client=client)
     assert [outcome.route.workers[h] for h in outcome.route.homes] == homes
     check(results(outcome), 4, 2)
+
+
+def test_copies_of_partitions_do_not_bring_all_to_one_worker(client):
+    """A worker that has once read another's partition holds a copy of it."""
+    workers = sorted(client.scheduler_info()["workers"])
+    futures = [client.submit(lambda v: v, v, workers=[h], pure=False) for v, h in zip(start(2), workers, strict=True)]
+    client.replicate(futures)
+    assert sorted(where(client, futures)) == workers
+    client.cancel(futures)
 
 
 def test_workers_are_found_while_the_clients_cache_is_empty(client, monkeypatch):

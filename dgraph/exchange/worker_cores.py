@@ -1,0 +1,37 @@
+"""The cores of a worker. Left to itself, an operating system brings threads that wake each other onto one core, where
+they take turns while another is idle: a round of two workers on two cores then takes twice as long."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from dgraph.exchange.mail import host
+
+
+def share_of_cores(workers: Sequence[str], worker: int, cores: Sequence[int]) -> set[int]:
+    """Those of its host's cores that a worker of a run has to itself: each worker there has as many. None if there are
+    more workers than cores, or nobody to share them with."""
+    there = [one for one, address in enumerate(workers) if host(address) == host(workers[worker])]
+    place, count = there.index(worker), len(there)
+    if not 1 < count <= len(cores):
+        return set()
+    return set(cores[place * len(cores) // count : (place + 1) * len(cores) // count])
+
+
+@contextmanager
+def on_own_cores(workers: Sequence[str], worker: int) -> Iterator[None]:
+    """Keep this thread, and those that it starts, on its worker's share, where the system lets them. A process that may
+    not use all cores has been bound by somebody who knows better."""
+    every = sorted(os.sched_getaffinity(os.getpid())) if hasattr(os, "sched_setaffinity") else []
+    own = share_of_cores(workers, worker, every) if len(every) == os.cpu_count() else set()
+    if not own:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, own)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
