@@ -165,7 +165,7 @@ class EdgesThere:
         columns = {}
         for name in edges[0].columns:
             column = joined(xp, [one.columns[name] for one in edges])
-            if rules.repeats == "first" or column.dtype.kind not in "iuf":
+            if rules.repeats == "first" or column.dtype.kind not in "iuf" or not len(starts):
                 columns[name] = column[firsts]
             elif rules.repeats == "sum":
                 columns[name] = _sums(xp, column[order], starts, group)

@@ -106,6 +106,17 @@ def test_repeats_are_merged_there(sides, loops, repeats, built):
     assert found.num_edges == expected.num_edges
 
 
+@pytest.mark.parametrize("repeats", ["first", "sum", "min", "max"])
+def test_where_no_edge_is_left(repeats):
+    edges = {"src": [1, 2], "dst": [1, 2], "w": [3, 4]}
+    found, expected = (
+        dg.Graph.from_edges(one, weight="w", loops="drop", repeats=repeats) for one in (there(edges), edges)
+    )
+    for graph in (found, expected):
+        graph.partitioned("incoming", ["w"])
+    same(found, expected)
+
+
 def modulo(ids, parts):
     return ids % parts
 
