@@ -276,7 +276,7 @@ class DescentKernels(News):
 
     @property
     def in_order(self) -> bool:
-        """Whether of the messages that wait in a block only those are taken that come before the other blocks'."""
+        """Whether of the messages that wait in a block only those are taken that come before many other blocks'."""
         return self.operator == "push" and self.side is not None and not self.synchronous
 
     @property

@@ -206,10 +206,11 @@ def turn(b, board, limits):
 
 @kernel
 def last_key(b, heap, keys, board, limits):
-    """What waits in block b after this comes after the best of another block, too."""
+    """What waits in block b after this comes after a block in the middle of the heap, too. By that at its top epochs
+    would be a few percent fewer, and blocks taken two or three times as often."""
     if limits[CYCLIC] or limits[SWEEP] or board[COUNT] == 0:
         return np.inf
-    return max(keys[b], keys[heap[0]])
+    return max(keys[b], keys[heap[board[COUNT] >> 1]])
 
 
 @kernel
