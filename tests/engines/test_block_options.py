@@ -191,7 +191,7 @@ def test_graphs_with_little_to_do(name, parts):
     for operation, several in operations.items():
         for options in several:
             result = getattr(dg, operation)(graph, engine="block_descent", **options)
-            assert "rounds" in repr(result)
+            assert "round" in repr(result)
             assert len(result.report) or not graph.num_vertices
             options.pop("operator", None)
             expected = getattr(dg, operation)(graph, engine="bsp", **options).compute()
