@@ -13,11 +13,12 @@ import numpy as np
 from numba import uint64
 
 from dgraph.solvers.gather import AHEAD, ONE
+from dgraph.solvers.neighbours import are_skewed
 from dgraph.solvers.pagerank import LINE, dividing, layout_of, page_rank
 from dgraph.solvers.solver import Problem, Solved
 from dgraph.solvers.team import atomic_add, barrier, kernel, part, prefetch, share, stopped, team
 
-CACHED = 1 << 25  # bytes that vertices send, beyond which each look at a sender is one at memory
+CACHED = 1 << 25  # bytes that vertices send, beyond which looks at them are slow; twice as many if few are busy
 GROUP = 4  # components that are added up at a time; there are as many as fill whole groups
 CHANGE, DANGLING = 0, 1
 
@@ -25,10 +26,11 @@ CHANGE, DANGLING = 0, 1
 def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
     """The programs `PageRanks` of `ops/power_iteration.py`."""
     values, columns, n = problem.values, problem.columns, problem.vertices
-    if values["several"] < GROUP or n * values["several"] * np.dtype(dtype).itemsize > CACHED:
+    layout, several = layout_of(problem), values["several"]
+    cached = CACHED << are_skewed(layout.degree)
+    if several < GROUP or n * several * np.dtype(dtype).itemsize > cached:
         return _one_by_one(problem, dtype)
-    layout, strength = dividing(layout_of(problem), columns, dtype)
-    several = values["several"]
+    layout, strength = dividing(layout, columns, dtype)
     width = -(-several // GROUP) * GROUP
     restart = _in_groups(columns["restart"], layout.rows, width, dtype)
     same = np.array_equal(columns["spread"], columns["restart"])
@@ -39,7 +41,7 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
     rounds = team(
         _fixed_points, problem.threads, np.zeros(2 * LINE, np.int64), layout.cuts, sums, totals, layout.indptr,
         layout.senders, layout.weights, strength, restart, spread, scores,
-        np.empty((problem.threads, width), dtype), np.empty(n * width, dtype), several, float(values["alpha"]),
+        np.empty((problem.threads, 2, width + LINE)), np.empty(n * width, dtype), several, float(values["alpha"]),
         float(1 - values["alpha"]), float(values["alpha"] * values["kept"]), float(values["tol"]), values["max_iter"],
     )  # fmt: skip
     ranks = np.empty((n, several), dtype)
@@ -69,10 +71,11 @@ def _in_groups(column: np.ndarray, rows: np.ndarray, width: int, dtype: Any) -> 
 @kernel
 def _fixed_points(
     rank, size, signals, turns, cuts, sums, totals, indptr, senders, weights, strength, restart, spread, scores,
-    came, sent, several, alpha, jumps, again, tolerance, max_iter,
+    own, sent, several, alpha, jumps, again, tolerance, max_iter,
 ):  # fmt: skip
     """Returns how many rounds there were. `sums` are of blocks and `totals` each thread's own: the change of each
-    component, and its scores that go nowhere. A component at rest stays as it is."""
+    component, and its scores that go nowhere. A component at rest stays as it is. `own` is written with every row: it
+    is each thread's, on cache lines that no other writes to."""
     blocks, mine, rounds = cuts.size - 1, totals[rank], 0
     first, last = share(rank, size, blocks)
     while True:
@@ -90,7 +93,7 @@ def _fixed_points(
                 break
             _gather(
                 cuts[b], cuts[b + 1], indptr, senders, weights, sent, restart, spread, alpha, jumps, again, tolerance,
-                mine, scores, came[rank], sums[b, CHANGE],
+                mine, scores, own[rank, 0], own[rank, 1], sums[b, CHANGE],
             )  # fmt: skip
         barrier(rank, size, signals)
         rounds += 1
@@ -130,11 +133,11 @@ def _send(lo, hi, scores, strength, sent, stuck):
 @part
 def _gather(
     lo, hi, indptr, senders, weights, sent, restart, spread, alpha, jumps, again, tolerance, totals, scores, came,
-    change,
+    moved, change,
 ):  # fmt: skip
     """What rows lo:hi are sent becomes their new scores."""
     kind, width = scores.dtype.type, uint64(scores.shape[1])
-    change[:] = 0
+    moved[:] = 0
     for i in range(uint64(lo), uint64(hi)):
         first, end, g = uint64(indptr[i]), uint64(indptr[i + ONE]), uint64(0)
         while width - g >= uint64(2 * GROUP):
@@ -144,10 +147,12 @@ def _gather(
             _group(first, end, senders, weights, sent, width, g, came)
         for c in range(width):
             if totals[CHANGE, c] >= tolerance:
-                score = kind(alpha) * came[c] + kind(jumps) * restart[i, c]
+                score = kind(alpha) * kind(came[c]) + kind(jumps) * restart[i, c]
                 score += kind(again * totals[DANGLING, c]) * spread[i, c]
-                change[c] += abs(score - scores[i, c])
+                moved[c] += abs(score - scores[i, c])
                 scores[i, c] = score
+    for c in range(width):
+        change[c] = moved[c]
 
 
 @part
