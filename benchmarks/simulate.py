@@ -194,16 +194,16 @@ class Waiting:
     def setup(self, exchange: Exchange, partitions: dict[int, Any]) -> Any:
         return exchange, next(iter(partitions))
 
-    def step(self, state: Any, epoch: int, told: list[Any]) -> dict[str, Any]:
+    def step(self, state: Any, step: int, told: list[Any]) -> dict[str, Any]:
         exchange, part = state
-        received = sum(len(data) for _, data in exchange.collect(epoch - 1, part)) if epoch else 0
+        received = sum(len(data) for _, data in exchange.collect(step - 1, part)) if step else 0
         rounds, parts = self.recorded.busy.shape
-        time.sleep(self.recorded.busy[epoch, part])
-        share = np.zeros(int(self.recorded.bytes[epoch, part]) // (parts - 1), np.uint8)
+        time.sleep(self.recorded.busy[step, part])
+        share = np.zeros(int(self.recorded.bytes[step, part]) // (parts - 1), np.uint8)
         for peer in range(parts):
             if peer != part:
-                exchange.send(epoch, part, peer, share)
-        return {"received": received, "done": epoch + 1 == rounds}
+                exchange.send(step, part, peer, share)
+        return {"received": received, "done": step + 1 == rounds}
 
     def finish(self, state: Any) -> None:
         return None

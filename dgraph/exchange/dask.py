@@ -116,7 +116,7 @@ class DaskExchange(Exchange):
                 delivered = await self._deliver(peer, pack(message))
             if not delivered:
                 raise LostError(f"{self.route.workers[peer]} takes no part in run {self.route.run} any more; run again")
-            if message.epoch == FREE:
+            if message.step == FREE:
                 self.free.confirm(peer, message.number)
         except Exception as error:
             self.fail(error)
@@ -166,7 +166,7 @@ class ExchangeOnWorker(WorkerPlugin):
         if end is None:
             return False
         message = unpack(**arguments)
-        if message.epoch != FREE:
+        if message.step != FREE:
             end.mailbox.deliver(message)
             return True
         there_is_room, here = asyncio.Event(), threading.get_ident()

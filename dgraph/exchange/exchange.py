@@ -24,7 +24,7 @@ PATIENCE = 30.0  # seconds without any mail, after which a message that its send
 
 @dataclass
 class Outbox:
-    """Mail of one epoch that has not been posted yet."""
+    """Mail of one step that has not been posted yet."""
 
     peers: int
     buffers: Counter[tuple[int, int]] = field(default_factory=Counter)  # numbered per sender and receiver
@@ -47,7 +47,7 @@ class Exchange(ABC):
         self.cause: BaseException | None = None  # the error that stopped the run, if it arose here
         self.held: Any = None  # what steps keep here from one to the next
         self.result: Any = None  # of the last of them
-        self.flushed = -(1 << 62)  # the last epoch whose mail has all been posted
+        self.flushed = -(1 << 62)  # the last step whose mail has all been posted
         self._lock = threading.Lock()
         self._outboxes: dict[int, Outbox] = {}
 
@@ -60,7 +60,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def ask(self, peer: int) -> int:
-        """The last epoch that a peer has flushed."""
+        """The last step that a peer has flushed."""
 
     @abstractmethod
     def report(self, reason: str, error: BaseException) -> None:
@@ -80,41 +80,41 @@ class Exchange(ABC):
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
-    def send(self, epoch: int, sender: int, receiver: int, buffer: Any) -> None:
+    def send(self, step: int, sender: int, receiver: int, buffer: Any) -> None:
         """Send a buffer from a partition here to any partition; it travels when a message is full, or with `flush`."""
         self.check()
         data, peer = as_bytes(buffer), self.route.homes[receiver]
         full = []
         with self._lock:
-            outbox = self._outbox(epoch)
+            outbox = self._outbox(step)
             fragments = cut(sender, receiver, outbox.buffers[sender, receiver], data)
             outbox.buffers[sender, receiver] += 1
             if peer == self.worker:
-                self.mailbox.put(epoch, fragments)
+                self.mailbox.put(step, fragments)
                 return
             for fragment in fragments:
                 if outbox.bytes[peer] + fragment.data.nbytes > FRAGMENT and outbox.waiting[peer]:
-                    full.append(self._message(epoch, outbox, peer))
+                    full.append(self._message(step, outbox, peer))
                 outbox.waiting[peer].append(fragment)
                 outbox.bytes[peer] += fragment.data.nbytes
         for message in full:
             self.post(peer, message)
 
-    def flush(self, epoch: int, values: dict[str, Any], seconds: float = 0.0, share: bool = False) -> Token:
-        """Post the rest of an epoch's mail, one message a peer; returns the token that announces it.
+    def flush(self, step: int, values: dict[str, Any], seconds: float = 0.0, share: bool = False) -> Token:
+        """Post the rest of a step's mail, one message a peer; returns the token that announces it.
 
         `share` sends the token along, for steps that run at the same time and `gather` each other's.
         """
         with self._lock:
-            outbox = self._outbox(epoch)
-            del self._outboxes[epoch]
+            outbox = self._outbox(step)
+            del self._outboxes[step]
             peers = [p for p in range(outbox.peers) if p != self.worker and (share or outbox.waiting[p])]
             for peer in peers:
                 outbox.messages[peer] += 1
-            token = Token(self.route.run, epoch, self.worker, tuple(outbox.messages), values, seconds)
+            token = Token(self.route.run, step, self.worker, tuple(outbox.messages), values, seconds)
             rest = [
                 Message(
-                    token.run, epoch, self.worker, token.messages[p] - 1, outbox.waiting[p], token if share else None
+                    token.run, step, self.worker, token.messages[p] - 1, outbox.waiting[p], token if share else None
                 )
                 for p in peers
             ]
@@ -122,40 +122,40 @@ class Exchange(ABC):
             self.post(peer, message)
         if share:
             self.mailbox.announce(token)
-        self.flushed = epoch
+        self.flushed = step
         return token
 
     # -- receiving -----------------------------------------------------------------------------------------------------
 
     def expect(self, tokens: Iterable[Token]) -> None:
-        """Learn from the tokens of an epoch what is to come of it; mail of earlier epochs is dropped."""
+        """Learn from the tokens of a step what is to come of it; mail of earlier steps is dropped."""
         for token in tokens:
             if token.run != self.route.run:
                 raise RunError(f"a token of run {token.run} reached run {self.route.run}; run again")
             self.mailbox.announce(token)
-            self.mailbox.forget(before=token.epoch)
+            self.mailbox.forget(before=token.step)
 
-    def collect(self, epoch: int, receiver: int) -> list[tuple[int, np.ndarray]]:
+    def collect(self, step: int, receiver: int) -> list[tuple[int, np.ndarray]]:
         """All buffers for a partition here, as (sender, bytes), by sender and number whatever the order of arrival."""
-        self._await(epoch, tokens_from=set())
-        return join(self.mailbox.collect(epoch, receiver))
+        self._await(step, tokens_from=set())
+        return join(self.mailbox.collect(step, receiver))
 
-    def gather(self, epoch: int) -> list[Token]:
-        """The tokens that all workers shared at the end of an epoch, by worker."""
-        self._await(epoch, tokens_from=set(range(len(self.route.workers))))
-        return [token for _, token in sorted(self.mailbox.tokens(epoch).items())]
+    def gather(self, step: int) -> list[Token]:
+        """The tokens that all workers shared at the end of a step, by worker."""
+        self._await(step, tokens_from=set(range(len(self.route.workers))))
+        return [token for _, token in sorted(self.mailbox.tokens(step).items())]
 
-    def _await(self, epoch: int, tokens_from: set[int]) -> None:
+    def _await(self, step: int, tokens_from: set[int]) -> None:
         suspects: set[int] = set()
-        while missing := self.mailbox.wait(epoch, tokens_from, self.patience):
+        while missing := self.mailbox.wait(step, tokens_from, self.patience):
             suspects &= missing  # they had sent everything a whole patience ago, and it is not here
             if suspects:
                 senders = ", ".join(self.route.workers[worker] for worker in sorted(suspects))
                 raise RunError(
-                    f"mail of superstep {epoch} from {senders} to {self.route.workers[self.worker]} was lost "
+                    f"mail of superstep {step} from {senders} to {self.route.workers[self.worker]} was lost "
                     f"(no news for {self.patience:g} s); run again"
                 )
-            suspects = {peer for peer in missing if self.ask(peer) >= epoch}
+            suspects = {peer for peer in missing if self.ask(peer) >= step}
 
     # -- failing -------------------------------------------------------------------------------------------------------
 
@@ -181,11 +181,11 @@ class Exchange(ABC):
             self.fail(error)
             raise
 
-    def _outbox(self, epoch: int) -> Outbox:
-        return self._outboxes.setdefault(epoch, Outbox(len(self.route.workers)))
+    def _outbox(self, step: int) -> Outbox:
+        return self._outboxes.setdefault(step, Outbox(len(self.route.workers)))
 
-    def _message(self, epoch: int, outbox: Outbox, peer: int) -> Message:
+    def _message(self, step: int, outbox: Outbox, peer: int) -> Message:
         number = outbox.messages[peer]
         outbox.messages[peer] += 1
         outbox.bytes[peer] = 0
-        return Message(self.route.run, epoch, self.worker, number, outbox.waiting.pop(peer))
+        return Message(self.route.run, step, self.worker, number, outbox.waiting.pop(peer))

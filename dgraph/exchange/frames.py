@@ -21,7 +21,7 @@ def pack(message: Message) -> dict[str, Any]:
     frames = ([np.concatenate(small)] if small else []) + large
     return {
         "run": message.run,
-        "epoch": message.epoch,
+        "step": message.step,
         "sender": message.worker,
         "number": message.number,
         "manifest": [number for f in message.fragments for number in (*f[:5], f.data.nbytes)],
@@ -30,9 +30,7 @@ def pack(message: Message) -> dict[str, Any]:
     }
 
 
-def unpack(
-    run: str, epoch: int, sender: int, number: int, manifest: list, frames: list, token: bytes | None
-) -> Message:
+def unpack(run: str, step: int, sender: int, number: int, manifest: list, frames: list, token: bytes | None) -> Message:
     """What `pack` made, without copying the frames."""
     try:
         entries = np.array(manifest, np.int64).reshape(-1, 6).tolist()
@@ -49,4 +47,4 @@ def unpack(
             fragments.append(Fragment(source, receiver, buffer, total, start, data))
     except (ValueError, TypeError, OverflowError, StopIteration) as cause:
         raise RunError(f"message {number} of worker {sender} cannot be taken apart ({cause!r}); run again") from cause
-    return Message(run, epoch, sender, number, fragments, None if token is None else loads(token))
+    return Message(run, step, sender, number, fragments, None if token is None else loads(token))

@@ -19,7 +19,7 @@ from dgraph.exchange.mail import FRAGMENT, Fragment, Message, Token, as_bytes, c
 if TYPE_CHECKING:
     from dgraph.exchange.exchange import Exchange
 
-FREE = 1 << 61  # the epoch of free mail: later than all others
+FREE = 1 << 61  # the step of free mail: later than all others
 ROOM = 32 << 20  # bytes that have come and were not taken, beyond which senders are not told
 AHEAD = 2  # messages under way to each peer: with more, news would overtake each other instead of merging
 CROWDED = 32 << 20  # bytes under way from one worker, beyond which it sends no more

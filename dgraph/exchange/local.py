@@ -34,7 +34,7 @@ class LocalExchange(Exchange):
         return peers
 
     def post(self, peer: int, message: Message) -> None:
-        if message.epoch == FREE:
+        if message.step == FREE:
             self.peers[peer].free.inbox.deliver(message, partial(self.free.confirm, peer, message.number))
         else:
             self.peers[peer].mailbox.deliver(message)

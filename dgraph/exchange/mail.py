@@ -1,7 +1,7 @@
 """Mail between workers: buffers are cut into fragments, which fill numbered messages; a mailbox joins them again.
 
-Invariant: within one epoch the messages from one worker to another are numbered 0, 1, 2, ... and the token that ends
-the epoch tells how many there are. So a duplicate is known by its number, and a loss by a number that is missing.
+Invariant: within one step the messages from one worker to another are numbered 0, 1, 2, ... and the token that ends
+the step tells how many there are. So a duplicate is known by its number, and a loss by a number that is missing.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ def host(address: str) -> str:
 
 @dataclass(frozen=True)
 class Token:
-    """What a worker tells all others when it has finished an epoch: what it sent, and its part of the global values."""
+    """What a worker tells all others when it has finished a step: what it sent, and its part of the global values."""
 
     run: str
-    epoch: int
+    step: int
     worker: int
-    messages: tuple[int, ...]  # how many messages of this epoch went to each worker
-    values: dict[str, Any] = field(default_factory=dict)  # counts and reductions, for the steps of the next epoch
+    messages: tuple[int, ...]  # how many messages of this step went to each worker
+    values: dict[str, Any] = field(default_factory=dict)  # counts and reductions, for all in the next step
     seconds: float = 0.0  # how long the step itself took
 
 
 class Fragment(NamedTuple):
     sender: int  # partitions
     receiver: int
-    number: int  # of its buffer, counted per sender, receiver and epoch
+    number: int  # of its buffer, counted per sender, receiver and step
     size: int  # bytes of the whole buffer
     start: int  # where this fragment begins in it
     data: np.ndarray  # bytes
@@ -69,11 +69,11 @@ class Fragment(NamedTuple):
 
 class Message(NamedTuple):
     run: str
-    epoch: int
+    step: int
     worker: int  # the index of the worker that sent it
     number: int
     fragments: list[Fragment]
-    token: Token | None = None  # with the last message of an epoch, where steps are fused
+    token: Token | None = None  # with the last message of a step, where steps are fused
 
 
 def as_bytes(buffer: Any) -> np.ndarray:
@@ -109,7 +109,7 @@ def join(fragments: list[Fragment]) -> list[tuple[int, np.ndarray]]:
 
 @dataclass
 class Arrivals:
-    """What has come of one epoch."""
+    """What has come of one step."""
 
     numbers: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # by sending worker
     announced: dict[int, int] = field(default_factory=dict)  # messages to come, by sending worker
@@ -126,23 +126,23 @@ class Arrivals:
 class Mailbox:
     """The inbox of one worker in one run. The transport delivers on its own thread, steps wait on theirs.
 
-    It has no bound on purpose: a receiver that refused mail of the live epoch could stop the sender it waits for.
+    It has no bound on purpose: a receiver that refused mail of the live step could stop the sender it waits for.
     """
 
     def __init__(self, here: int) -> None:
         self.failure: str | None = None
         self._here = here
         self._changed = threading.Condition()
-        self._epochs: defaultdict[int, Arrivals] = defaultdict(Arrivals)
-        self._oldest = -(1 << 62)  # mail of earlier epochs has been used, so it can only be a duplicate
+        self._steps: defaultdict[int, Arrivals] = defaultdict(Arrivals)
+        self._oldest = -(1 << 62)  # mail of earlier steps has been used, so it can only be a duplicate
         self._deliveries = 0
 
     def deliver(self, message: Message) -> None:
         """Take a message in, once."""
         with self._changed:
-            if message.epoch < self._oldest:
+            if message.step < self._oldest:
                 return
-            arrivals = self._epochs[message.epoch]
+            arrivals = self._steps[message.step]
             if message.number in arrivals.numbers[message.worker]:
                 return
             arrivals.numbers[message.worker].add(message.number)
@@ -153,19 +153,19 @@ class Mailbox:
             self._deliveries += 1
             self._changed.notify_all()
 
-    def put(self, epoch: int, fragments: list[Fragment]) -> None:
+    def put(self, step: int, fragments: list[Fragment]) -> None:
         """Take in fragments from this same worker."""
         with self._changed:
             for fragment in fragments:
-                self._epochs[epoch].fragments[fragment.receiver].append(fragment)
+                self._steps[step].fragments[fragment.receiver].append(fragment)
 
     def announce(self, token: Token) -> None:
         """Learn from a token how many messages its worker sent here."""
         with self._changed:
-            if token.epoch >= self._oldest:
+            if token.step >= self._oldest:
                 self._accept(token)
 
-    def wait(self, epoch: int, tokens_from: set[int], patience: float) -> set[int]:
+    def wait(self, step: int, tokens_from: set[int], patience: float) -> set[int]:
         """Wait for announced messages, and for tokens of some workers; returns the workers still missing.
 
         Gives up, with a set that is not empty, only after `patience` seconds in which nothing at all arrived.
@@ -174,7 +174,7 @@ class Mailbox:
             while True:
                 if self.failure is not None:
                     raise RunError(self.failure)
-                arrivals = self._epochs[epoch]
+                arrivals = self._steps[step]
                 missing = arrivals.missing() | (tokens_from - arrivals.tokens.keys())
                 before = self._deliveries
                 if not missing:
@@ -182,20 +182,20 @@ class Mailbox:
                 if not self._changed.wait(patience) and self._deliveries == before and self.failure is None:
                     return missing
 
-    def collect(self, epoch: int, receiver: int) -> list[Fragment]:
+    def collect(self, step: int, receiver: int) -> list[Fragment]:
         with self._changed:
-            return self._epochs[epoch].fragments.pop(receiver, [])
+            return self._steps[step].fragments.pop(receiver, [])
 
-    def tokens(self, epoch: int) -> dict[int, Token]:
+    def tokens(self, step: int) -> dict[int, Token]:
         with self._changed:
-            return dict(self._epochs[epoch].tokens)
+            return dict(self._steps[step].tokens)
 
     def forget(self, before: int) -> None:
-        """Drop what is left of earlier epochs, and all of their mail that is still to come."""
+        """Drop what is left of earlier steps, and all of their mail that is still to come."""
         with self._changed:
             self._oldest = max(self._oldest, before)
-            for epoch in [epoch for epoch in self._epochs if epoch < before]:
-                del self._epochs[epoch]
+            for step in [step for step in self._steps if step < before]:
+                del self._steps[step]
 
     def fail(self, reason: str) -> None:
         """Wake everybody with an error. The first reason stays."""
@@ -204,6 +204,6 @@ class Mailbox:
             self._changed.notify_all()
 
     def _accept(self, token: Token) -> None:
-        arrivals = self._epochs[token.epoch]
+        arrivals = self._steps[token.step]
         arrivals.tokens[token.worker] = token
         arrivals.announced[token.worker] = token.messages[self._here]

@@ -27,10 +27,10 @@ class Mail(NamedTuple):
 
 
 class Post:
-    """One partition's mail. Whoever drives it sets `epoch`; it sends in that epoch and collects the one before."""
+    """One partition's mail. Whoever drives it sets `step`; it sends in that step and collects the one before."""
 
     def __init__(self, exchange: Exchange, partition: Partition):
-        self.exchange, self.partition, self.epoch = exchange, partition, 0
+        self.exchange, self.partition, self.step = exchange, partition, 0
         self.arrays: VertexArrays = IN_PROCESS  # which knows where the values are
         self.buffers = self.bytes = 0  # sent so far
         self.waited = 0.0  # seconds, for mail
@@ -89,14 +89,14 @@ class Post:
                 yield Mail(tag, np.arange(mine.start, mine.stop, dtype=np.uint32)[positions], values)
 
     def bring(self, buffers: Sequence[tuple[int, np.ndarray]]) -> None:
-        """From now on mail is free: what `collect` yields next, no matter in which epoch."""
+        """From now on mail is free: what `collect` yields next, no matter in which step."""
         self.free = list(buffers)
 
     def _arrived(self, tags: Container[int]) -> list[tuple[int, np.ndarray]]:
         if self.free is not None:
             return [(sender, buffer) for sender, buffer in self.free if tag_of(buffer) in tags]
         begun = time.perf_counter()
-        found = self.exchange.collect(self.epoch - 1, self.partition.index)
+        found = self.exchange.collect(self.step - 1, self.partition.index)
         self.waited += time.perf_counter() - begun
         return found
 
@@ -105,7 +105,7 @@ class Post:
             return
         buffer[2:4].view(np.uint16)[0] = tag  # a free field of the header
         if self.free is None:
-            self.exchange.send(self.epoch, self.partition.index, peer, buffer)
+            self.exchange.send(self.step, self.partition.index, peer, buffer)
         else:
             self.exchange.free.send(self.partition.index, peer, buffer)
         self.buffers += 1

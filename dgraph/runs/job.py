@@ -81,12 +81,12 @@ class Job:
         parts = edges, recipe, connection, post, switches, self.vertices, columns
         return Settling(self.plan.settle, *parts) if self.plan.settle else State(*parts)
 
-    def step(self, running: Running, epoch: int, told: list[Told]) -> Told:
+    def step(self, running: Running, step: int, told: list[Told]) -> Told:
         rounds = running.rounds
         for state in rounds.states:
-            state.post.epoch = epoch
+            state.post.step = step
         try:
-            return next(running.engine) if epoch == 0 else running.engine.send(told)
+            return next(running.engine) if step == 0 else running.engine.send(told)
         except StopIteration:
             return {**rounds.tell(), "done": True}
 

@@ -59,10 +59,10 @@ class MailExchange(Exchange):
     def __reduce__(self) -> Any:
         raise RunError(f"the state of run {self.route.run} cannot leave {self.route.workers[self.worker]}")
 
-    def turn(self, epoch: int) -> None:
+    def turn(self, step: int) -> None:
         """Only the step whose turn it is may go on."""
-        if epoch != self.next:
-            lost = f"{self.route.workers[self.worker]} is to take superstep {epoch} and its state is at {self.next}"
+        if step != self.next:
+            lost = f"{self.route.workers[self.worker]} is to take superstep {step} and its state is at {self.next}"
             raise LostError(f"{lost}: Dask has repeated a task, because a result was lost; run again")
         self.next += 1
 

@@ -25,7 +25,7 @@ from dgraph.options import one_of
 
 CHUNK = 10  # supersteps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
 LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker
-START = -1  # the epoch of `setup`, of which nobody need hear: there is no mail, and tokens tell nothing
+START = -1  # the step of `setup`, of which nobody need hear: there is no mail, and tokens tell nothing
 SUMMARY = "summary"  # among the values of a last token
 EXCHANGES = ("auto", "workers", "graph")
 
@@ -38,7 +38,7 @@ class Steps:
 
     # the worker's partitions by index -> its state; sends nothing
     setup: Callable[[Exchange, dict[int, Any]], Any]
-    # state, round, what each worker told last -> what this one tells; sends in epoch `round`, collects `round - 1`
+    # state, round, what each worker told last -> what this one tells; sends in step `round`, collects `round - 1`
     step: Callable[[Any, int, list[Values]], Values]
     # state -> this worker's result
     finish: Callable[[Any], Any]
@@ -108,9 +108,9 @@ def run_steps(
             )
         tokens, rounds = chain.start(0 if fuse is False else chunk), 0
         while True:
-            if after_chunk is not None and tokens[0].epoch >= rounds:
-                after_chunk(tokens[0].epoch + 1, tokens)
-            rounds = tokens[0].epoch + 1
+            if after_chunk is not None and tokens[0].step >= rounds:
+                after_chunk(tokens[0].step + 1, tokens)
+            rounds = tokens[0].step + 1
             if is_done(tokens):
                 break
             light = max(token.seconds for token in tokens) < LIGHT

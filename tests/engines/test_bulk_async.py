@@ -112,7 +112,7 @@ class Unreliable(LocalExchange):
     lock = threading.Lock()
 
     def post(self, peer, message):
-        if message.epoch != FREE:
+        if message.step != FREE:
             super().post(peer, message)
             return
         with Unreliable.lock:

@@ -18,13 +18,13 @@ class Mixing:
     last: int
     trace: list = field(default_factory=list)
 
-    def send(self, epoch: int) -> None:
+    def send(self, step: int) -> None:
         for sender, values in self.values.items():
             for receiver in range(len(self.exchange.route.homes)):
-                self.exchange.send(epoch, sender, receiver, values + receiver)
+                self.exchange.send(step, sender, receiver, values + receiver)
 
-    def receive(self, epoch: int) -> None:
-        got = {p: self.exchange.collect(epoch, p) for p in self.values}
+    def receive(self, step: int) -> None:
+        got = {p: self.exchange.collect(step, p) for p in self.values}
         self.values = {p: sum(b.view(np.int64) for _, b in mail) % 1_000_003 for p, mail in got.items()}
 
 

@@ -172,7 +172,7 @@ def test_a_client_that_leaves_ends_its_run(cluster, client):
 def test_mail_of_a_dead_run_is_thrown_away(client):
     run = run_steps(mixing(1), start(2), client=client).route.run
     wait_until(lambda: not ends_on_workers(client))
-    message = {"run": run, "epoch": 0, "sender": 0, "number": 0, "manifest": [], "frames": [], "token": None}
+    message = {"run": run, "step": 0, "sender": 0, "number": 0, "manifest": [], "frames": [], "token": None}
 
     async def deliver(dask_worker):
         return await dask_worker.plugins[NAME].mail(**message)
@@ -215,7 +215,7 @@ def test_nothing_grows(cluster, client):
             return
         before_and_after.append(sizes())
         held.append(
-            client.run(lambda dask_worker: [len(e.mailbox._epochs) for e in dask_worker.plugins[NAME].ends.values()])
+            client.run(lambda dask_worker: [len(e.mailbox._steps) for e in dask_worker.plugins[NAME].ends.values()])
         )
 
     def smallest(chunks):
@@ -226,8 +226,8 @@ def test_nothing_grows(cluster, client):
         run_steps(mixing(199), start(2), client=client, after_chunk=note, **how)
         chunks = before_and_after[-19:]
         assert smallest(chunks[10:]) <= smallest(chunks[2:10])  # what was let go of may stay for a moment
-    epochs = [count for counts in held for ends in counts.values() for count in ends]
-    assert len(epochs) == 2 * 2 * 19 and 0 < min(epochs) <= max(epochs) <= 3
+    steps = [count for counts in held for ends in counts.values() for count in ends]
+    assert len(steps) == 2 * 2 * 19 and 0 < min(steps) <= max(steps) <= 3
     wait_until(lambda: not registry(cluster).runs and not ends_on_workers(client))
 
 
