@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import PROGRAMS, graph_for
-from test_block_descent import BY_BLOCK
+from test_block_descent import BY_BLOCK, Halved
 
 import dgraph as dg
 from dgraph.errors import OptionError
@@ -72,15 +72,8 @@ def test_a_parameter_of_any_name_keeps_its_value():
     np.testing.assert_allclose(found, dg.run(graph, Doubled(), engine="bsp").by_number("value"), rtol=1e-6)
 
 
-class Grown(VertexProgram):
+class Grown(Halved):
     """What is infinite spreads along the edges."""
-
-    kind = "synchronous"
-    value = State(float, start=1.0)
-    merge = SUM
-
-    def send(value, degree):
-        return value / degree
 
     def apply(message, id):
         return np.inf if id == 0 else 1 + 0.5 * message
