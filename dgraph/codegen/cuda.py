@@ -17,7 +17,7 @@ from typing import Any
 from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.crossing import Crossing, merge
-from dgraph.codegen.kernels import Kernels
+from dgraph.codegen.kernels import Kernels, identities
 from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.codegen.text import NOTHING, Argument, Kernel, inbox, literal, name_in, sent
 from dgraph.program import Field, Global, Message
@@ -237,8 +237,12 @@ class CudaKernels(Kernels):
     def close_count(self, kernel: Kernel) -> None:
         kernel.add(f"atomic_add({kernel.use('listed')}, 0, int64(count))")
 
-    def close_folds(self, kernel: Kernel, names: Sequence[str]) -> None:
-        self.merge_blocks(kernel, {name: self.analysis.globals[name][0] for name in names})
+    @contextmanager
+    def rows_to_fold(self, kernel: Kernel, fields: Mapping[str, Any]) -> Iterator[None]:
+        kernel.add(*identities("fold", fields))
+        with self.rows(kernel):
+            yield
+        self.merge_blocks(kernel, fields)
 
     def merge_blocks(self, kernel: Kernel, fields: Mapping[str, Any]) -> None:
         """The threads of each block merge what they have folded, and the last block what blocks have."""
@@ -249,7 +253,7 @@ class CudaKernels(Kernels):
         with kernel.block("if thread == block_start:"):
             kernel.add(*(f"{kernel.use(partial(n), True)}[block_start // group_size] = fold_{n}" for n in fields))
         with kernel.block(f"if is_last({kernel.use(FINISHED)}):"):
-            kernel.add(*(f"fold_{n} = {f.dtype.name}({literal(f.identity)})" for n, f in fields.items()))
+            kernel.add(*identities("fold", fields))
             with kernel.block("for block in range(in_block, grid_size // group_size, group_size):"):
                 kernel.add(*(f"{f} = {merge}({f}, {f.replace('fold', 'partial', 1)}[block])" for _, f, merge in values))
             in_group(kernel, values)

@@ -21,7 +21,8 @@ are all idempotent is never emptied, so that only a better message counts; any o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from dgraph.analysis import Analysis, PhaseAnalysis, Reads
@@ -96,9 +97,18 @@ class Kernels:
 
     close_count = close_list
 
-    def close_folds(self, kernel: Kernel, names: Sequence[str]) -> None:
-        """After rows that fold global values in `fold_...`."""
-        kernel.add(f"return {', '.join(f'fold_{name}' for name in names)},")
+    @contextmanager
+    def rows_to_fold(self, kernel: Kernel, fields: Mapping[str, Any]) -> Iterator[None]:
+        """The loop over rows that fold global values in `fold_...`, in parts: sums of few numbers err little, where one
+        of many would lose their last digits."""
+        kernel.add(*identities("total", fields))
+        with kernel.block("for part_start in range(lo, hi, part_size):"):
+            kernel.add(*identities("fold", fields))
+            with kernel.block("for v in range(part_start, min(part_start + part_size, hi)):"):
+                yield
+            for name, field in fields.items():
+                kernel.add(f"total_{name} = merge_{field.merge.name.lower()}(total_{name}, fold_{name})")
+        kernel.add(f"return {', '.join(f'total_{name}' for name in fields)},")
 
     def call(self, kernel: Kernel, reads: Reads, name: str, place=ROW, phase=None, local=NOTHING) -> str:
         return call(kernel, self.analysis, reads, name, place, phase, local)
@@ -233,18 +243,15 @@ class Kernels:
         if not names:
             return
         kernel = self.kernel(name, f"Rows lo:hi of {', '.join(names)}.")
-        fields = {name: self.analysis.globals[name] for name in names}
-        for name, (field, _) in fields.items():
-            kernel.add(f"fold_{name} = {field.dtype.name}({literal(field.identity)})")
-        with self.rows(kernel):
-            for name, (field, reads) in fields.items():
+        found = {name: self.analysis.globals[name] for name in names}
+        with self.rows_to_fold(kernel, {name: field for name, (field, _) in found.items()}):
+            for name, (field, reads) in found.items():
                 inner_products(kernel, reads, ROW)
                 if reads.component is not None:
                     kernel.add(f"c = {reads.component}")
                 with kernel.components(reads.vector and reads.component is None, self.width):
                     value = self.call(kernel, reads, f"value_of_{field.name}")
                     kernel.add(f"fold_{name} = merge_{field.merge.name.lower()}(fold_{name}, {value})")
-        self.close_folds(kernel, names)
 
     def finish(self) -> None:
         """The columns of the answer."""
@@ -258,6 +265,11 @@ class Kernels:
                 with kernel.components(reads.vector, self.width):
                     value = self.call(kernel, reads, f"value_of_{name}")
                     kernel.add(f"{kernel.use(f'result_{name}', True)}[{index}] = {value}")
+
+
+def identities(what: str, fields: Mapping[str, Any]) -> list[str]:
+    """Lines that set `what_...` of values that are folded to what changes nothing."""
+    return [f"{what}_{name} = {field.dtype.name}({literal(field.identity)})" for name, field in fields.items()]
 
 
 def sweeps(phase: PhaseAnalysis, width: int) -> bool:

@@ -39,6 +39,7 @@ from dgraph.machine_code import kept
 njit = kernel_compiler(error_model="numpy")  # 1/0 is inf, as on GPUs
 kernel = kept(error_model="numpy")
 one = uint64(1)  # uint64 + int64 would be a float
+part_size = uint64(1024)  # rows that are added up before they join the others
 """
 
 INNER = '''

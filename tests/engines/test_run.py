@@ -13,6 +13,8 @@ from cases import PROGRAMS, graph_for, programs
 
 import dgraph as dg
 from dgraph import errors
+from dgraph.monoid import SUM
+from dgraph.program import Global, State, VertexProgram
 from dgraph.runs.asked import Asked
 
 LETTERS = pd.DataFrame({"src": ["b", "a", "c", "x"], "dst": ["c", "b", "d", "y"], "weight": [1, 2, 3, 4]})
@@ -170,3 +172,28 @@ def test_vectors_can_be_written_to_parquet(tmp_path):
         ranks.frame.to_parquet(tmp_path / "ranks")
     back = pd.read_parquet(tmp_path / "ranks")["pagerank"]
     assert np.array_equal(np.stack(back), np.stack(ranks.compute()["pagerank"]))
+
+
+class Tenths(VertexProgram):
+    kind = "synchronous"
+    value = State(float, start=0.1)
+    merge = SUM
+
+    def send(value):
+        return value
+
+    def apply(value):
+        return value
+
+    @Global(float, SUM)
+    def together(value):
+        return value
+
+    def stop(together):
+        return together > 0
+
+
+def test_sums_of_many_small_numbers_keep_their_digits():
+    """Added up one by one, 300,000 tenths are off by a unit of the twelfth digit."""
+    many = dg.grid(rows=600, cols=500, parts=1)
+    assert dg.run(many, Tenths(), engine="bsp").totals["together"] == pytest.approx(30_000, rel=1e-13)
