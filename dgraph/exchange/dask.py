@@ -26,7 +26,7 @@ from dgraph.exchange.frames import pack, unpack
 from dgraph.exchange.free import FREE
 from dgraph.exchange.mail import Message, Route, Token
 from dgraph.exchange.registry import NAME, ExchangeOnScheduler
-from dgraph.exchange.worker_cores import on_own_cores
+from dgraph.exchange.worker_cores import kept_on, own_cores
 from dgraph.exchange.worker_memory import Window, keep_freed
 
 IN_FLIGHT = 3  # messages on their way to one peer
@@ -43,7 +43,7 @@ class DaskExchange(Exchange):
 
     def __init__(self, route: Route, worker: int, plugin: ExchangeOnWorker, patience: float = PATIENCE):
         super().__init__(route, worker, patience)
-        self.plugin, self.sums = plugin, 0
+        self.plugin, self.sums, self.cores = plugin, 0, own_cores(route.workers, worker)
         self._gates = [asyncio.Semaphore(IN_FLIGHT) for _ in route.workers]
         self._carrying: set[asyncio.Task[None]] = set()
 
@@ -206,7 +206,7 @@ class ExchangeOnWorker(WorkerPlugin):
 def taking_part(run: str, address: str) -> Iterator[DaskExchange]:
     """In a task that belongs on the worker with this address: its end of a run, on its own cores."""
     end = _find_end(run, address)
-    with on_own_cores(end.route.workers, end.worker):
+    with kept_on(end.cores):
         yield end
 
 

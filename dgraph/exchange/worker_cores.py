@@ -20,17 +20,21 @@ def share_of_cores(workers: Sequence[str], worker: int, cores: Sequence[int]) ->
     return set(cores[place * len(cores) // count : (place + 1) * len(cores) // count])
 
 
-@contextmanager
-def on_own_cores(workers: Sequence[str], worker: int) -> Iterator[None]:
-    """Keep this thread, and those that it starts, on its worker's share, where the system lets them. A process that may
-    not use all cores has been bound by somebody who knows better."""
+def own_cores(workers: Sequence[str], worker: int) -> set[int]:
+    """Of a worker that is this process. None where the system does not let it choose; and a process that may not use
+    all cores has been bound by somebody who knows better."""
     every = sorted(os.sched_getaffinity(os.getpid())) if hasattr(os, "sched_setaffinity") else []
-    own = share_of_cores(workers, worker, every) if len(every) == os.cpu_count() else set()
-    if not own:
+    return share_of_cores(workers, worker, every) if len(every) == os.cpu_count() else set()
+
+
+@contextmanager
+def kept_on(cores: set[int]) -> Iterator[None]:
+    """Keep this thread, and those that it starts, on some cores, if there are any."""
+    if not cores:
         yield
         return
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, own)
+    os.sched_setaffinity(0, cores)
     try:
         yield
     finally:

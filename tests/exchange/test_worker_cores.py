@@ -5,7 +5,7 @@ import os
 import pytest
 from mixing import start
 
-from dgraph.exchange.worker_cores import on_own_cores, share_of_cores
+from dgraph.exchange.worker_cores import kept_on, own_cores, share_of_cores
 from dgraph.partition.threads import cores
 from dgraph.runs.steps import Steps, run_steps
 
@@ -36,7 +36,7 @@ def test_where_cores_cannot_be_shared_nobody_is_bound(workers):
 @bound
 def test_a_thread_is_free_again_afterwards():
     before = os.sched_getaffinity(0)
-    with pytest.raises(ZeroDivisionError), on_own_cores(HERE[:2], 1):
+    with pytest.raises(ZeroDivisionError), kept_on(own_cores(HERE[:2], 1)):
         assert os.sched_getaffinity(0) == share_of_cores(HERE[:2], 1, sorted(before)) < before
         _ = 1 / 0
     assert os.sched_getaffinity(0) == before
@@ -45,8 +45,9 @@ def test_a_thread_is_free_again_afterwards():
 @bound
 def test_a_process_that_was_bound_stays_as_it_is(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: cores() + 1)
+    assert own_cores(HERE[:2], 1) == set()
     before = os.sched_getaffinity(0)
-    with on_own_cores(HERE[:2], 1):
+    with kept_on(set()):
         assert os.sched_getaffinity(0) == before
 
 
