@@ -24,14 +24,15 @@ from dgraph.solvers.slots import (
     USED,
     Lists,
     Waiting,
+    any_long,
     before,
     first_of,
     free,
-    is_long,
     list_of,
     move,
+    move_all,
     nearest,
-    next_slot,
+    next_of,
     number_of,
     push,
 )
@@ -57,7 +58,7 @@ AHEAD = 8  # vertices whose rows are asked for before their turn
 LOCKED = np.int64(-(2**63))  # the sign bit of a parent
 
 # places in `shared`, after those of `slots.py`; LISTED and what follows are there for even and for odd turns
-LOOKED, FLAT, LISTED, TAKEN, NEXT, LIMIT, WINDOW, TURN = 16, 17, 24, 32, 40, 48, 56, 40
+LOOKED, FLAT, LISTED, TAKEN, NEXT, WINDOW, TURN = 16, 17, 24, 32, 40, 48, 32
 
 
 class Relaxed(NamedTuple):
@@ -126,16 +127,16 @@ def relax(
 
 
 def width(rows: Rows) -> float:
-    """Of a slot: twice the median weight, by the number of edges that lead on from an edge; both from a sample. Then a
-    vertex hardly lowers another of its own slot, and few slots are empty."""
+    """Of a slot: such a weight that of the edges that lead on from an edge, one is no heavier; from a sample. Then a
+    vertex hardly lowers another of its own slot, and few slots are empty, whatever the distribution of weights."""
     step = max(1, len(rows.neighbours) // SAMPLE)
     weights, ends = rows.weights[::step].astype(np.float64), rows.neighbours[::step].astype(np.int64)
     weights = weights[(weights > 0) & (weights < np.inf)]
     if not len(weights):
         return 1.0
     leads_on = (rows.indptr[ends + 1] - rows.indptr[ends]).mean()
-    middle = float(np.partition(weights, len(weights) // 2)[len(weights) // 2])
-    return max(min(2 * middle, LARGEST) / max(leads_on, 1.0), float(weights.min()))
+    lighter = int((len(weights) - 1) / max(leads_on, 1.0))
+    return min(float(np.partition(weights, lighter)[lighter]), LARGEST)
 
 
 @part
@@ -225,35 +226,36 @@ def _relax(
     rank, size, signals, rows, frontier, senders, window, slot, scale, target, limit,
     tails, spare, pool, chained, work, shared,
 ):  # fmt: skip
-    """Each thread has lists of its own; the chunks of the nearest slot are shared out. Returns where to go on."""
+    """Each thread has lists of its own; the chunks of the nearest slot are shared out. Where these are few, rank 0
+    works off the lists of all, and moves the window, while the others wait. Returns where to go on."""
     dist, lists = rows.dist, Lists(tails[rank], spare[rank], pool, chained, shared)
     first, last = share(rank, size, frontier.size)
     for i in range(first, last):
         push(list_of(number_of(dist[frontier[i]], scale), window), frontier[i], lists)
     if rank == 0:
-        shared[NEXT], shared[LIMIT], shared[WINDOW] = LISTS, LISTS, NOWHERE
+        shared[NEXT], shared[WINDOW] = LISTS, NOWHERE
     barrier(rank, size, signals)
     turn, looked = 0, np.int64(0)
     while slot < LISTS and looked < limit and _matters(slot, window, target, dist, scale) and not stopped(signals):
         now, other, turn = TURN * turn, TURN - TURN * turn, 1 - turn
-        # Every thread lists its chunks of this slot, and says where it would go on.
+        within = slot < SLOTS
+        # Every thread lists its chunks of this slot, or says where it would go on.
         place = lists.tails[slot]
-        if slot < SLOTS:
+        if within:
             lists.tails[slot] = 0
             while place > 0:
                 work[atomic_add(shared, now + LISTED, 1)] = place
                 place = before(place, lists)
-            if rank > 0:
-                atomic_min(shared, now + LIMIT, next_slot(slot, lists.tails))
         else:
             atomic_min(shared, now + WINDOW, nearest(place, slot, window, dist, scale, lists))
         barrier(rank, size, signals)
-        listed, bound = shared[now + LISTED], shared[now + LIMIT]
-        alone = size == 1 or listed <= FEW
+        listed = shared[now + LISTED]
+        alone = within and (size == 1 or listed <= FEW)
+        low, high = (0, size) if alone else (rank, rank + 1)
         if rank == 0:
             shared[other + LISTED], shared[other + TAKEN] = 0, 0
-            shared[other + NEXT], shared[other + LIMIT], shared[other + WINDOW] = LISTS, LISTS, NOWHERE
-        if slot >= SLOTS:
+            shared[other + NEXT], shared[other + WINDOW] = LISTS, NOWHERE
+        if not within:
             window = move(slot, window, shared[now + WINDOW], dist, scale, lists)
             slot = window & (SLOTS - 1)
         elif rank == 0 or not alone:
@@ -263,25 +265,30 @@ def _relax(
                 seen += _relax_chunk(work[k], slot, alone, rows, senders, window, scale, lists)
                 k = atomic_add(shared, now + TAKEN, 1)
             # What little has come to the same slot; and if nobody else is at work, to those after it.
-            here, bound = slot, (min(bound, SLOTS) if alone else slot + 1)
+            here, bound = slot, LISTS if alone else slot + 1
             while here < bound and looked + seen < limit and _matters(here, window, target, dist, scale):
-                if atomic_load(signals, STOP) != 0:
+                if atomic_load(signals, STOP) != 0 or (size > 1 and any_long(here, tails, low, high, lists)):
                     break
-                place = lists.tails[here]
-                if place == 0:
-                    here += 1
+                if here >= SLOTS:
+                    window = move_all(here, window, dist, scale, tails, spare, lists)
+                    here = window & (SLOTS - 1)
                     continue
-                if size > 1 and is_long(place, lists):
-                    break
-                lists.tails[here] = 0
-                while place > 0:
-                    earlier = before(place, lists)
-                    seen += _relax_chunk(place, here, alone, rows, senders, window, scale, lists)
-                    place = earlier
+                for r in range(low, high):
+                    place, tails[r, here] = tails[r, here], 0
+                    while place > 0:
+                        earlier = before(place, lists)
+                        seen += _relax_chunk(place, here, alone, rows, senders, window, scale, lists)
+                        place = earlier
+                here = next_of(here, tails, low, high)
             atomic_add(shared, LOOKED, seen)
-        atomic_min(shared, now + NEXT, next_slot(slot, lists.tails))
+            if rank == 0:
+                slot, shared[now + WINDOW] = here, window
+        if rank == 0 or not alone:
+            atomic_min(shared, now + NEXT, next_of(slot, tails, low, high))
         barrier(rank, size, signals)
         slot, looked = shared[now + NEXT], shared[LOOKED]
+        if within:
+            window = shared[now + WINDOW]
     return window, slot
 
 

@@ -23,6 +23,7 @@ LISTS = SLOTS + TOP - BITS  # the bins come after the slots
 NOWHERE = 1 << TOP  # no number
 FURTHEST = NOWHERE - 1024  # the largest number, of all who are farther
 ROOM = 64  # vertices in a chunk
+STRIDE = 32  # lists that are looked at together: most are empty
 FEW = 4  # chunks that are not worth sharing
 USED, DROPPED = 0, 8  # places in `shared`: chunks taken from the pool; whether there were none left
 
@@ -90,17 +91,39 @@ def next_slot(slot, tails):
     """The first slot or bin from `slot` on that is not empty; LISTS if there is none."""
     while slot < LISTS and tails[slot] == 0:
         slot += 1
+        while slot <= LISTS - STRIDE and not _some(slot, tails):
+            slot += STRIDE
     return slot
 
 
 @part
-def is_long(place, lists):
-    """Whether a list is worth sharing."""
-    for _ in range(FEW):
-        if place == 0:
-            return False
-        place = before(place, lists)
-    return place > 0
+def _some(slot, tails):
+    """Whether one of the next lists is not empty."""
+    found = np.int64(0)
+    for i in range(uint64(slot), uint64(slot + STRIDE)):
+        found |= tails[i]
+    return found != 0
+
+
+@part
+def next_of(slot, tails, low, high):
+    """The same for the threads from `low` up to `high`."""
+    found = np.int64(LISTS)
+    for rank in range(low, high):
+        found = min(found, next_slot(slot, tails[rank]))
+    return found
+
+
+@part
+def any_long(slot, tails, low, high, lists):
+    """Whether a list of one of these threads is worth sharing."""
+    for rank in range(low, high):
+        place = tails[rank, slot]
+        for _ in range(FEW):
+            place = before(place, lists) if place > 0 else place
+        if place > 0:
+            return True
+    return False
 
 
 @kernel
@@ -139,6 +162,18 @@ def move(slot, window, to, dist, scale, lists):
         free(chunk, lists)
         place = earlier
     return window if to == NOWHERE else to
+
+
+@part
+def move_all(slot, window, dist, scale, tails, spare, lists):
+    """The same for all threads at once; where the window is then."""
+    to, there = np.int64(NOWHERE), window
+    for rank in range(len(tails)):
+        to = min(to, nearest(tails[rank, slot], slot, window, dist, scale, lists))
+    for rank in range(len(tails)):
+        of_one = Lists(tails[rank], spare[rank], lists.pool, lists.chained, lists.shared)
+        there = move(slot, window, to, dist, scale, of_one)
+    return there
 
 
 class Waiting:

@@ -7,7 +7,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 import dgraph as dg
-from dgraph.solvers import delta_stepping, slots
+from dgraph.solvers import delta_stepping, slots, team
 
 
 def rows_of(graph, sources):
@@ -113,3 +113,25 @@ def test_weights_of_all_sizes():
         delta_stepping.relax(rows, np.array([5], np.uint32), threads=threads)
         assert np.array_equal(rows.dist, scipy_distances(rows))
         assert np.array_equal(rows.parent, smallest_nearer(rows))
+
+
+@pytest.mark.parametrize("name", ["path", "star"])
+def test_threads_seldom_meet_where_little_waits_in_many_windows(name, monkeypatch):
+    """One of them works off what little all have, wherever it is."""
+    rng, n, signals = np.random.default_rng(3), 4000, np.zeros(32, np.int64)
+    monkeypatch.setattr(team, "signals_here", lambda: signals)
+    weight = 10.0 ** rng.uniform(-6, 6, n - 1)
+    frame = pd.DataFrame({"src": np.arange(n - 1) if name == "path" else 0, "dst": np.arange(1, n), "weight": weight})
+    rows = rows_of(dg.Graph.from_edges(frame, weight="weight", directed=False), [0])
+    delta_stepping.relax(rows, np.array([0], np.uint32), threads=2)
+    assert np.array_equal(rows.dist, np.append(0, np.cumsum(weight) if name == "path" else weight))
+    assert signals[team.ROUND] < 100
+
+
+def test_hardly_an_edge_is_looked_at_twice_whatever_the_weights():
+    rng, n, m = np.random.default_rng(3), 3000, 30_000
+    ends = rng.integers(0, n, (m, 2))
+    for weight in (10.0 ** rng.uniform(-6, 6, m), rng.exponential(1.0, m), np.full(m, 7.0), rng.integers(1, 256, m)):
+        frame = pd.DataFrame({"src": ends[:, 0], "dst": ends[:, 1], "weight": weight})
+        rows = rows_of(dg.Graph.from_edges(frame, weight="weight", vertices=n), [5])
+        assert delta_stepping.relax(rows, np.array([5], np.uint32)).looked < 1.3 * m
