@@ -53,7 +53,9 @@ def found() -> str:
         return "Numba's simulator: seconds mean nothing"
     probe.need_cuda()
     gpus = (f"{one.name}, {one.capability[0]}.{one.capability[1]}, {one.memory >> 30} GiB" for one in probe.gpus())
-    return f"{', '.join(gpus)}; {os.cpu_count()} CPU cores"
+    import cupy
+
+    return f"{', '.join(gpus)}, driver for CUDA {cupy.cuda.runtime.driverGetVersion()}; {os.cpu_count()} CPU cores"
 
 
 def versions() -> str:

@@ -23,7 +23,8 @@ BEGUN = "begun"
 LEAST = 15.0  # seconds that are worth while to begin a part
 KEEP = 5.0  # seconds between two looks at what a part has found
 LONGEST, PATIENCE = 0.5, 60.0  # of a part's time may pass in one check, and seconds in any
-LOST, AGAIN = "cannot use it any more", 3  # a process without its GPU says so, and ends with this
+LOST = "cannot use it any more", "cudaError", "CUDA_ERROR"  # a process that may have lost its GPU says one of these,
+AGAIN = 3  # and ends with this
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Findings:
             found = [Finding(what, FAILED, f"{type(error).__name__}: {str(error)[:300]}", traceback.format_exc())]
         for one in found:
             self.note(one)
-        if self.file is not None and any(LOST in one.said for one in found):
+        if self.file is not None and any(lost in one.said for one in found for lost in LOST):
             sys.exit(AGAIN)
 
     def left_out(self, what: str, why: str) -> None:

@@ -177,7 +177,7 @@ def _to_cudf(table: pd.DataFrame, ids: Sequence[str]) -> Any:
     import cudf
 
     uuids = [name for name in ids if table[name].dtype.kind == "O" and isinstance(table[name].dtype, np.dtype)]
-    return cudf.DataFrame.from_pandas(table.astype(dict.fromkeys(uuids, "string")))
+    return cudf.from_pandas(table.astype(dict.fromkeys(uuids, "string")))
 
 
 def _as_text(table: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:

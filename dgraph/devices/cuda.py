@@ -24,7 +24,7 @@ from dgraph.codegen.source import Source
 from dgraph.devices import vertex_arrays as slots
 from dgraph.devices.edge_blocks import EdgeBlocks
 from dgraph.devices.launches import Kernel
-from dgraph.devices.memory import DeviceArray, Memory, memory_of_device
+from dgraph.devices.memory import DeviceArray, GpuMemory, Memory, SimulatedMemory
 from dgraph.devices.probe import simulated
 from dgraph.devices.tally import Tally
 from dgraph.devices.vertex_arrays import Count, DeviceVertexArrays, Ids
@@ -245,8 +245,7 @@ class Device:
     def __init__(self, source: Source):
         self.source, self.module = source, module_of(source)
         self.kernels = _kernels.setdefault(source.digest, {})
-        with _one_at_a_time:
-            self.memory = own_memory()
+        self.memory = own_memory()
         if simulated():  # each of its threads is one of Python's, and none is of a warp
             here = vars(self.module)
             here |= {"BLOCK": 4, "WARP": 0, "next_place": lambda counter: here["atomic_add"](counter, 0, 1)}
@@ -268,10 +267,15 @@ class Device:
                 raise DeviceError(f"kernel {name} could not be run: {type(error).__name__}: {error}") from error
 
 
-@cache
 def own_memory() -> Memory:
-    """Of the device that this process sees."""
-    return memory_of_device()
+    """Of the device that this process sees: one, for all of its threads."""
+    with _one_at_a_time:
+        return _own_memory()
+
+
+@cache
+def _own_memory() -> Memory:
+    return SimulatedMemory() if simulated() else GpuMemory()
 
 
 def _passes(argument: str) -> bool:

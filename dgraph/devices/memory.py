@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.devices.probe import simulated
 from dgraph.errors import DeviceError
 
 WHOLE = 0.9  # of a GPU's memory is ours: the rest is for the compiler's code and whoever else is there
@@ -206,8 +205,7 @@ class GpuMemory(Memory):
     """Of the GPU that is current. All goes by one stream, the default, but for stages: order is by what is asked first,
     and nothing waits but `get`. CuPy keeps what was let go of: no array of a run costs a call of the driver twice."""
 
-    def __init__(self, budget: int | None = None):
-        super().__init__(budget)
+    def __init__(self) -> None:
         import cupy
 
         if "rmm" in sys.modules:  # it may have most of the GPU already, for dask-cuda and cuDF to share
@@ -215,7 +213,7 @@ class GpuMemory(Memory):
 
             cupy.cuda.set_allocator(rmm_cupy_allocator)
         self.cupy = cupy
-        self.budget = self.whole
+        super().__init__(self.whole)
         self._pins: dict[int, bool] = {}  # by the id of an array of the host
         self._names: dict[int, Any] = {}  # of streams, the compiler's, by address
         self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
@@ -231,12 +229,8 @@ class GpuMemory(Memory):
         raw.set(array, stream=self.cupy.cuda.get_current_stream())  # without one, the host would wait for it
 
     def _get(self, raw: Any, out: np.ndarray) -> None:
-        try:
+        with self._waiting():
             raw.get(out=out, stream=self.cupy.cuda.get_current_stream())
-            self.wait()
-        except self.cupy.cuda.runtime.CUDARuntimeError as error:  # of a kernel before it
-            remedy = "this process cannot use it any more: start it anew"
-            raise DeviceError(f"the GPU failed, and {remedy} ({error})") from error
 
     def fill(self, there: DeviceArray, value: Any) -> None:
         if value == 0:  # the counters of every superstep, mostly: ten times quicker than a kernel
@@ -281,7 +275,7 @@ class GpuMemory(Memory):
             try:
                 yield
             finally:  # nothing is let go of that kernels still use
-                self.streams[number].synchronize()
+                self.wait()
 
     def stream(self) -> Any:
         from numba import cuda
@@ -292,9 +286,14 @@ class GpuMemory(Memory):
         return self._names[pointer]
 
     def wait(self) -> None:
-        self.cupy.cuda.get_current_stream().synchronize()
+        with self._waiting():
+            self.cupy.cuda.get_current_stream().synchronize()
 
-
-def memory_of_device(budget: int | None = None) -> Memory:
-    """Of the device that this process sees."""
-    return SimulatedMemory(budget) if simulated() else GpuMemory(budget)
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Whoever waits for kernels is told how they failed."""
+        try:
+            yield
+        except self.cupy.cuda.runtime.CUDARuntimeError as error:
+            remedy = "this process cannot use it any more: start it anew"
+            raise DeviceError(f"the GPU failed, and {remedy} ({error})") from error

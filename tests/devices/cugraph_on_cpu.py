@@ -1,5 +1,5 @@
 """`pylibcugraph` and the little of `cupy` that it takes, computed by NetworkX: with the signatures, the checks and the
-conventions of pylibcugraph 26.10, of which the real one was never at hand. Arrays cannot be read but by `get()`."""
+conventions of pylibcugraph 26.10, as `test_stand_ins.py` finds. Arrays cannot be read but by `get()`."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -116,12 +116,12 @@ def pagerank(
     max_iterations,
     do_expensive_check,
     fail_on_nonconvergence=True,
-    jumps=None,
+    _jumps=None,
 ):
     n = len(graph.vertices)
     out = np.zeros(n)
     np.add.at(out, graph.sources, graph.weights)
-    jumps, ranks = np.full(n, 1 / n) if jumps is None else jumps / jumps.sum(), np.full(n, 1 / n)
+    jumps, ranks = np.full(n, 1 / n) if _jumps is None else _jumps / _jumps.sum(), np.full(n, 1 / n)
     if initial_guess_vertices is not None:
         ranks = np.zeros(n)
         ranks[of_device(initial_guess_vertices).get()] = of_device(initial_guess_values).get()
@@ -142,7 +142,7 @@ def personalized_pagerank(
 ):
     jumps = np.zeros(len(graph.vertices))
     jumps[of_device(personalization_vertices).get()] = of_device(personalization_values).get()
-    return pagerank(resource_handle, graph, *nothing, **options, jumps=jumps)
+    return pagerank(resource_handle, graph, *nothing, **options, _jumps=jumps)
 
 
 def katz_centrality(resource_handle, graph, betas, alpha, beta, epsilon, max_iterations, do_expensive_check):

@@ -1,5 +1,5 @@
 """The part of CuPy that we call, over NumPy, as strict: nothing becomes NumPy by itself, types and shapes of copies are
-the same, and there is only so much memory. The real one was never at hand."""
+the same, and there is only so much memory. `test_stand_ins.py` compares it with the real one."""
 
 import threading
 from types import ModuleType, SimpleNamespace
@@ -36,15 +36,16 @@ class Array:
     def reshape(self, *shape):
         return Array(self.array.reshape(*shape))
 
-    def set(self, given, stream):
-        assert type(given) is np.ndarray and given.flags.c_contiguous and self.array.flags.c_contiguous
-        assert stream is current() and (given.shape, given.dtype) == (self.shape, self.dtype)
-        self.array[...] = given
+    def set(self, arr, stream):
+        assert type(arr) is np.ndarray and arr.flags.c_contiguous and self.array.flags.c_contiguous
+        assert stream is current() and (arr.shape, arr.dtype) == (self.shape, self.dtype)
+        self.array[...] = arr
 
     def get(self, *, stream, out):
         assert type(out) is np.ndarray and out.flags.c_contiguous and self.array.flags.c_contiguous
         assert stream is current() and (out.shape, out.dtype) == (self.shape, self.dtype)
         out[...] = self.array
+        stream.synchronize()
 
 
 class Pointer:

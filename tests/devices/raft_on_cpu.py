@@ -1,6 +1,6 @@
 """Several GPUs of cuGraph, each a thread of this process: raft's communicator, and graphs and functions of pylibcugraph
 that all of a team call together, computed by the stand-in for one GPU. Who does not come is missed, and the answer of
-each is of some vertices only. The real ones were never at hand; names and what they take are those of 26.10."""
+each is of some vertices only. Names and what they take are those of 26.10."""
 
 import threading
 import uuid
@@ -66,11 +66,11 @@ def _destroy(session, dask_worker):
     del get_raft_comm_state(session, dask_worker)["handle"]
 
 
-def get_raft_comm_state(session, state_object=None, dask_worker=None):
+def get_raft_comm_state(sessionId, state_object=None, dask_worker=None):
     worker = state_object or dask_worker
     if not hasattr(worker, "_raft_comm_state"):
         worker._raft_comm_state = {}
-    return worker._raft_comm_state.setdefault(session, {})
+    return worker._raft_comm_state.setdefault(sessionId, {})
 
 
 def init_subcomms(handle, row_comm_size):

@@ -65,8 +65,8 @@ def test_alone_in_its_process_a_gpu_builds_what_it_has_read(kind, tmp_path, cudf
 
 
 def test_frames_of_cudf_and_dask_cudf(cudf):
-    there = cudf_on_cpu.DataFrame.from_pandas(FRAME)
-    pieces = [delayed(cudf_on_cpu.DataFrame.from_pandas)(FRAME.iloc[a:z]) for a, z in ((0, 2), (2, 5))]
+    there = cudf_on_cpu.from_pandas(FRAME)
+    pieces = [delayed(cudf_on_cpu.from_pandas)(FRAME.iloc[a:z]) for a, z in ((0, 2), (2, 5))]
     expected = dg.wcc(dg.Graph.from_edges(FRAME), device="cpu").compute()
     for frame in (there, cudf_on_cpu.from_delayed(pieces, meta=there)):
         graph = dg.Graph.from_edges(frame, weight="weight", parts=2)

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import cupy_on_cpu
 import numpy as np
@@ -70,7 +71,7 @@ def test_what_does_not_fit(cupy):
 def test_what_only_garbage_knows_makes_room(cupy):
     gc.disable()  # else it may be swept before
     try:
-        memory = GpuMemory(1 << 20)
+        memory = GpuMemory()
         memory.budget = 1 << 20
         known = [memory.empty(1 << 20, np.uint8)]
         known.append(known)  # as the frames that an error's traceback knows
@@ -87,3 +88,23 @@ def test_a_stage_is_waited_for_even_if_it_fails(cupy):
     with pytest.raises(ValueError), memory.stage(1):
         raise ValueError
     assert [stream.waits for stream in memory.streams] == [0, 1, 0]
+
+
+def test_whoever_waits_is_told_that_the_gpu_failed(cupy, monkeypatch):
+    memory = GpuMemory()
+
+    def fail(stream):
+        raise cupy_on_cpu.CUDARuntimeError("cudaErrorIllegalAddress")
+
+    monkeypatch.setattr(cupy_on_cpu.Stream, "synchronize", fail)
+    with pytest.raises(DeviceError, match="start it anew"), memory.stage(1):
+        pass
+    with pytest.raises(DeviceError, match="cannot use it any more"):
+        memory.get(memory.empty(1, np.uint8))
+
+
+def test_threads_of_a_process_have_one_memory(cupy):
+    cuda._own_memory.cache_clear()
+    with ThreadPoolExecutor(4) as pool:
+        assert len({id(one.result()) for one in [pool.submit(cuda.own_memory) for _ in range(4)]}) == 1
+    cuda._own_memory.cache_clear()
