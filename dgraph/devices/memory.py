@@ -73,6 +73,7 @@ class Memory:
             return self._counted(self._empty(shape, dtype))
         except MemoryError as error:
             self._sweep()  # for who tries again with less
+            self.budget = self.used + size - 1  # as much was not there: in the next round nobody brings edges in vain
             raise DeviceError(f"the device has no {size:,} bytes left: set memory_budget= below what it has") from error
 
     def _counted(self, raw: Any) -> DeviceArray:

@@ -65,6 +65,7 @@ def test_what_does_not_fit(cupy):
     with pytest.raises(DeviceError, match="no 33,554,432 bytes left: set memory_budget="):
         memory.empty(1 << 25, np.uint8)
     assert memory.used == 0 and len(memory.pinned(1 << 25)) == 1 << 25
+    assert not memory.fits(1 << 25) and memory.fits(1 << 24)  # whatever the budget was
     assert not memory.pin(np.zeros(1)) and memory.pin(np.zeros(100))
 
 
