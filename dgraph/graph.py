@@ -128,7 +128,7 @@ class Graph:
     def save(self, path: Any, *, columns: list[str] | None = None, overwrite: bool = False) -> None:
         """Write the graph to a folder, whole or not at all, which `dgraph.open_graph` opens in no time.
 
-        columns: the edge columns to save, numbers all; by default every one."""
+        columns: the edge columns to save, numbers all; by default every one. overwrite: replace a saved graph."""
         from dgraph.building.saving import save
 
         save(self, path, columns=columns, overwrite=overwrite)

@@ -28,8 +28,10 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
     columns: the edge columns to save, numbers all; by default every column, and an error if one is not numeric.
     """
     folder = local_folder(path)
-    if folder.exists() and not overwrite:
-        raise OptionError(f"{folder} is there already; give another path, or overwrite=True")
+    if folder.exists():
+        if not overwrite:
+            raise OptionError(f"{folder} is there already; give another path, or overwrite=True")
+        _check_replaceable(folder)
     names = graph.edge_columns if columns is None else list(columns)
     try:
         partitions = graph.partitioned(graph.partitions.orders if graph._partitions else ("out",), names)
@@ -59,6 +61,18 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
         raise StorageError(f"{folder}: could not be written ({cause}); nothing was changed") from cause
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Refuses to remove anything but a saved graph: what lies beside its blocks is somebody's."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else [folder]
+    is_saved = (folder / MANIFEST).exists()
+    others = [path.name for path in found if not is_saved or path.suffix not in (".npy", ".arrow", ".json")]
+    if others:
+        raise OptionError(
+            f"{folder} is not a saved graph and nothing else: {others[0]!r} is there; overwrite=True would remove it, "
+            f"so give another path"
+        )
 
 
 def _write(folder: Path, partition: Partition) -> dict[str, store.Entry] | OSError:

@@ -148,6 +148,21 @@ def test_a_folder_is_whole_or_as_it_was(tmp_path, monkeypatch):
     shutil.rmtree(tmp_path / "g")
 
 
+def test_only_a_saved_graph_is_replaced(tmp_path):
+    graph, folder = example(), tmp_path / "data"
+    folder.mkdir()
+    graph.save(folder, overwrite=True)  # an empty folder
+    graph.save(folder, overwrite=True)
+    (folder / "notes.txt").write_text("ours")
+    (tmp_path / "edges.npy").write_text("edges")
+    for path, named in ((folder, "notes.txt"), (tmp_path, "data"), (tmp_path / "edges.npy", "edges.npy")):
+        with pytest.raises(OptionError, match=rf"{named}' is there; overwrite=True would remove it"):
+            graph.save(path, overwrite=True)
+    assert (folder / "notes.txt").read_text() == "ours"
+    assert (tmp_path / "edges.npy").read_text() == "edges"
+    assert rows(dg.open_graph(folder)) == rows(graph)
+
+
 def test_columns_that_are_no_numbers_are_chosen_or_refused(tmp_path):
     edges = pd.DataFrame({"src": [1, 2], "dst": [2, 3], "note": ["x", "y"], "cost": [1.0, 2.0]})
     graph = dg.Graph.from_edges(edges)
