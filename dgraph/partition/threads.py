@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -22,6 +23,19 @@ def cores() -> int:
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cores(), thread_name_prefix=NAME)
+
+
+def _begin_anew() -> None:
+    """A forked process has no thread of this pool, nor of Dask's, and would wait for one for ever."""
+    _pool.cache_clear()
+    threaded: Any = sys.modules.get("dask.threaded")
+    if threaded is not None:
+        threaded.default_pool = None
+        threaded.pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def slices(size: int, threads: int) -> list[slice]:
