@@ -36,8 +36,7 @@ def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], ser
         return _in_memory(graph, option, series.memory)
     identity = _identity(graph, recipe, plan, given)
     folder = Folder(_from_anywhere(option.path), f"{recipe.analysis.name}{series.part}", tuple(identity.items()))
-    if graph.client is not None:
-        _check_shared(graph, folder)
+    _check_place(graph, folder)
     for name in folder.checkpoints():
         parts = folder.parts(name)
         checks = [graph.workers.call(_is_whole, folder, name, part) for part in range(parts)]
@@ -53,9 +52,15 @@ def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], ser
     return Kept(folder, option)
 
 
-def _check_shared(graph: Graph, folder: Folder) -> None:
-    """Refuses a path that is not the same place for all, such as a disk of each host: nobody could go on from there."""
-    meeting, workers = f".meeting-{uuid4().hex}", graph.workers.addresses
+def _check_place(graph: Graph, folder: Folder) -> None:
+    """Refuses a path where nothing can be written, before the work begins, and one that is not the same place for all,
+    such as a disk of each host: nobody could go on from there."""
+    meeting = f".meeting-{uuid4().hex}"
+    if graph.client is None:
+        folder.sign(meeting, "this process")
+        folder.erase(meeting)
+        return
+    workers = graph.workers.addresses
     each = partial(on_each, graph.client, workers)
     try:
         each(lambda _, number: folder.sign(meeting, str(number)))

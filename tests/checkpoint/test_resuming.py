@@ -136,8 +136,10 @@ def test_a_place_that_is_not_the_same_for_all_is_refused(client):
 def test_what_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").write_text("no folder")
     graph = dg.Graph.from_edges(pd.DataFrame({"src": range(30), "dst": range(1, 31)}), parts=2)
-    with pytest.raises(StorageError, match="space"):
-        dg.wcc(graph, checkpoint=tmp_path / "file" / "below")
+    begun = []
+    with pytest.raises(StorageError, match=r"nothing can be written there.*space"):
+        dg.wcc(graph, engine="gas", checkpoint=tmp_path / "file" / "below", progress=begun.append)
+    assert not begun, "before the work begins"
 
 
 def test_options_are_checked(tmp_path):
