@@ -19,6 +19,7 @@ from dgraph.errors import ColumnError, FileError, IdError, OptionError
 from dgraph.io import files
 from dgraph.io.arrow import edge_table, no_hidden_vertices
 from dgraph.io.edge_list import EdgeList
+from dgraph.partition import ids
 
 SUFFIXES = (".parquet", ".pq")
 _NOTE = b"dgraph"
@@ -39,7 +40,9 @@ def read(
     for name in names:
         try:
             check_rows(name)
-            piece = _open(name).to_table(columns=wanted["read"])
+            file = _open(name)
+            _check_columns(file.schema.names, wanted["read"], name)
+            piece = file.to_table(columns=wanted["read"])
             piece.validate(full=True)
         except _BROKEN as error:
             raise FileError(
@@ -48,7 +51,7 @@ def read(
         pieces.append(piece.replace_schema_metadata(None))
     try:
         table = pa.concat_tables(pieces, promote_options="permissive").unify_dictionaries()
-    except pa.ArrowInvalid as error:
+    except pa.ArrowException as error:
         raise ColumnError(f"{path}: files with columns that do not fit together: {error} (write them alike)") from error
     for name in wanted["read"][:2]:
         _check_ids(table, name, path)
@@ -63,12 +66,17 @@ def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[s
     schema = schema_of(names[0])
     note = _note(schema)
     known = schema.names
+    if twice := next((name for name in known if known.count(name) > 1), None):
+        raise ColumnError(f"{names[0]}: {known.count(twice)} columns are called {twice!r} (rename them)")
 
     def place(column, what):
         if isinstance(column, int) and not isinstance(column, bool) and -len(known) <= column < len(known):
             return known[column]
         if column in known:
             return column
+        if f"/{column}=" in names[0]:
+            remedy = "which are not read; dask.dataframe.read_parquet makes a frame with them"
+            raise ColumnError(f"{path}: {what}={column!r} is in the names of folders, {remedy}")
         raise ColumnError(
             f"{path}: {what}={column!r}, but there is no such column (its columns are {', '.join(known)})"
         )
@@ -140,12 +148,22 @@ def _fits(key: str, value: Any, schema: pa.Schema) -> bool:
     return isinstance(value, bool) if key == "directed" else value in schema.names
 
 
+def _check_columns(known: Sequence[str], wanted: Sequence[str], name: str) -> None:
+    for column in wanted:
+        if column not in known:
+            raise ColumnError(
+                f"{name}: there is no column {column!r}, which the first file has; its columns are {', '.join(known)} "
+                f"(write the files alike)"
+            )
+
+
 def _check_ids(table: pa.Table, name: str, path: Any) -> None:
     column = table[name]
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        remedy = "ids are 64-bit integers or strings: cast the column, or name another"
-        raise IdError(f"{path}: ids in column {name!r} are of type {kind} ({remedy})")
+    if not (pa.types.is_integer(kind) or ids.is_text(kind) or ids.is_uuid(kind)):
+        raise IdError(
+            f"{path}: ids in column {name!r} are of type {kind} ({ids.REMEDY}: cast the column, or name another)"
+        )
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise IdError(f"{path}: the id in row {row} of column {name!r} is missing (fill it in, or drop the row)")

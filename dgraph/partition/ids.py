@@ -118,7 +118,7 @@ def _for_text(values: Any, name: str) -> bool:
     if isinstance(values, pd.Series | pd.Index) and not isinstance(values.dtype, np.dtype):
         values = _of_pandas(values, name)
     if isinstance(values, pa.ChunkedArray | pa.Array):
-        return _is_text(getattr(values.type, "value_type", values.type))
+        return is_text(getattr(values.type, "value_type", values.type))
     return np.asarray(values).dtype.kind == "U"
 
 
@@ -153,7 +153,7 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
     kind = values.type
     if pa.types.is_dictionary(kind) and pc.any(pc.is_null(values, nan_is_null=True)).as_py():
         return _arrow(values.cast(kind.value_type), name)  # a missing value can hide among the categories
-    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "arrow.uuid":
+    if is_uuid(kind):
         values = values.cast(UUID_BYTES) if isinstance(values, pa.ChunkedArray) else values.storage
         return IdType("uuid"), _one(values)
     if pa.types.is_integer(kind):
@@ -162,7 +162,7 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
         if pa.types.is_integer(kind.value_type) or kind.value_type == UUID_BYTES:
             return _arrow(values.cast(kind.value_type), name)
         kind = kind.value_type
-    if _is_text(kind):
+    if is_text(kind):
         return IdType("string"), values
     if kind == UUID_BYTES:
         return IdType("uuid"), _one(values)
@@ -171,8 +171,12 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
     raise IdError(f"column {name!r} has type {kind}: {REMEDY}; {CONVERT}")
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def is_uuid(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "arrow.uuid"
 
 
 def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:

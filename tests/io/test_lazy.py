@@ -1,11 +1,14 @@
 """Lazy reading: blocks of any size give the rows of the whole, with one type of ids."""
 
+from uuid import UUID
+
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dgraph.errors import IdError, OptionError
+import dgraph as dg
+from dgraph.errors import ColumnError, IdError, InputError, OptionError
 from dgraph.io import lazy_edge_list, read_edge_list
 
 
@@ -57,6 +60,37 @@ def test_parquet(tmp_path):
     assert list(lazy.edges.columns) == ["u", "v", "w"]
     assert len(rows(lazy)) == 6
     assert read_edge_list(tmp_path, weight="w").edges.column_names == ["u", "v", "w"]
+
+
+@pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
+def test_columns_of_parquet_that_are_refused(tmp_path, read):
+    ends = {"u": [1], "v": [2]}
+    pq.write_to_dataset(pa.table({**ends, "day": [3]}), tmp_path / "by_day", partition_cols=["day"])
+    with pytest.raises(ColumnError, match=r"'day' is in the names of folders.*read_parquet"):
+        read(tmp_path / "by_day", weight="day")
+    pq.write_table(pa.Table.from_arrays([pa.array([1])] * 3, ["u", "v", "v"]), tmp_path / "twice.parquet")
+    with pytest.raises(ColumnError, match="2 columns are called 'v'"):
+        read(tmp_path / "twice.parquet")
+    for name, other in (("names", {"u": ["a"], "v": ["b"]}), ("lacking", {"u": [1], "x": [2]})):
+        (tmp_path / name).mkdir()
+        for part, table in enumerate((ends, other)):
+            pq.write_table(pa.table(table), tmp_path / name / f"{part}.parquet")
+        with pytest.raises(InputError, match=r"write (them|the files) alike"):
+            rows(read(tmp_path / name))
+
+
+@pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
+def test_text_and_uuids_of_parquet(tmp_path, read):
+    one, two = UUID(int=1), UUID(int=2)
+    kinds = (
+        (pa.array([one.bytes, two.bytes], pa.uuid()), [one, two]),
+        (pa.array(["a", "b"], pa.string_view()), ["a", "b"]),
+    )
+    for number, (column, values) in enumerate(kinds):
+        pq.write_table(pa.table({"u": column, "v": column}), tmp_path / f"{number}.parquet")
+        found = read(tmp_path / f"{number}.parquet")
+        graph = dg.Graph.from_edges(found.edges, source="u", destination="v")
+        assert list(map(str, dg.wcc(graph).compute()["vertex"])) == list(map(str, values))
 
 
 def test_formats_without_blocks(put):
