@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,13 @@ from dgraph.building import assembly
 from dgraph.building.on_device import EdgesThere
 from dgraph.building.report import Stopwatch
 from dgraph.devices import rows
+from dgraph.errors import ColumnError, IdError, WeightError
 from dgraph.partition import adjacency, rules
 from dgraph.partition import chunk as chunks_of
 from dgraph.partition.adjacency import Sort
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import Partition
-from dgraph.partition.source import EdgeSource, VertexSource
+from dgraph.partition.source import EdgeSource, VertexSource, is_lazy
 from dgraph.recovery import retry
 from dgraph.workers import Workers, lost
 
@@ -55,6 +57,7 @@ class Listed:
         self.rows: list[int] = []  # of each piece of the edge frame
         self.fresh: list[Any] | None = None  # the chunks by number, kept from the numbering until the first build
         self.there: EdgesThere | None = None  # the edges, if a GPU has them and is to sort them, until the first build
+        self._num_edges: int | None = None
         self._numbering: Numbering | None = None
         self._edge_pieces: list[Any] | None = None
         self._vertex_pieces: list[Any] | None = None
@@ -62,7 +65,7 @@ class Listed:
     def restore(self, saved: Saved) -> None:
         """Take over what a saved graph knows of itself."""
         self.saved, self.rows = saved, saved.content["edges"]
-        self.__dict__["num_edges"] = saved.content["num_edges"]  # the cached property
+        self._num_edges = saved.content["num_edges"]
 
     # -- how much there is ---------------------------------------------------------------------------------------------
 
@@ -90,9 +93,14 @@ class Listed:
         """Edges from a vertex to itself among those listed."""
         return sum(self.workers.get([self.workers.call(rules.count_loops, chunk) for chunk in self.as_listed()]))
 
-    @cached_property
+    @property
     def num_edges(self) -> int:
         """Edges after the rules; an undirected edge counts once."""
+        if self._num_edges is None:
+            self._num_edges = self._count_edges()
+        return self._num_edges
+
+    def _count_edges(self) -> int:
         if self.rules.repeats != "keep":
             return sum(self.workers.get([self.workers.call(len, chunk) for chunk in self.by_number()]))
         loops = self.num_loops if self.rules.symmetrize or self.rules.skip_loops else 0
@@ -120,7 +128,10 @@ class Listed:
                 if there is not None and known is not None:
                     self._numbering, self.there, self.rows = known, there, there.rows
                     return known
-                vertices = [self.workers.call(_vertex_ids, piece, self.vertices.id) for piece in self.vertex_pieces]
+                vertices = [
+                    self.workers.call(_vertex_ids, piece, self.vertices.id, number)
+                    for number, piece in _numbered(self.vertices.frame, self.vertex_pieces)
+                ]
                 found = assembly.number(
                     self.workers, self.workers.hold(self.id_chunks()), vertices, self.vertices.listed
                 )
@@ -135,11 +146,11 @@ class Listed:
         chunks = self.as_listed()
         if columns or origin:
             starts = np.concatenate([[0], np.cumsum(self.rows)])
+            pieces = _numbered(self.edges.frame, self.edge_pieces)
+            how = tuple(columns), self.edges.weight
             chunks = [
-                self.workers.call(
-                    _with_columns, chunk, piece, tuple(columns), int(start) if origin else None, self.edges.weight
-                )
-                for chunk, piece, start in zip(chunks, self.edge_pieces, starts, strict=False)
+                self.workers.call(_with_columns, chunk, piece, *how, int(start) if origin else None, number)
+                for chunk, (number, piece), start in zip(chunks, pieces, starts, strict=False)
             ]
         if self.rules.symmetrize:
             chunks = [*chunks, *(self.workers.call(rules.reverses, chunk) for chunk in chunks)]
@@ -164,7 +175,7 @@ class Listed:
         with self.watch("partition"):
             found = there.adjacency(known, columns, self.edges.weight, order=order, rules=self.rules)
         if there.num_edges is not None:
-            self.__dict__["num_edges"] = there.num_edges  # the cached property
+            self._num_edges = there.num_edges
         return [] if found is None else [assembly.only(found, known, order)]
 
     @property
@@ -184,7 +195,8 @@ class Listed:
 
     def id_chunks(self) -> list[Any]:
         ends = self.edges.source, self.edges.destination
-        return [self.workers.call(_edge_ids, piece, *ends) for piece in self.edge_pieces]
+        pieces = _numbered(self.edges.frame, self.edge_pieces)
+        return [self.workers.call(_edge_ids, piece, *ends, number) for number, piece in pieces]
 
     @property
     def edge_pieces(self) -> list[Any]:
@@ -205,17 +217,38 @@ class Listed:
         self.fresh = self._edge_pieces = self._vertex_pieces = None
 
 
-def _edge_ids(piece: Any, source: str, destination: str) -> chunks_of.Chunk:
-    return chunks_of.take(chunks_of.local(piece), source, destination)
+def _numbered(frame: Any, pieces: list[Any]) -> list[tuple[int | None, Any]]:
+    """Pieces with the numbers that a lazy frame of several has for them, by which its errors are found."""
+    return [(number if is_lazy(frame) and len(pieces) > 1 else None, piece) for number, piece in enumerate(pieces)]
 
 
-def _vertex_ids(piece: Any, name: str) -> chunks_of.Chunk:
-    return chunks_of.take_vertices(chunks_of.local(piece), name)
+@contextmanager
+def _telling_partition(number: int | None) -> Iterator[None]:
+    """An error of a lazy frame counts rows within one of its partitions, and says which."""
+    try:
+        yield
+    except (ColumnError, IdError, WeightError) as error:
+        if number is None:
+            raise
+        raise type(error)(f"partition {number} of the frame: {error}") from error
 
 
-def _with_columns(chunk: Any, piece: Any, columns: Sequence[str], start: int | None, weight: str | None) -> Any:
+def _edge_ids(piece: Any, source: str, destination: str, number: int | None) -> chunks_of.Chunk:
+    with _telling_partition(number):
+        return chunks_of.take(chunks_of.local(piece), source, destination)
+
+
+def _vertex_ids(piece: Any, name: str, number: int | None) -> chunks_of.Chunk:
+    with _telling_partition(number):
+        return chunks_of.take_vertices(chunks_of.local(piece), name)
+
+
+def _with_columns(
+    chunk: Any, piece: Any, columns: Sequence[str], weight: str | None, start: int | None, number: int | None
+) -> Any:
     frame = chunks_of.local(piece)
-    found = {name: chunks_of.values(frame, name, is_weight=name == weight) for name in columns}
+    with _telling_partition(number):
+        found = {name: chunks_of.values(frame, name, is_weight=name == weight) for name in columns}
     if start is not None:
         found[rules.ROW] = np.arange(start, start + len(chunk))
         found[rules.FLIPPED] = np.zeros(len(chunk), bool)

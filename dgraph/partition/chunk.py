@@ -101,7 +101,8 @@ def named(frame: Any, name: str) -> Any:
 
 
 def values(frame: Any, name: str, is_weight: bool = False) -> np.ndarray:
-    """A column as numbers; weights keep whole numbers whole. Text or missing weights raise an error with the row."""
+    """A column as numbers that kernels know; weights keep whole numbers whole. Text or missing weights raise an error
+    with the row."""
     column = named(frame, name)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
@@ -117,7 +118,10 @@ def values(frame: Any, name: str, is_weight: bool = False) -> np.ndarray:
         missing = np.flatnonzero(np.isnan(array))
         if len(missing):
             raise error(f"column {name!r}, row {missing[0]}: the weight is missing (nan); fill or drop such rows first")
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    kind = array.dtype.newbyteorder("=")
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):  # halves and long doubles, which kernels lack
+        kind = np.dtype(np.float32 if array.dtype.itemsize < 4 else np.float64)
+    return np.ascontiguousarray(array, kind)
 
 
 def _as_numbers(column: Any, array: np.ndarray, name: str, error: type[ColumnError | WeightError]) -> np.ndarray:

@@ -123,6 +123,8 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | None) -
             raise ColumnError(f"the edges have {found.count(name)} columns called {name!r}; rename them")
     if source == destination:
         raise ColumnError(f"source and destination are both column {source!r}")
+    if weight is not None and weight in (source, destination):
+        raise ColumnError(f"weight is column {weight!r}, which lists ids; give a copy of it another name")
     lengths = {name: len(frame[name]) for name in found} if isinstance(frame, dict | DeviceFrame) else {}
     if len(set(lengths.values())) > 1:
         raise ColumnError(f"the columns differ in length: {lengths}")

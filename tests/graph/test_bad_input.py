@@ -19,6 +19,7 @@ GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
         ({}, {"source": "from"}, ColumnError, "no column 'from'; they have 'src', 'dst', 'weight'.*source="),
         ({}, {"weight": "cost"}, ColumnError, "no column 'cost'.*weight="),
         ({}, {"destination": "src"}, ColumnError, "both column 'src'"),
+        ({}, {"weight": "dst"}, ColumnError, "weight is column 'dst', which lists ids"),
         ({"dst": [1]}, {}, ColumnError, "differ in length.*'dst': 1"),
         ({"src": [0.0, np.nan]}, {}, IdError, "'src', row 1.*missing.*drop or fill"),
         ({"src": [0.5, 1.0]}, {}, IdError, r"'src'.*float64.*0\.5.*whole numbers"),
@@ -82,6 +83,17 @@ def test_ids_of_a_lazy_frame_are_refused_at_first_use():
     graph = dg.Graph.from_edges(frame)
     with pytest.raises(IdError, match=r"float64.*0\.5"):
         graph.num_vertices  # noqa: B018
+
+
+def test_errors_of_a_lazy_frame_say_in_which_partition_they_count_rows():
+    rows = pd.DataFrame({"src": pd.array(range(30), "Int64"), "dst": 0, "w": 1.0})
+    rows.loc[25, "src"] = None
+    with pytest.raises(IdError, match="partition 2 of the frame: column 'src', row 5: the id is missing"):
+        dg.wcc(dg.Graph.from_edges(dd.from_pandas(rows, npartitions=3)))
+    rows = rows.assign(src=range(30), w=[1.0] * 12 + [None] + [1.0] * 17)
+    graph = dg.Graph.from_edges(dd.from_pandas(rows, npartitions=3), weight="w")
+    with pytest.raises(WeightError, match="partition 1 of the frame: column 'w', row 2: the weight is missing"):
+        dg.sssp(graph, 0)
 
 
 @pytest.mark.parametrize("operation", [dg.wcc, dg.triangles, dg.run, dg.factorize])

@@ -162,6 +162,15 @@ def test_unsigned_and_signed_ids_meet_where_both_fit():
     assert dg.Graph.from_edges({"src": frame["src"], "dst": frame["src"]}, vertices=9).num_vertices == 9
 
 
+@pytest.mark.parametrize("kind", ["float16", "longdouble"])
+def test_weights_of_kinds_that_kernels_lack(kind, tmp_path):
+    frame = {"src": np.array([0, 300]), "dst": np.array([300, 1]), "weight": np.array([1.5, 2], kind)}
+    graph = dg.Graph.from_edges(frame, weight="weight", parts=2)
+    graph.save(tmp_path / "g")
+    for one in (graph, dg.open_graph(tmp_path / "g")):
+        assert dg.sssp(one, 0).compute()["distance"].tolist() == [0, 3.5, 1.5]
+
+
 def test_bytes_in_any_order():
     """Arrays from files of other machines: big-endian."""
     frame = {"src": np.array([0, 300], ">i8"), "dst": np.array([300, 1], ">i4"), "weight": np.array([1, 2], ">f8")}
