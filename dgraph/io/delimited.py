@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from dgraph.errors import FileError
+from dgraph.errors import FileError, IdError
 from dgraph.io import files
 from dgraph.io.diagnosis import MISSING, explain
-from dgraph.io.dialect import BLANKS, Dialect
+from dgraph.io.dialect import BLANKS, Dialect, looks_like_number
 from dgraph.io.lines import BLOCK, CleanLines
 
 INTEGER_TEXT = r"^(0|-?[1-9][0-9]*)$"
@@ -158,6 +158,8 @@ def _settle_ids(
     if id_type == "string" or not all(is_integer_text(table[name]) for name in names):
         if id_type == "int64":
             explain(path, dialect, _strict(kinds, id_type), "an id is not an integer")
+        if id_type is None:
+            _refuse_points(path, dialect, table, names)
         return table
     for kind in (pa.int64(), pa.uint64()):
         try:
@@ -165,6 +167,21 @@ def _settle_ids(
         except pa.ArrowInvalid as error:
             failure = error
     return explain(path, dialect, _strict(kinds, id_type), failure, integers=True)
+
+
+def _refuse_points(path: str, dialect: Dialect, table: pa.Table, names: list[str]) -> None:
+    """Whole numbers, some of them with a point: pandas writes 1.0 in a column that once had a gap, and means the
+    vertex that another column calls 1."""
+    places = [dialect.names.index(name) for name in names]
+    if not all(looks_like_number(row[place]) for row in dialect.sample for place in places if place < len(row)):
+        return
+    ids = pa.chunked_array([chunk for name in names for chunk in table[name].chunks], table[names[0]].type)
+    with_point = pc.match_substring_regex(ids, r"^-?[0-9]+\.0*$")
+    whole = pc.match_substring_regex(ids, INTEGER_TEXT)
+    if pc.any(with_point).as_py() and pc.any(whole).as_py() and pc.all(pc.or_(with_point, whole)).as_py():
+        pair = " and ".join(repr(ids[pc.index(of, True).as_py()].as_py()) for of in (with_point, whole))
+        remedy = 'write whole numbers, as .astype("Int64") has them, or read it with id_type="string"'
+        raise IdError(f"{path}: ids {pair} would be strings, and different vertices where the number is one ({remedy})")
 
 
 def _cast(table: pa.Table, names: list[str], kind: pa.DataType) -> pa.Table:

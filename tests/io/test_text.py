@@ -26,7 +26,8 @@ def ids(path, **options):
         ("1,2\n3,x\n", [["1", "3"], ["2", "x"]]),
         ("-0,1\n", [["-0"], ["1"]]),
         ("+5,1\n", [["+5"], ["1"]]),
-        ("1.0,2\n", [["1.0"], ["2"]]),
+        ("1.0,2.0\n", [["1.0"], ["2.0"]]),
+        ("1.0,2\n1.5,3\n", [["1.0", "1.5"], ["2", "3"]]),
         ("NA,nan\nnull,None\n", [["NA", "null"], ["nan", "None"]]),
         ("-9223372036854775808,9223372036854775807\n", [[-(2**63)], [2**63 - 1]]),
         ("0,18446744073709551615\n", [[0], [2**64 - 1]]),
@@ -79,6 +80,7 @@ def test_a_late_leading_zero_is_kept(put):
         ("1,2\n", {"id_type": "float"}, OptionError, "float"),
         ("1,2\n", {"delimiter": "::"}, OptionError, "one character"),
         ("1,2\nx,3\n", {"id_type": "int64"}, IdError, "line 2: id 'x'"),
+        ("1.0,2\n2.0,3\n", {}, IdError, r"ids '1\.0' and '2' would be strings.*Int64.*id_type"),
         ("1,2\n", {"colour": 1}, OptionError, "colour"),
     ],
 )
@@ -104,6 +106,7 @@ def test_a_third_column_is_a_weight_only_if_asked(put):
 
 def test_strings_by_request(put):
     assert ids(put("a.csv", "1,2\n3,4\n"), id_type="string") == [["1", "3"], ["2", "4"]]
+    assert ids(put("a.csv", "1.0,2\n"), id_type="string") == [["1.0"], ["2"]]
 
 
 def test_files_of_a_folder_agree_on_the_type_of_ids(put, tmp_path):
