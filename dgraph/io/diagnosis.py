@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn, overload
 
 from dgraph.errors import FileError, IdError, WeightError
@@ -30,8 +30,7 @@ def explain(path, dialect, kinds, cause, *, integers=False):
 
     `integers`: were it not for the size of some, the ids would be read as integers.
     """
-    negative: tuple[int, str] | None = None
-    huge: tuple[int, str] | None = None
+    sizes = _Sizes(path)
     for line, row in _rows(path, dialect):
         if len(row) != len(dialect.names):
             problem = (
@@ -46,40 +45,58 @@ def explain(path, dialect, kinds, cause, *, integers=False):
                         f"{path}, line {line}: the id in column {name!r} is missing (fill it in, or drop the row)"
                     )
                 if integers and _INTEGER.fullmatch(field):
-                    value = int(field) if len(field) < 25 else _LARGEST + 1
-                    if not _SMALLEST <= value <= _LARGEST:
-                        remedy = 'read it with id_type="string", or number the vertices anew'
-                        raise IdError(f"{path}, line {line}: id {field} is beyond 64 bits ({remedy})")
-                    negative = negative or ((line, field) if value < 0 else None)
-                    huge = huge or ((line, field) if value > _LARGEST_SIGNED else None)
-                    if negative and huge:
-                        remedy = 'no 64-bit integer type holds both; read them with id_type="string"'
-                        raise IdError(f"{path}, line {line}: ids {negative[1]} and {huge[1]} in one file ({remedy})")
+                    sizes.check(line, field)
             elif kind == "weight":
-                if field.strip() in WEIGHT_MISSING:
-                    remedy = "fill it in, drop the row, or read the file without weight="
-                    raise WeightError(f"{path}, line {line}: the weight in column {name!r} is missing ({remedy})")
-                if not looks_like_number(field):
-                    remedy = "correct it, or name another column as weight="
-                    raise WeightError(
-                        f"{path}, line {line}: weight {field!r} in column {name!r} is not a number ({remedy})"
-                    )
-            elif kind == "integer" and not (
-                _DIGITS.fullmatch(field) and _SMALLEST <= int(field[:25]) <= _LARGEST_SIGNED
-            ):
-                if kinds.get("*") == "id":
+                _check_weight(path, line, name, field)
+            elif kind in _IS_ONE and not _IS_ONE[kind](field):
+                if kind == "integer" and kinds.get("*") == "id":
                     raise IdError(
                         f'{path}, line {line}: id {field!r} is not a 64-bit integer (read it with id_type="string")'
                     )
-                raise FileError(f"{field!r} is not a 64-bit integer", path=path, line=line, remedy="correct this line")
-            elif kind == "unsigned" and not (_DIGITS.fullmatch(field) and 0 <= int(field[:25]) <= _LARGEST):
-                raise FileError(
-                    f"{field!r} is no unsigned 64-bit integer", path=path, line=line, remedy="correct this line"
-                )
-            elif kind == "number" and not looks_like_number(field):
-                raise FileError(f"{field!r} is not a number", path=path, line=line, remedy="correct this line")
+                raise FileError(f"{field!r} is not {_CALLED[kind]}", path=path, line=line, remedy="correct this line")
     if cause is not None:
         raise FileError(f"cannot be parsed: {cause}", path=path, remedy="check its delimiter and its quotes")
+
+
+class _Sizes:
+    """Whether the whole numbers of a file fit into one type of 64 bits."""
+
+    def __init__(self, path: str):
+        self.path = path
+        self.negative = self.huge = ""  # the first such id
+
+    def check(self, line: int, field: str) -> None:
+        value = int(field) if len(field) < 25 else _LARGEST + 1
+        if not _SMALLEST <= value <= _LARGEST:
+            remedy = 'read it with id_type="string", or number the vertices anew'
+            raise IdError(f"{self.path}, line {line}: id {field} is beyond 64 bits ({remedy})")
+        self.negative = self.negative or (field if value < 0 else "")
+        self.huge = self.huge or (field if value > _LARGEST_SIGNED else "")
+        if self.negative and self.huge:
+            remedy = 'no 64-bit integer type holds both; read them with id_type="string"'
+            raise IdError(f"{self.path}, line {line}: ids {self.negative} and {self.huge} in one file ({remedy})")
+
+
+def _check_weight(path: str, line: int, name: str, field: str) -> None:
+    if field.strip() in WEIGHT_MISSING:
+        remedy = "fill it in, drop the row, or read the file without weight="
+        raise WeightError(f"{path}, line {line}: the weight in column {name!r} is missing ({remedy})")
+    if not looks_like_number(field):
+        remedy = "correct it, or name another column as weight="
+        raise WeightError(f"{path}, line {line}: weight {field!r} in column {name!r} is not a number ({remedy})")
+
+
+def _is_within(field: str, least: int, most: int) -> bool:
+    return _DIGITS.fullmatch(field) is not None and least <= int(field[:25]) <= most
+
+
+# the kinds of columns of which a format fixes the type
+_IS_ONE: dict[str | None, Callable[[str], bool]] = {
+    "integer": lambda field: _is_within(field, _SMALLEST, _LARGEST_SIGNED),
+    "unsigned": lambda field: _is_within(field, 0, _LARGEST),
+    "number": looks_like_number,
+}
+_CALLED = {"integer": "a 64-bit integer", "unsigned": "an unsigned 64-bit integer", "number": "a number"}
 
 
 def _rows(path: str, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
