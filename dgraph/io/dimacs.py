@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +20,7 @@ from dgraph.io.edge_list import EdgeList
 SUFFIXES = (".gr",)
 
 
-def read(
-    path: str | os.PathLike, *, weight: bool | str | None = None, columns: Sequence[str] | str | None = None
-) -> EdgeList:
+def read(path: str | os.PathLike, *, weight: bool | str | None = None) -> EdgeList:
     """The arcs, directed, with ids 1..n as in the file; `weight=False` leaves their lengths out."""
     path = os.fspath(path)
     lines = read_head(path).decode("utf-8", errors="replace").split("\n")

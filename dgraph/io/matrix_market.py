@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,9 +44,7 @@ class Header(NamedTuple):
     lines: int
 
 
-def read(
-    path: str | os.PathLike, *, weight: bool | str | None = None, columns: Sequence[str] | str | None = None
-) -> EdgeList:
+def read(path: str | os.PathLike, *, weight: bool | str | None = None) -> EdgeList:
     """The entries as edges from row to column; `weight=False` leaves the values out."""
     path = os.fspath(path)
     header = read_header(path)

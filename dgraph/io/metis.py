@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -36,9 +35,7 @@ class Header(NamedTuple):
     line: int
 
 
-def read(
-    path: str | os.PathLike, *, weight: bool | str | None = None, columns: Sequence[str] | str | None = None
-) -> EdgeList:
+def read(path: str | os.PathLike, *, weight: bool | str | None = None) -> EdgeList:
     """The edges; vertex sizes and weights, where there are any, are columns of `vertices`."""
     path = os.fspath(path)
     data = files.read_bytes(path).replace(b"\r\n", b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +29,7 @@ FORMATS: dict[str, ModuleType] = {
 ALIASES = {suffix[1:]: name for name, module in FORMATS.items() for suffix in module.SUFFIXES} | {"pq": "parquet"}
 ALIASES |= {"ldbc": "graphalytics", "matrixmarket": "matrix_market", "snap": "text"}
 _SUFFIXES = {suffix: name for name, module in FORMATS.items() for suffix in module.SUFFIXES}
-_NAMED_COLUMNS = ("text", "parquet")  # formats in which the user says which columns are the ids
+_COUNTED = ("matrix_market", "metis", "dimacs", "konect")  # formats that count vertices from 1, and name no columns
 
 
 def format_of(path: str | os.PathLike, format: str | None = None) -> str:
@@ -103,7 +104,8 @@ def read_edge_list(
     name = format_of(path, format)
     if weight is None and str(format).lower().lstrip(".") == "wel":
         weight = 2
-    if name in _NAMED_COLUMNS:
+    takes = inspect.signature(FORMATS[name].read).parameters
+    if "source" in takes:
         options |= {"source": source, "destination": destination}
     elif any(
         column not in (None, place, label)
@@ -113,30 +115,28 @@ def read_edge_list(
         raise ColumnError(
             f"{path}: {name} fixes its columns, and {given!r} cannot be named (leave source=, destination= out)"
         )
-    if name not in (*_NAMED_COLUMNS, "graphalytics", "npz"):
-        options.pop("id_type", None) if options.get("id_type") == "int64" else None
-    if name not in _NAMED_COLUMNS and isinstance(weight, int) and not isinstance(weight, bool):
+    if name in _COUNTED and options.get("id_type") == "int64":
+        del options["id_type"]  # they are
+    if "source" not in takes and isinstance(weight, int) and not isinstance(weight, bool):
         if weight != 2:
             raise ColumnError(
                 f"{path}: weight={weight}, but the weight of {name} is the third column (say weight=2 or True)"
             )
         weight = True
-    if name not in (*_NAMED_COLUMNS, "graphalytics", "npz") and isinstance(weight, str) and weight != "weight":
+    if name in _COUNTED and isinstance(weight, str) and weight != "weight":
         raise ColumnError(f"{path}: weight={weight!r}, but {name} calls its weight 'weight'")
-    _check_columns(path, name, columns)
-    allowed = {"text": {"delimiter", "header", "id_type"}, "graphalytics": {"id_type"}}.get(name, set())
-    for option in options.keys() - {"source", "destination"} - allowed:
-        known = f"its options are {', '.join(sorted(allowed))}" if allowed else "it has no options of its own"
+    if "columns" in takes:
+        options["columns"] = columns
+    elif columns != "all":
+        for column in [columns] if isinstance(columns, str) else columns or ():
+            if column not in ("source", "destination", "weight"):
+                known = "it has source, destination and maybe weight"
+                raise ColumnError(f"{path}: {name} has no column {column!r} ({known})")
+    for option in options.keys() - takes.keys():
+        own = sorted(takes.keys() - {"path", "source", "destination", "weight", "columns"})
+        known = f"its options are {', '.join(own)}" if own else "it has no options of its own"
         raise OptionError(f"{path}: {name} does not know {option}= ({known})")
-    return FORMATS[name].read(path, weight=weight, columns=columns, **options)
-
-
-def _check_columns(path: Any, name: str, columns: Any) -> None:
-    if name not in ("matrix_market", "metis", "dimacs") or columns is None or columns == "all":
-        return
-    for column in [columns] if isinstance(columns, str) else columns:
-        if column not in ("source", "destination", "weight"):
-            raise ColumnError(f"{path}: {name} has no column {column!r} (it has source, destination and maybe weight)")
+    return FORMATS[name].read(path, weight=weight, **options)
 
 
 def write_edge_list(
