@@ -57,7 +57,7 @@ def options_of(
         if parameter.kind is parameter.VAR_KEYWORD or parameter.name == "graph":
             continue
         spelling = (renamed or {}).get(parameter.name, parameter.name).replace("_", "-")
-        how = _kind(hints.get(parameter.name, Any), parameter)
+        how = _kind(hints.get(parameter.name, Any))
         if how is None:
             continue
         how["help"] = texts.get(parameter.name)
@@ -70,7 +70,7 @@ def options_of(
     return found
 
 
-def _kind(hint: Any, parameter: inspect.Parameter) -> dict[str, Any] | None:
+def _kind(hint: Any) -> dict[str, Any] | None:
     """How click reads a parameter; None where a command line cannot say it."""
     kinds = [one for one in get_args(hint) if one is not NoneType] if _is_union(hint) else [hint]
     for kind in kinds:
@@ -94,11 +94,11 @@ def _is_union(hint: Any) -> bool:
 def values_of(function: Callable, given: Mapping[str, Any], id_of: Callable[[str], Any] = str) -> dict[str, Any]:
     """What was given, as the function wants it: vertices as ids, those that were not named left out."""
     hints, found = get_type_hints(function), {}
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name in inspect.signature(function).parameters:
         value = given.get(OF + name)
         if value is None or value == ():
             continue
-        how = _kind(hints.get(name, Any), parameter) or {}
+        how = _kind(hints.get(name, Any)) or {}
         if isinstance(how.get("type"), VertexValue):
             value = {id_of(vertex): number for vertex, number in value}
         elif how.get("multiple"):

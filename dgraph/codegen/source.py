@@ -92,7 +92,7 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
         DescentKernels(found, operator)
     kernels = found.kernels
     texts = [kernel.text() for kernel in kernels]
-    body = [*_functions(program, analysis), *texts]
+    body = [*_functions(analysis), *texts]
     used = "\n".join(body)
     parts = [_head(analysis), TARGETS[target].head, *([IMPORTS] if operator else [])]
     if re.search(r"\b(uniform|random_word|mix|most_frequent|heaviest|choose)\(", used):
@@ -102,12 +102,12 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
         parts.append(INNER.format(width=analysis.width))
     text = "\n\n".join(part.strip("\n") + "\n" for part in [*parts, *body])
     arguments = {kernel.name: tuple(kernel.arguments.values()) for kernel in kernels}
-    return Source(analysis.name, text, arguments, _origins(program, analysis, text), layout_of(analysis))
+    return Source(analysis.name, text, arguments, _origins(analysis, text), layout_of(analysis))
 
 
-def _origins(program: VertexProgram, analysis: Analysis, text: str) -> dict[int, str]:
+def _origins(analysis: Analysis, text: str) -> dict[int, str]:
     origins = {}
-    for function, (name, casts) in functions_of(program, analysis).items():
+    for function, (name, casts) in functions_of(analysis).items():
         own = function.text(name, casts)
         first = text[: text.index(f"{own}\n")].count("\n")
         for line in range(1, own.count("\n") + 2):
@@ -148,13 +148,13 @@ def arrays_of(analysis: Analysis, target: str = "cpu") -> dict[str, Argument]:
     return cuda.arrays_of(analysis, arrays) if target == "cuda" else arrays
 
 
-def _functions(program: VertexProgram, analysis: Analysis) -> Iterator[str]:
+def _functions(analysis: Analysis) -> Iterator[str]:
     """The texts of the program's own functions, helpers first, and of its merges."""
-    for function, (name, casts) in functions_of(program, analysis).items():
+    for function, (name, casts) in functions_of(analysis).items():
         yield f"@njit\n{function.text(name, casts)}"
 
 
-def functions_of(program: VertexProgram, analysis: Analysis) -> dict[Function, tuple[str, tuple[str, ...]]]:
+def functions_of(analysis: Analysis) -> dict[Function, tuple[str, tuple[str, ...]]]:
     """Every function that goes into the kernels: its name there, and the dtypes of what it returns."""
     found: dict[Function, tuple[str, tuple[str, ...]]] = {}
 
