@@ -24,7 +24,7 @@ def read(results: Path) -> list[dict[str, Any]]:
 
 def table(rows: Iterable[dict[str, Any]], shown: Sequence[str] | None = None) -> str:
     """Markdown: operations by peer and graph, a row a claim (of the benchmarks that are `shown`), and under it the
-    machine and the versions of each run."""
+    machine and the versions of each run; where all is shown, also what each peer computes."""
     rows = list(rows)
     if not rows:
         return "Nothing is measured yet."
@@ -33,14 +33,18 @@ def table(rows: Iterable[dict[str, Any]], shown: Sequence[str] | None = None) ->
     lines = [HEAD, ("---", "---", "---:", "---:", "---:", "---"), *map(_cells, some)]
     runs = dict.fromkeys(_run(row) for row in rows if row["ratio"] is not None)
     more = [] if shown is None else [_summary(claims), ""]
-    return "\n".join([*_operations(rows), *_lines(lines), "", *more, *(f"Measured {run}." for run in runs)])
+    details = [row for row in rows if row.get("detail") and row["ratio"] is not None]
+    computed = _computed(details) if details and shown is None else []
+    operations = [*_operations(details), *computed]
+    return "\n".join([*operations, *_lines(lines), "", *more, *(f"Measured {run}." for run in runs)])
 
 
 def _summary(claims: Sequence[dict[str, Any]]) -> str:
     """How many targets are met, and where all of them are."""
     judged = [row["met"] for row in claims if row["met"] is not None]
     targets = f"of {len(judged)} targets {sum(judged)} are met and {len(judged) - sum(judged)} are not"
-    return f"[All that was measured](benchmarks/MEASURED.md): {len(claims)} claims; {targets}."
+    where = "[All that was measured, and what each peer computes](benchmarks/MEASURED.md)"
+    return f"{where}: {len(claims)} claims; {targets}."
 
 
 def _worst(claims: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -57,9 +61,8 @@ def _lines(cells: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(line) + " |" for line in cells]
 
 
-def _operations(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """A table a graph, a row a peer, a column an operation; then what each of them computes."""
-    details = [row for row in rows if row.get("detail") and row["ratio"] is not None]
+def _operations(details: Sequence[dict[str, Any]]) -> list[str]:
+    """A table a graph, a row a peer, a column an operation."""
     if not details:
         return []
     lines = ["Seconds of the operation alone on two threads; in brackets end to end, from edge arrays in memory.", ""]
@@ -77,12 +80,17 @@ def _operations(rows: Sequence[dict[str, Any]]) -> list[str]:
             cells = [_cell(theirs, title, "alone", "theirs") for title in titles]
             lines += _lines([(_plain(peer), *cells)] if any(cells) else [])
         lines.append("")
+    return lines
+
+
+def _computed(details: Sequence[dict[str, Any]]) -> list[str]:
+    """What each of them computes under the name of an operation."""
     notes: dict[str, dict[str, str]] = {}
     for row in details:
         for who, note in zip(("dgraph", row["peer"]), row["notes"], strict=True):
             notes.setdefault(who, {})[row["title"]] = note
     said = {who: "; ".join(f"{title}: {note}" for title, note in each.items() if note) for who, each in notes.items()}
-    return [*lines, *(f"* {_plain(who)}. {_plain(what)}." for who, what in said.items()), ""]
+    return [*(f"* {_plain(who)}. {_plain(what)}." for who, what in said.items()), ""]
 
 
 def _cell(rows: Sequence[dict[str, Any]], title: str, column: str, side: str) -> str:
