@@ -105,11 +105,19 @@ def vertices(graph: Graph) -> dd.DataFrame:
     meta = pd.DataFrame({source.id: known_type.restore(graph.numbering.ids(0, 0))})
     if source.columns:
         listed = sum(workers.get([workers.call(rows, piece) for piece in graph.listed.vertex_pieces]))
-        some = [] if listed >= graph.num_vertices else [0]  # a vertex without attributes makes whole numbers floats
-        meta = pd.concat([meta, _meta(source.frame)[source.columns].reindex(some).iloc[:0]], axis=1)
+        attributes = _meta(source.frame)[source.columns]
+        if listed < graph.num_vertices:
+            attributes = _nullable(attributes)
+        meta = pd.concat([meta, attributes], axis=1)
     pieces = graph.listed.vertex_pieces if source.columns else []
     tasks = [workers.call(_owned, part, where, known, meta, pieces) for part in range(graph.num_parts)]
     return _frame(tasks, meta)
+
+
+def _nullable(meta: pd.DataFrame) -> pd.DataFrame:
+    """Columns of which some rows have no value: whole numbers and truth values stay what they are."""
+    exact = [name for name, dtype in meta.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind in "iub"]
+    return meta.assign(**{name: meta[name].convert_dtypes() for name in exact})
 
 
 def joinable(frame: dd.DataFrame, *ids: str) -> dd.DataFrame:
@@ -136,7 +144,7 @@ def _owned(part: int, where: Placement, known: Numbering, meta: pd.DataFrame, pi
     if len(twice):
         (id,) = table[name].iloc[twice[:1]].tolist()
         raise InputError(f"the vertex frame lists {id!r} more than once; its attributes are unclear")
-    aligned = pd.concat(attributes).set_axis(row, axis=0).reindex(range(len(table)))
+    aligned = pd.concat(attributes).astype(meta.dtypes[columns]).set_axis(row, axis=0).reindex(range(len(table)))
     return pd.concat([table, aligned], axis=1).astype(meta.dtypes)
 
 

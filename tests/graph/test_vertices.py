@@ -59,6 +59,17 @@ def test_results_join_with_vertices():
         assert sorted(zip(joined["age"], joined["distance"], strict=True)) == [(1, 0), (2, 1), (3, 2)]
 
 
+def test_whole_numbers_stay_whole_where_a_vertex_has_none(tmp_path):
+    vertices = pd.DataFrame({"id": [1], "age": [2**60 + 1], "known": [True]})
+    graph = dg.Graph.from_edges({"src": [1], "dst": [3]}, vertices=vertices, parts=2)
+    graph.save(tmp_path / "g")
+    for one in (graph, dg.open_graph(tmp_path / "g")):
+        found = one.vertices.compute()
+        assert (found["age"][0:1].tolist(), found["known"][0:1].tolist()) == ([2**60 + 1], [True])
+        assert found[["age", "known"]].isna().to_numpy().tolist() == [[False] * 2, [True] * 2]
+        assert found.dtypes.equals(one.vertices.dtypes)
+
+
 def in_age(frame):
     return frame.sort_values("age").reset_index(drop=True)
 
