@@ -33,6 +33,9 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
             raise OptionError(f"{folder} is there already; give another path, or overwrite=True")
         _check_replaceable(folder)
     names = graph.edge_columns if columns is None else list(columns)
+    for name in (graph.listed.edges.source, graph.listed.edges.destination, graph.listed.vertices.id, *names):
+        if not isinstance(name, str):
+            raise ColumnError(f"column {name!r}: a saved graph calls its columns by text; rename it first")
     try:
         partitions = graph.partitioned(graph.partitions.orders if graph._partitions else ("out",), names)
     except ColumnError as cause:

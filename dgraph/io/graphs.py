@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -116,16 +116,24 @@ def _graph(found: EdgeList, directed: bool | None, vertices: Any, **options: Any
 
 def write_edges(graph: Graph, path: str | os.PathLike, *, format: str | None = None, isolated: str = "refuse") -> None:
     """Write a graph's edges, and its vertices where the format lists them; the file appears whole or not at all.
+    Names of columns and UUIDs become text.
 
     isolated: vertices without edges, where the format has no place for them: "refuse" to write, or "drop" them.
     """
     from dgraph.io.registry import write_edge_list
 
     one_of("isolated", isolated, ("refuse", "drop"))
-    edges, vertices = computed(graph)
-    ends = graph.listed.edges.source, graph.listed.edges.destination
-    listed = EdgeList(edges, *ends, graph.weight, graph.directed, _as_range(vertices))
+    start, end = map(str, _ends(graph).values())
+    weight = None if graph.weight is None else str(graph.weight)
+    edges, vertices = (frame.rename(columns=str) for frame in computed(graph))
+    if graph.numbering.id_type.kind == "uuid":
+        edges, vertices = _in_text(edges, (start, end)), _in_text(vertices, vertices.columns[:1])
+    listed = EdgeList(edges, start, end, weight, graph.directed, _as_range(vertices))
     write_edge_list(listed, path, format=format, drop_isolated=isolated == "drop")
+
+
+def _in_text(frame: pd.DataFrame, ids: Iterable[str]) -> pd.DataFrame:
+    return frame.assign(**{name: frame[name].astype(str) for name in ids})
 
 
 def _as_range(vertices: pd.DataFrame) -> Any:

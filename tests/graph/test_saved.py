@@ -163,6 +163,13 @@ def test_only_a_saved_graph_is_replaced(tmp_path):
     assert rows(dg.open_graph(folder)) == rows(graph)
 
 
+def test_a_graph_that_could_not_be_opened_is_not_saved(tmp_path):
+    graph = dg.Graph.from_edges(pd.DataFrame([[1, 2, 3]]), source=0, destination=1)
+    with pytest.raises(ColumnError, match="column 0: a saved graph calls its columns by text; rename"):
+        graph.save(tmp_path / "g")
+    assert not list(tmp_path.iterdir())
+
+
 def test_columns_that_are_no_numbers_are_chosen_or_refused(tmp_path):
     edges = pd.DataFrame({"src": [1, 2], "dst": [2, 3], "note": ["x", "y"], "cost": [1.0, 2.0]})
     graph = dg.Graph.from_edges(edges)

@@ -1,9 +1,12 @@
 """Files: compression by suffix, missing and torn ones, and writes that appear whole or not at all."""
 
+from uuid import UUID
+
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+import dgraph as dg
 from dgraph.errors import DgraphError, FileError, OptionError
 from dgraph.io import EdgeList, files, read_edge_list, write_edge_list
 
@@ -84,3 +87,18 @@ def test_urls():
     assert read_edge_list("memory://folder/a.csv.gz").edges.num_rows == 1000
     write_edge_list(EDGES, "memory://folder/a.parquet")
     assert read_edge_list("memory://folder/*.parquet").edges.num_rows == 1000
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
+def test_uuids_are_written_as_text(tmp_path, suffix):
+    ids = [UUID(int=17**k) for k in (0, 3, 11)]
+    graph = dg.Graph.from_edges({"src": ids[:2], "dst": ids[1:]}, vertices=ids)
+    dg.write_edges(graph, tmp_path / f"edges{suffix}")
+    assert dg.read_edges(tmp_path / f"edges{suffix}").vertices.compute()["id"].tolist() == list(map(str, ids))
+
+
+def test_columns_called_by_numbers_are_written_as_text(tmp_path):
+    graph = dg.Graph.from_edges(pd.DataFrame([[1, 2, 3.5]]), source=1, destination=0, weight=2)
+    dg.write_edges(graph, tmp_path / "edges.parquet")
+    back = dg.read_edges(tmp_path / "edges.parquet").edges.compute()
+    assert back[["1", "0", "2"]].to_numpy().tolist() == [[2, 1, 3.5]]
