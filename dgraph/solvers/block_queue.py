@@ -25,6 +25,7 @@ ABSENT, AT_WORK, AGAIN = -1, -2, -3  # places; a block at work that is put gets 
 #                                      no block has two writers
 NONE, LATER = -1, -2  # no block: the end of this call; nothing at the moment
 SPINS = 200
+FURTHER = 4.0  # of messages in order; by 1 looks at edges are a sixth fewer, but turns of blocks 2.6 times as many
 PATIENCE = 50_000.0  # nanoseconds that a slow worker owes before it waits
 
 _sleep: Any = types.ExternalFunction("Sleep" if os.name == "nt" else "usleep", types.int32(types.uint32))
@@ -206,11 +207,11 @@ def turn(b, board, limits):
 
 @kernel
 def last_key(b, heap, keys, board, limits):
-    """What waits in block b after this comes after a block in the middle of the heap, too. By that at its top epochs
-    would be a few percent fewer, and blocks taken two or three times as often."""
+    """What waits in block b after this is left for another turn: so many times as far behind as one in the middle of
+    the heap."""
     if limits[CYCLIC] or limits[SWEEP] or board[COUNT] == 0:
         return np.inf
-    return max(keys[b], keys[heap[board[COUNT] >> 1]])
+    return keys[b] + FURTHER * max(0.0, keys[heap[board[COUNT] >> 1]] - keys[b])
 
 
 @kernel
