@@ -236,6 +236,9 @@ class DescentKernels(News):
         kernel, phase, m = self.kernel, self.phase, self.message
         states, sums, rows = self.analysis.states, kernel.use(inbox(phase, m), True), kernel.use("indptr")
         kernel.add("_fired += 1", "_first = _limits[_queue.FIRST]")
+        for name in self.analysis.before:  # what others know
+            before, held = kernel.use(f"{name}_before", True), kernel.use("_held", True)
+            kernel.add(f"{before}[v] = {before}[v] if {held}[v] else {kernel.use(name)}[v]")
         with kernel.block("if not _first:"):
             news = ", ".join(f"new_{state.name}" for state in states)
             own = {m.name: f"{sums}[v]"}

@@ -80,9 +80,8 @@ class Descent:
         """Blocks from the queue until they have looked at as many edges as there are here, or until none is left. A
         sweep takes them all, one after the other."""
         state = self.state
-        told = ~self.held if self.adds else True  # "before" is what others know
-        for name in state.analysis.before:
-            np.copyto(state.values[f"{name}_before"], state.values[name], where=told)
+        for name in state.analysis.before if not self.adds else ():
+            np.copyto(state.values[f"{name}_before"], state.values[name])
         state.aim(self.phase, number)
         self._descend(sweep)
         if self.adds and not self.residual < np.inf:  # sums that an infinite value has been added to never lose it
