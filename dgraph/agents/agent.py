@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from dgraph.agents.block_size import Measured
 from dgraph.agents.daemon import Daemon
-from dgraph.agents.lane import Costs, Plug
-from dgraph.agents.settings import Kind, Settings, device_of
+from dgraph.agents.lane import Costs, Lane, Plug
+from dgraph.agents.settings import Kind, Settings
 from dgraph.agents.streaming import Streaming
 from dgraph.agents.vertex_arrays import VertexArrays
 from dgraph.codegen.cuda import folded
@@ -52,6 +52,8 @@ class Connection(Protocol):
 
 class Direct:
     """The daemon in the worker's own process: kernels of a device run over the tables themselves."""
+
+    lanes: Sequence[Lane] = ()
 
     def __init__(self, device: Cpu | Cuda):
         self.device, self.once, self.rows, self.arrays = device, device.once, device.rows, device.arrays
@@ -100,7 +102,7 @@ class Agent:
             return Direct(Cpu(recipe.kernels, threads))
         with self.lock:
             plugs = [
-                Plug(self.started(place), device_of(place[0]), self.costs[place, recipe.source.digest])
+                Plug(self.started(place), place[0], self.costs[place, recipe.source.digest])
                 for place in places(kinds, threads)
             ]
         return Streaming(recipe, vertices, settings, plugs, threads, lazy)

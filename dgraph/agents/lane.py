@@ -15,6 +15,7 @@ from dgraph.agents.block_size import Measured
 from dgraph.agents.blocks import Block
 from dgraph.agents.daemon import Daemon
 from dgraph.agents.roles import roles_of, room_for
+from dgraph.agents.settings import Kind, device_of
 from dgraph.agents.vertex_cache import VertexCache
 from dgraph.codegen.recipe import Recipe
 
@@ -30,8 +31,12 @@ class Plug(NamedTuple):
     """A daemon as an agent hands it out, with what blocks of a program have cost there: of all partitions and runs."""
 
     daemon: Daemon
-    device: str
+    kind: Kind
     costs: Costs
+
+    @property
+    def device(self) -> str:
+        return device_of(self.kind)
 
 
 class Tally:
@@ -55,7 +60,8 @@ class Lane:
     """What the daemon holds of the partition. `cache`: bytes of vertices that stay."""
 
     def __init__(self, plug: Plug, recipe: Recipe, vertices: int, cache: int, tally: Tally):
-        (self.daemon, self.device, self.costs), self.recipe, self.tally = plug, recipe, tally
+        (self.daemon, self.kind, self.costs), self.recipe, self.tally = plug, recipe, tally
+        self.device = plug.device
         self.table, self.roles = f"{os.getpid()}-{next(_numbers)}", roles_of(recipe)
         self.cached = frozenset(name for one in self.roles.values() for name in (*one.sources, *one.rows))
         self.cache = VertexCache(min(cache // self._bytes_a_vertex(), vertices), vertices)

@@ -55,6 +55,7 @@ KINDS: dict[str, Kind] = {
     CUDA: InProcess(CUDA),
     f"{CUDA} {OWN_PROCESS}": OwnProcess(device=CUDA),
 }
+BESIDE = KINDS[IN_PROCESS], KINDS[CUDA]  # a GPU and the CPU, on one queue
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,11 @@ def _whole(value: Any, least: int) -> bool:
 
 def _named(kind: Kind) -> str:
     return next((name for name, known in KINDS.items() if known == kind), repr(kind))
+
+
+def title_of(kind: Kind) -> str:
+    """What columns of the report call a kind of daemon."""
+    return next((name for name, known in KINDS.items() if known == kind), type(kind).__name__)
 
 
 def device_of(kind: Kind) -> str:

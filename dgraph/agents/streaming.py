@@ -36,7 +36,7 @@ class Streaming:
         threads: int,
         lazy: bool,
     ):
-        self.cpu, self.asked, self.lazy = Cpu(recipe.kernels, threads), settings.pipeline_block, lazy
+        self.device, self.asked, self.lazy = Cpu(recipe.kernels, threads), settings.pipeline_block, lazy
         self.receives = {name_in(phase, "push"): name_in(phase, "receive") for phase in recipe.analysis.phases}
         self.tally = Tally()
         self.lanes = [  # devices other than the CPU get all that a block needs
@@ -50,11 +50,11 @@ class Streaming:
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         if not is_push(name):
-            return self.cpu.once(name, count, values)
+            return self.device.once(name, count, values)
         senders, indptr = values["senders"][:count].astype(np.int64), values["indptr"]
         ends = np.zeros(count + 1, np.int64)
         np.cumsum(indptr[senders + 1] - indptr[senders], out=ends[1:])
-        inboxes, edges = Inboxes(self.cpu, self.receives[name], values), int(ends[-1])
+        inboxes, edges = Inboxes(self.device, self.receives[name], values), int(ends[-1])
         if edges:
             self._stream(name, ends, lambda lane: Push(lane, name, values, inboxes, self.lazy))
             whole = -(-int(indptr[-1]) // self.size)
@@ -65,7 +65,7 @@ class Streaming:
         self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
     ) -> list[tuple[int, Any]]:
         if not is_pull(name):
-            return self.cpu.rows(name, count, values, first, block)
+            return self.device.rows(name, count, values, first, block)
         ends = values["indptr"][first : count + 1]
         edges = int(ends[-1] - ends[0])
         self._stream(name, ends, lambda lane: Pull(lane, name, values, edges, self.lazy), first)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -152,6 +152,12 @@ def which(some: int, of: int) -> int:
     return min(4 * some, (of + 7) // 8)
 
 
+class Receiver(Protocol):
+    """Who takes what a daemon has merged for the targets of a block; says how many bytes that were."""
+
+    def receive(self, ids: np.ndarray, messages: dict[str, np.ndarray]) -> int: ...
+
+
 class Inboxes:
     """Of the tables, which take what daemons have merged: one daemon's at a time."""
 
@@ -175,7 +181,7 @@ class Push(Request):
     the end is merged in as mail is. Where merges are idempotent a block can be computed twice without harm: so with
     `lazy` targets stay in the cache, and are uploaded when all blocks are done, or when their slot is needed."""
 
-    def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], inboxes: Inboxes, lazy: bool):
+    def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], inboxes: Receiver, lazy: bool):
         roles = lane.roles[kernel]
         cache = lane.cache if lazy and roles.phase.idempotent else lane.plain
         super().__init__(lane, kernel, values, cache, roles.identities)

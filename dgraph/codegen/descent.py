@@ -12,6 +12,8 @@ again each time (pull), and a change where it is merged once (push): then nothin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -46,6 +48,7 @@ def more_arrays(analysis: Analysis) -> dict[str, Argument]:
     arrays += [Argument("_readers", "int64", 1), Argument("_share", "float64", 1), Argument("_gain", "float64", 1)]
     arrays += [Argument("_fresh", "bool", 1, True), Argument("_copied", "bool", 1)]
     arrays += [Argument(name, dtype, 1, True) for name in ("_taken", "_slots")]
+    arrays += [Argument("_leaving", dtype, 1, True), Argument("_leavers", "uint32", 1, True)]
     arrays += [Argument("_held", "bool", 1, True), Argument("_least", "float64")]
     arrays += [Argument(f"_told_{state.name}", state.dtype.name, 1, True) for state in analysis.states]
     return {argument.name: argument for argument in arrays}
@@ -75,21 +78,27 @@ class DescentKernels(News):
             kernel.add("if _b == _queue.NONE: break", "if _b == _queue.LATER: continue")
             kernel.add("if _size > 1: _team.atomic_exchange(_live, _b, 0.0)", "else: _live[_b] = 0.0")
             kernel.add("_fired, _edges = 0, 0", *(["_told = 0.0"] if self.by_block or self.adds else []))
-            if self.in_order:
-                kernel.add("_last, _later = _queue.last_key(_b, _heap, _keys, _board, _limits), inf")
-            with kernel.block("for v in range(uint64(_b << _shift), uint64(min(_owned, (_b + 1) << _shift))):"):
+            rows = "for v in range(uint64(_b << _shift), uint64(min(_owned, (_b + 1) << _shift))):"
+            with self.some_later(), kernel.block(rows):
                 if self.adds:
                     self.pass_on()
                 else:
                     self.take() if self.operator == "push" else self.gather()
                     self.update()
-            if self.in_order:
-                kernel.add(f"if _later < inf: _queue.put(_b, _later, {STORED})")
             if self.by_block:
                 self.tell_blocks()
             if self.adds:
                 kernel.add("_live[_b] = _told")
             kernel.add(f"_owed = _queue.finish(_b, _rank, _fired, _edges, {kernel.use('_pace')}, _owed, {STORED})")
+
+    @contextmanager
+    def some_later(self) -> Iterator[None]:
+        """Rows of block b, of which those wait whose message comes after other blocks', and the block with them."""
+        if self.in_order:
+            self.kernel.add("_last, _later = _queue.last_key(_b, _heap, _keys, _board, _limits), inf")
+        yield
+        if self.in_order:
+            self.kernel.add(f"if _later < inf: _queue.put(_b, _later, {STORED})")
 
     def wake(self) -> None:
         """Messages that are there already, from the seed or from other partitions."""

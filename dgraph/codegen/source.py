@@ -11,7 +11,8 @@ from dataclasses import field as field_of
 from dgraph.analysis import Analysis, Reads, analyse, example_of
 from dgraph.codegen import cuda, cuda_head
 from dgraph.codegen.bounds import bound
-from dgraph.codegen.descent import IMPORTS, DescentKernels, more_arrays
+from dgraph.codegen.daemon_blocks import DaemonBlocks
+from dgraph.codegen.descent import IMPORTS, more_arrays
 from dgraph.codegen.kernels import Kernels
 from dgraph.codegen.layout import Layout, layout_of
 from dgraph.codegen.neighbourhood import TEXTS
@@ -89,7 +90,7 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     found = TARGETS[target].kernels(analysis, arrays_of(analysis, target))
     if operator is not None:
         found.arrays |= more_arrays(analysis)
-        DescentKernels(found, operator)
+        DaemonBlocks(found, operator)
     kernels = found.kernels
     texts = [kernel.text() for kernel in kernels]
     body = [*_functions(analysis), *texts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -38,10 +38,12 @@ class Cpu:
         """Run over all rows at once."""
         return self.kernels[name].on(0, count, values)
 
-    def team(self, name: str, threads: int, values: Mapping[str, Any]) -> None:
-        """Run on so many threads at once, which meet inside the kernel."""
+    def team(
+        self, name: str, threads: int, values: Mapping[str, Any], beside: Sequence[Callable[..., Any]] = ()
+    ) -> None:
+        """Run on so many threads at once, which meet inside the kernel, and those `beside` with them."""
         member = Member(self.kernels[name])
-        team(member, threads, *(values[name] for name in member.names))
+        team(member, threads, *(values[name] for name in member.names), beside=beside)
 
     def rows(
         self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from dgraph.agents.settings import settings
+from dgraph.agents.settings import BESIDE, settings
 from dgraph.analysis import Analysis, analyse
 from dgraph.checkpoint.option import Series
 from dgraph.codegen.explain import engines_for, obstacle
@@ -48,9 +48,11 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
         rebalancing.admit(plan, graph)
     if plan.engine == LOCAL:
         return plan
-    plan = _suited(plan, analyse(program), graph.num_parts)
     if plan.device == CUDA:
         need('device="cuda"', graph.workers.lacking(KERNELS), OR_OTHERS)
+        if plan.blocks:  # they take them from the CPU's queue, beside it
+            plan = replace(plan, device=CPU, settings=replace(plan.settings, daemons=BESIDE))
+    plan = _suited(plan, analyse(program), graph.num_parts)
     return replace(plan, settle=_settle(plan, program))
 
 
@@ -100,15 +102,15 @@ def _conflicts(plan: Plan) -> Iterator[str]:
     if settings.memory_budget is not None and plan.device == CPU:
         yield f'memory_budget={settings.memory_budget} is for device="cuda", and this run is one of CPUs'
     if plan.device == CUDA:
-        only = {"engine": engine if engine in (LOCAL, DESCENT) else "", "deterministic": switches.deterministic}
+        only = {"engine": engine if engine == LOCAL else "", "deterministic": switches.deterministic}
         for name, asked in {**only, "daemons": daemons}.items():
             if asked:
                 yield f"{name}={asked!r} is for device='cpu', not for device={CUDA!r}"
     if plan.local_rounds not in (None, 1) and not plan.free:
         few = ", ".join(WITHOUT_ROUNDS)
         yield f"local_rounds={plan.local_rounds} is for {few}; engine={engine!r} takes 1"
-    if plan.blocks and daemons:
-        yield f"engine={DESCENT!r} is for daemons='in process', not for {daemons!r}"
+    if plan.blocks and daemons and plan.blocks.mode != "bsp" and settings.pipeline_block not in (AUTO, None):
+        yield f"pipeline_block={settings.pipeline_block} is not for engine={DESCENT!r}: choose block_size="
     if plan.free or plan.blocks or engine == LOCAL:
         for name, value in _of_common_rounds(plan, daemons).items():
             yield f"engine={engine!r} has no common rounds: {name}={value!r} cannot be had; choose gas"
@@ -156,7 +158,10 @@ def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
                 raise OptionError(
                     f"deterministic=True cannot fold {field.name!r}, a {field.merge} of floats; only sums of them"
                 )
-    return replace(plan, blocks=plan.blocks.suited(analysis, parts)) if plan.blocks else plan
+    if plan.blocks is None:
+        return plan
+    blocks = plan.blocks.suited(analysis, parts)
+    return replace(plan, blocks=blocks if plan.settings.direct else blocks.shared(analysis, plan.settings.daemons))
 
 
 def _settle(plan: Plan, program: VertexProgram) -> Settle | None:

@@ -93,7 +93,8 @@ def run(
     daemons:      who computes on each worker: "in process" (the default), "own process" (isolated: when it dies or
                   hangs it is started again and the run goes on), "cuda" or "cuda own process" (a GPU beside a CPU
                   worker), a list of kinds that take blocks of edges from one queue, or {number of a worker: such a
-                  list}. A daemon lives on after the run, for the next.
+                  list}. A daemon lives on after the run, for the next. On "block_descent" the CPU takes blocks of
+                  vertices beside them if "in process" is in the list; device="cuda" stands for ["in process", "cuda"].
     pipeline_block: how many edges a block has on its way to a daemon and back; "auto": as the measured costs say; None:
                   one block, one stage after the other. This and what follows is not for daemons="in process".
     vertex_cache: bytes of vertices that a daemon keeps between blocks and rounds, 0 for none.

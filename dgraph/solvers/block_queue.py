@@ -21,6 +21,7 @@ LOCK, COUNT, WORKING, EDGES, DONE, FIRED, STALENESS, LAST, CURSOR, TOLD = (LINE 
 STARTED = 10 * LINE  # for each rank: how many blocks were done when it took the one that it works on
 SHIFT, BLOCKS, OWNED, BUDGET, SWEEP, CYCLIC, TOGETHER, BOUND, FIRST = range(9)
 NEVER = np.int64(1 << 62)
+ALL = np.int64(1 << 56)  # looks at edges: more than any call takes
 ABSENT, AT_WORK, AGAIN = -1, -2, -3  # places; a block at work that is put gets into the heap once it is done, so that
 #                                      no block has two writers
 NONE, LATER = -1, -2  # no block: the end of this call; nothing at the moment

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,19 +30,22 @@ _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 
 
-def team(kernel: Callable[..., Any], threads: int, *arrays: Any) -> Any:
+def team(kernel: Callable[..., Any], threads: int, *arrays: Any, beside: Sequence[Callable[..., Any]] = ()) -> Any:
     """Run `kernel(rank, size, signals, *arrays)` on so many threads; what rank 0 returns. New threads each time: those
-    of a pool could wait behind another team's, which wait for theirs."""
-    signals = signals_here()
-    if threads > 1:  # compiled before the threads start, which would wait for each other's compiler
+    of a pool could wait behind another team's, which wait for theirs. Functions `beside` have the ranks after these;
+    they are called with rank, size and signals, and must not raise either."""
+    signals, size = signals_here(), threads + len(beside)
+    if threads and size > 1:  # compiled before the threads start, which would wait for each other's compiler
         _compiled(kernel, signals, arrays)
-    ready = threading.Barrier(threads)  # a thread that cannot be started must not leave others waiting in the kernel
+    ready = threading.Barrier(size)  # a thread that cannot be started must not leave others waiting in the kernel
+    members: list[Callable[[], Any]] = [partial(kernel, rank, size, signals, *arrays) for rank in range(threads)]
+    members += [partial(one, rank, size, signals) for rank, one in enumerate(beside, threads)]
 
-    def take_part(rank: int) -> None:
+    def take_part(member: Callable[[], Any]) -> None:
         ready.wait()
-        kernel(rank, threads, signals, *arrays)
+        member()
 
-    others = [threading.Thread(target=take_part, args=(rank,), daemon=True) for rank in range(1, threads)]
+    others = [threading.Thread(target=take_part, args=(member,), daemon=True) for member in members[1:]]
     try:
         for other in others:
             other.start()
@@ -50,7 +54,7 @@ def team(kernel: Callable[..., Any], threads: int, *arrays: Any) -> Any:
         ready.abort()
         raise
     try:
-        found = kernel(0, threads, signals, *arrays)
+        found = members[0]()
     finally:
         for other in others:
             other.join()

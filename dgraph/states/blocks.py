@@ -10,6 +10,7 @@ from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.descent import OPERATORS
 from dgraph.errors import OptionError
 from dgraph.options import one_of, whole_number
+from dgraph.program import Message
 
 ORDERS = ("priority", "cyclic")
 MODES = ("async", "barrier", "bsp")
@@ -20,6 +21,11 @@ def can_add(phase: PhaseAnalysis) -> bool:
     """Whether a vertex may be told by how much the message of another has changed, and not all messages again."""
     (message,) = phase.messages
     return message.merge.atomic == "add" and message.dtype.kind == "f" and not phase.send.of("target")
+
+
+def merges_at_once(message: Message) -> bool:
+    """Whether several threads may merge into an inbox, each by one atomic stroke."""
+    return message.merge.atomic in ("min", "max", "add") and message.dtype.kind != "b"
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,17 @@ class Blocks:
         free = self.mode == "async" and not analysis.synchronous and (operator == "push" or parts == 1)
         waits = self.mode == "async" and parts > 1 and not free
         return replace(self, operator=operator, order=order, free=free, waits=waits)
+
+    def shared(self, analysis: Analysis, daemons: Any) -> Blocks:
+        """Refuse what daemons beside the CPU's threads cannot do. In rounds of all vertices they do all."""
+        phase, given = analysis.phases[0], f"daemons={daemons!r}"
+        if self.mode != "bsp" and self.operator == "pull_push":
+            raise OptionError(f'operator="pull_push" keeps its slots here, not where {given} are: choose "pull"')
+        if self.mode != "bsp" and self.operator == "push" and analysis.synchronous:
+            raise OptionError(f'operator="push" of {analysis.title} is not for {given}: choose "pull"')
+        if self.mode != "bsp" and not merges_at_once(phase.messages[0]):
+            raise OptionError(f"{analysis.title} has messages that one thread must merge, and none of {given} may")
+        return self
 
     @property
     def share(self) -> float:

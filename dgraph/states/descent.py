@@ -4,11 +4,13 @@ its mail. Of what others must know, the proxies with most to tell come first."""
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from dgraph.agents.settings import IN_PROCESS, InProcess
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import falls
 from dgraph.codegen.text import inbox, sent
@@ -17,7 +19,8 @@ from dgraph.errors import OptionError
 from dgraph.exchange.post import BROADCAST, REDUCE
 from dgraph.solvers import block_queue as queue
 from dgraph.states.block_tables import shift_of, tables_of
-from dgraph.states.blocks import Blocks
+from dgraph.states.blocks import Blocks, merges_at_once
+from dgraph.states.drivers import Driver
 from dgraph.states.relaxation import Relaxation, RelaxationFactor
 from dgraph.states.state import State
 
@@ -33,14 +36,16 @@ class Descent:
         self.ordered = falls(self.message) is not None and not self.whole
         self.shift = shift_of(blocks, self.n)
         count = max(1, (self.n + (1 << self.shift) - 1) >> self.shift)
-        merges = self.message.merge.atomic in ("min", "max", "add") and self.message.dtype.kind != "b"
         agent: Any = state.agent
-        self.cpu: Cpu = agent.device  # the plan sees to it that nobody is between
-        self.threads = self.cpu.num_threads if merges else 1
-        found = queue.new_queue(count, self.threads)
+        self.cpu: Cpu = agent.device
+        beside = [lane for lane in agent.lanes if lane.kind != InProcess()]
+        works = not beside or len(beside) < len(agent.lanes)  # whether the CPU itself takes blocks
+        self.threads = (self.cpu.num_threads if merges_at_once(self.message) else 1) if works else 0
+        team = self.threads + len(beside)
+        found = queue.new_queue(count, team)
         self.board, self.live, self.limits = found["board"], found["live"], np.zeros(queue.FIRST + 1, np.int64)
-        pace = np.zeros(self.threads)
-        pace[: len(blocks.pace)] = blocks.pace[: self.threads]
+        pace = np.zeros(team)
+        pace[: len(blocks.pace)] = blocks.pace[:team]
         self.fresh, self.copied = np.zeros(state.size, bool), self._copied(side)
         self.more: dict[str, Any] = {f"_{name}": array for name, array in found.items()}
         self.more |= {"_limits": self.limits, "_pace": pace, "_rank": 0, "_size": 1, "_signals": np.zeros(32, np.int64)}
@@ -54,10 +59,11 @@ class Descent:
         self.relaxations = {name: Relaxation() for name in factors if state.partition.parts == 1}
         self.begun, self.globals = time.perf_counter(), dict[str, Any]()
         limits = {queue.SHIFT: self.shift, queue.BLOCKS: count, queue.OWNED: self.n}
-        limits |= {queue.CYCLIC: blocks.order == "cyclic", queue.BOUND: max(count, 4 * self.threads)}
-        limits |= {queue.TOGETHER: blocks.mode == "barrier" and self.threads > 1}
+        limits |= {queue.CYCLIC: blocks.order == "cyclic", queue.BOUND: max(count, 4 * team)}
+        limits |= {queue.TOGETHER: blocks.mode == "barrier" and team > 1}
         for what, value in limits.items():
             self.limits[what] = value
+        self.drivers = [Driver(lane, self.cpu, phase, blocks.operator, self.more) for lane in beside]
         if self.adds:
             self._inbox[:] = 0
             if self._sent is not None:
@@ -100,8 +106,14 @@ class Descent:
         for what in (queue.EDGES, queue.DONE, queue.FIRED, queue.STALENESS, queue.CURSOR, queue.TOLD):
             board[what] = 0
         limits[queue.SWEEP], limits[queue.FIRST] = sweep, first
-        limits[queue.BUDGET] = queue.NEVER if sweep else self.edges
-        self.cpu.team("descend", self.threads, {**self.state.values, **self.more})
+        limits[queue.BUDGET] = queue.ALL if sweep else self.edges
+        values = {**self.state.values, **self.more}
+        for driver in self.drivers:
+            driver.begin(values)
+        self.cpu.team("descend", self.threads, values, self.drivers)
+        for driver in self.drivers:
+            if driver.failure is not None:
+                raise driver.failure
         self.state.total["fired"] += int(board[queue.FIRED])
         self.state.total["edges"] += int(board[queue.EDGES])
 
@@ -133,6 +145,7 @@ class Descent:
     def columns(self) -> dict[str, Any]:
         """Of the report's row of an epoch."""
         return {
+            **self._shares(),
             "direction": self.blocks.operator,
             "blocks": int(self.board[queue.DONE]),
             "epochs": self.state.total["edges"] / self.edges,
@@ -140,6 +153,18 @@ class Descent:
             "staleness": int(self.board[queue.STALENESS]),
             "seconds": time.perf_counter() - self.begun,
         }
+
+    def _shares(self) -> dict[str, int]:
+        """How many blocks each kind of daemon took, and looks at edges, where the CPU is not alone."""
+        found: defaultdict[str, int] = defaultdict(int)
+        if self.drivers:
+            found["block_size"] = 1 << self.shift
+            found[f"blocks {IN_PROCESS}"] = int(self.board[queue.DONE]) - sum(one.blocks for one in self.drivers)
+            found[f"edges {IN_PROCESS}"] = int(self.board[queue.EDGES]) - sum(one.edges for one in self.drivers)
+        for driver in self.drivers:
+            found[f"blocks {driver.title}"] += driver.blocks
+            found[f"edges {driver.title}"] += driver.edges
+        return dict(found)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 

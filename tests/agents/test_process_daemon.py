@@ -92,6 +92,14 @@ def test_a_lost_daemon_changes_no_answer(graph, source, kind, what):
     assert kind.after or struck.report["restarts"].sum() == len(kind.when)
 
 
+def test_a_lost_daemon_changes_no_sum_by_blocks(graph):
+    """What a daemon has merged is added to inboxes once, however often it was computed."""
+    kind, how = LOSSES["killed"], {"alpha": 1e-4, "tol": 1e-9, "operator": "push", "block_size": 64}
+    struck = dg.katz(graph, engine="block_descent", daemons=["in process", kind], mode="barrier", **how)
+    np.testing.assert_allclose(struck.by_number("katz"), dg.katz(graph, alpha=1e-4).by_number("katz"), rtol=1e-5)
+    assert struck.report["restarts"].sum() == len(kind.when)
+
+
 def test_a_block_that_kills_every_daemon_ends_the_run(graph):
     with pytest.raises(RunError, match="died or hung"):
         dg.pagerank(graph, engine="gas", daemons=[Strikes(signal.SIGKILL, tuple(range(100)))])

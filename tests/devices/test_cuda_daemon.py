@@ -34,13 +34,28 @@ def test_in_the_process_of_the_worker(name, daemons, one_thread):
     pd.testing.assert_frame_equal(found.compute(), OPERATIONS[name](device="cpu").compute(), rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["sssp", "pagerank"])
+def test_it_takes_blocks_of_vertices_beside_the_cpu(name, one_thread):
+    how = {"engine": "block_descent", "mode": "barrier", "block_size": 16}
+    runs = {**OPERATIONS, "pagerank": lambda **options: dg.pagerank(GRAPH, tol=1e-12, **options)}
+    found = runs[name](device="cuda", **how)
+    assert found.report.options["device"] == "cpu and cuda"
+    assert found.report[["blocks in process", "blocks cuda"]].sum().min() > 0
+    expected = runs[name](device="cpu").compute()
+    pd.testing.assert_frame_equal(found.compute(), expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("direction", ["push", "pull"])
 def test_in_a_process_of_its_own_beside_a_cpu_worker(direction, monkeypatch):
     monkeypatch.setenv(probe.SIMULATOR, "1")  # read where Numba is imported: only there
     small = dg.rmat(scale=5, edge_factor=4, seed=5)
     found = dg.wcc(small, daemons="cuda own process", pipeline_block=64, direction=direction)
     assert set(found.report["device"]) == {"cuda"} and found.report["blocks"].sum() > 1
-    pd.testing.assert_frame_equal(found.compute(), dg.wcc(small, device="cpu").compute())
+    expected = dg.wcc(small, device="cpu").compute()
+    pd.testing.assert_frame_equal(found.compute(), expected)
+    found = dg.wcc(small, daemons="cuda own process", engine="block_descent", operator=direction, block_size=4)
+    assert found.report["blocks cuda own process"].sum() == found.report["blocks"].sum() > 1
+    pd.testing.assert_frame_equal(found.compute(), expected)
 
 
 @pytest.mark.skipif(bool(probe.gpus()), reason="there is a GPU here")

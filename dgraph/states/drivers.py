@@ -1,0 +1,115 @@
+"""Drivers: daemons take blocks of block descent from the queue of the CPU's threads (GraphABCD's hybrid execution). A
+driver is one more thread of their team, and brings what it takes to its daemon: edges are looked at there; vertices,
+and whom they tell, are the matter of compiled calls here, because to move a vertex costs more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.blocks import Block
+from dgraph.agents.lane import Lane
+from dgraph.agents.pipeline import in_turn
+from dgraph.agents.settings import title_of
+from dgraph.agents.triplets import Pull, Push
+from dgraph.analysis import PhaseAnalysis
+from dgraph.codegen.bounds import bound, bounded, falls
+from dgraph.codegen.daemon_blocks import OF_DAEMONS
+from dgraph.codegen.text import inbox, name_in, sent
+from dgraph.devices.cpu import Cpu
+from dgraph.solvers import block_queue as queue
+
+QUEUE = ("_heap", "_place", "_keys", "_board")
+
+
+class Driver:
+    """Of one daemon, which brings a block at a time up to date, like any thread of the team: nobody else writes to its
+    vertices meanwhile, and values that it reads are no older than those that others read."""
+
+    def __init__(self, lane: Lane, cpu: Cpu, phase: PhaseAnalysis, operator: str, more: Mapping[str, Any]):
+        self.lane, self.cpu, self.phase = lane, cpu, phase
+        (self.message,) = phase.messages
+        self.shift, self.owned = (int(more["_limits"][what]) for what in (queue.SHIFT, queue.OWNED))
+        self.work = self.gather if operator == "pull" else self.spread
+        self.kernel = name_in(phase, operator)
+        size = len(more["_news"])
+        self.own: dict[str, Any] = {"arrived": np.zeros(size, bool)}
+        if operator == "pull":
+            rows = {name.removeprefix("_in_"): array for name, array in more.items() if name.startswith("_in_")}
+            self.own |= {**rows, "sending": np.ones(size, bool) if phase.hoisted else more["_news"]}
+            if bounded(phase):  # nobody knows the best message that is to come
+                self.own[bound(phase, self.message)] = best(self.message)
+        else:
+            self.own["senders"] = np.zeros(1 << self.shift, np.uint32)
+            self.leaving = {"_leavers": self.own["senders"]}
+            if phase.hoisted:  # what they send now, and not all that their proxies must be told
+                self.leaving["_leaving"] = self.own[sent(phase, self.message)] = np.zeros(size, self.message.dtype)
+        self.rows: np.ndarray = {**more, **self.own}["indptr"]
+        starts = np.append(np.arange(0, self.owned, 1 << self.shift), self.owned)
+        lane.make_room([Block(0, 1 << self.shift, int(np.diff(self.rows[starts]).max(initial=1)))])
+        for name in OF_DAEMONS[operator]:
+            cpu.kernels[name].compile()
+        self.failure: BaseException | None = None
+        self.blocks = self.edges = 0
+
+    def __call__(self, rank: int, size: int, signals: np.ndarray) -> None:
+        """Blocks from the queue, as the others of the team take them. After a failure nobody takes any more."""
+        self.values["_size"] = size
+        stored, limits = [self.values[name] for name in QUEUE], self.values["_limits"]
+        while (b := queue.next_block(rank, size, signals, *stored, limits)) != queue.NONE:
+            if b == queue.LATER:
+                continue
+            try:
+                self.values["_live"][b] = 0.0
+                fired, edges = self.work(b << self.shift, min(self.owned, (b + 1) << self.shift))
+                self.blocks, self.edges = self.blocks + 1, self.edges + edges
+            except BaseException as error:  # Ctrl-C, too: others of the team would wait for this one
+                self.failure, fired, edges = error, 0, int(queue.ALL)
+            queue.finish(b, rank, fired, edges, self.values["_pace"], 0.0, *stored)
+
+    def gather(self, first: int, last: int) -> tuple[int, int]:
+        """Pull: the daemon looks at the in-edges of rows, which then fire."""
+        block = Block(first, last, int(self.rows[last] - self.rows[first]))
+        if block.edges:
+            in_turn(Pull(self.lane, self.kernel, {**self.values, **self.own}, block.edges, lazy=True), [block])
+            self.own["arrived"][first:last] = False
+        elif self.lane.recipe.analysis.synchronous:
+            self.values[inbox(self.phase, self.message)][first:last] = self.message.identity
+        fired, told = self.cpu.kernels["gathered"].on(first, last, self.values)
+        return fired, block.edges + told
+
+    def spread(self, first: int, last: int) -> tuple[int, int]:
+        """Push: rows fire, and the daemon looks at the out-edges of those who have something to send."""
+        fired, count = self.cpu.kernels["leaving"].on(first, last, {**self.values, **self.leaving})
+        senders = self.own["senders"][:count]
+        edges = int((self.rows[senders + 1] - self.rows[senders]).sum())
+        if edges:
+            request = Push(self.lane, self.kernel, {**self.values, **self.own}, self, lazy=False)
+            in_turn(request, [Block(0, count, edges)])
+        return fired, edges
+
+    def receive(self, ids: np.ndarray, messages: dict[str, np.ndarray]) -> int:
+        """What the daemon has merged for the targets of a block."""
+        incoming = {f"incoming_{name}": array for name, array in messages.items()}
+        self.cpu.kernels["arriving"].on(0, len(ids), {**self.values, **incoming, "ids": ids})
+        return ids.nbytes + sum(array.nbytes for array in messages.values())
+
+    def begin(self, values: Mapping[str, Any]) -> None:
+        """The arrays and numbers of an epoch."""
+        self.values, self.blocks, self.edges = dict(values), 0, 0
+
+    @property
+    def title(self) -> str:
+        return title_of(self.lane.kind)
+
+
+def best(message: Any) -> Any:
+    """The best of all messages that there may be."""
+    if message.dtype.kind == "f":
+        return message.dtype.type(-np.inf if falls(message) else np.inf)
+    if message.dtype.kind == "b":
+        return not falls(message)
+    limits = np.iinfo(message.dtype)
+    return limits.min if falls(message) else limits.max

@@ -1,0 +1,121 @@
+"""Daemons take blocks from the queue of the CPU's threads: same answers, nothing lost, and who fails ends the run."""
+
+import os
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+from cases import PROGRAMS, graph_for
+from test_block_descent import BY_BLOCK, STATES, SYNCHRONOUS, Shares, WeightedShares
+from test_bulk_async import check_values
+
+import dgraph as dg
+from dgraph.agents.daemon import CpuDaemon
+from dgraph.errors import DeviceError, OptionError
+from dgraph.testing.stand_in import StandIn
+
+BESIDE = ["in process", StandIn(compute=1e-7, call=1e-4)]
+ALONE = [StandIn()]
+GRAPH = dg.rmat(scale=10, seed=1, weights=(1, 9), parts=1)
+HUB = int(dg.degrees(GRAPH).by_number("out_degree").argmax())
+OPERATIONS = {
+    "pagerank": (dg.pagerank, {"tol": 1e-12}),
+    "sssp": (lambda g, **options: dg.sssp(g, HUB, predecessors=False, **options), {}),
+    "bfs": (lambda g, **options: dg.bfs(g, HUB, **options), {}),
+    "wcc": (dg.wcc, {}),
+    "katz": (dg.katz, {"alpha": 0.001, "tol": 1e-12}),
+}
+
+
+def ways():
+    """All of them with DGRAPH_ALL=1; else a few, of programs whose kernels differ."""
+    everything, few = bool(os.environ.get("DGRAPH_ALL")), ("ShortestPaths", "Components", "PageRank")
+    operators = [(name, "push") for name in BY_BLOCK if name not in SYNCHRONOUS] + [(name, "pull") for name in STATES]
+    operators = [(name, operator) for name, operator in operators if everything or name in few]
+    orders, modes = ("priority", "cyclic"), ("async", "barrier", "bsp")
+    found = list(product(operators, orders, modes, (1, 3), (True, False), ("beside", "alone")))
+    return found[:: 1 if everything else 7]
+
+
+@pytest.mark.parametrize(("what", "order", "mode", "parts", "directed", "who"), ways())
+def test_the_answer_is_the_reference_s(what, order, mode, parts, directed, who):
+    name, operator = what
+    graph = graph_for(name, directed, parts=parts, policy="cartesian")
+    options = {"operator": operator, "order": order, "mode": mode, "block_size": 4}
+    daemons = BESIDE if who == "beside" else ALONE
+    check_values(name, directed, dg.run(graph, PROGRAMS[name], engine="block_descent", daemons=daemons, **options))
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return {name: run(GRAPH, engine="gas", **options).compute() for name, (run, options) in OPERATIONS.items()}
+
+
+@pytest.mark.parametrize("order", ["priority", "cyclic"])
+@pytest.mark.parametrize("mode", ["async", "barrier"])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_both_kinds_take_blocks(name, mode, order, expected):
+    """Where all wait for each other after a block, each takes one; else as many as it can."""
+    run, options = OPERATIONS[name]
+    result = run(GRAPH, engine="block_descent", daemons=BESIDE, mode=mode, order=order, block_size=16, **options)
+    column = expected[name].columns[1]
+    np.testing.assert_allclose(result.by_number(column), expected[name][column], rtol=1e-6, atol=1e-9)
+    report = result.report
+    for what in ("blocks", "edges"):
+        shares = report[[f"{what} in process", f"{what} StandIn"]].sum()
+        assert shares.sum() == report[what].sum()
+        assert mode == "async" or shares.min() > 0
+    assert (mode == "barrier") <= report["staleness"].max() <= 2 * GRAPH.num_vertices // 16
+    assert set(report["block_size"]) == {16}
+
+
+@pytest.mark.parametrize(("program", "parts"), [(Shares, 1), (Shares, 3), (WeightedShares, 3)])
+@pytest.mark.parametrize("mode", ["async", "barrier"])
+def test_mass_is_conserved(program, parts, mode):
+    """A daemon merges messages by itself, and they are added to what threads are adding to."""
+    graph = dg.rmat(scale=10, seed=3, weights=(1, 9), parts=parts, policy="cartesian")
+    result = dg.run(graph, program(), engine="block_descent", block_size=16, mode=mode, daemons=BESIDE)
+    assert abs(result.by_number("share").sum() - 1) < 1e-9
+
+
+class Full(CpuDaemon):
+    """Its third block finds no room."""
+
+    blocks = 0
+
+    def compute(self, table, call):
+        self.blocks += 1
+        if self.blocks % 3 == 0:
+            raise DeviceError("no room")
+        return super().compute(table, call)
+
+
+@dataclass(frozen=True)
+class RunsFull:
+    def start(self, threads):
+        return Full(threads)
+
+
+@pytest.mark.parametrize(
+    ("mode", "daemons"),
+    [("async", [RunsFull(), RunsFull()]), ("barrier", [RunsFull(), "in process", RunsFull()])],
+)
+@pytest.mark.parametrize("operator", ["push", "pull"])
+def test_who_fails_ends_the_run(operator, mode, daemons):
+    """Nobody is left waiting. Where all wait for each other, every daemon gets to its third block."""
+    with pytest.raises(DeviceError, match="no room"):
+        dg.wcc(GRAPH, engine="block_descent", operator=operator, mode=mode, daemons=daemons, block_size=1)
+
+
+@pytest.mark.parametrize(
+    ("run", "options", "message"),
+    [
+        (dg.wcc, {"operator": "pull_push"}, 'operator="pull_push" keeps its slots here.*choose "pull"'),
+        (dg.pagerank, {"operator": "push"}, 'operator="push" of .* choose "pull"'),
+        (dg.wcc, {"pipeline_block": 64}, "pipeline_block=64 is not for engine='block_descent': choose block_size="),
+    ],
+)
+def test_what_daemons_cannot_do_is_refused(run, options, message):
+    with pytest.raises(OptionError, match=message):
+        run(GRAPH, engine="block_descent", daemons=BESIDE, **options)
