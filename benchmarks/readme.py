@@ -12,7 +12,12 @@ START, END = "<!-- measured -->", "<!-- /measured -->"
 MANY = ("estimate",)  # benchmarks with a row for each graph: the tables have the worst of each kind
 SHOWN = ("build", "build_strings", "end_to_end", "open_graph", "processes")  # what README.md has of those with claims
 MEASURED = Path(__file__).parent / "MEASURED.md"
-OURS = {"alone": "**dgraph**", "workers": "two Dask workers", "float32": "float32"}  # rows of ours, by column
+OURS = {  # rows of ours, by column
+    "alone": "**dgraph**",
+    "workers": "two Dask workers",
+    "float32": "float32",
+    "distances only": "distances only",
+}
 HEAD = ("what", "against", "dgraph", "theirs", "ratio", "target")
 
 
@@ -87,6 +92,8 @@ def _computed(details: Sequence[dict[str, Any]]) -> list[str]:
     """What each of them computes under the name of an operation."""
     notes: dict[str, dict[str, str]] = {}
     for row in details:
+        if row["column"] != "alone":
+            continue
         for who, note in zip(("dgraph", row["peer"]), row["notes"], strict=True):
             notes.setdefault(who, {})[row["title"]] = note
     said = {who: "; ".join(f"{title}: {note}" for title, note in each.items() if note) for who, each in notes.items()}

@@ -51,8 +51,9 @@ class Ours:
 
     warms_up = True
 
-    def __init__(self, name: str = "dgraph", *, client: Any = None, **options: Any):
-        self.name, self.client, self.options = name, client, options
+    def __init__(self, name: str = "dgraph", said: str = "", *, client: Any = None, **options: Any):
+        """`said` is what is computed with these options."""
+        self.name, self.said, self.client, self.options = name, said, client, options
         self.graphs: dict[Any, dg.Graph] = {}
         self.needs: dict[Any, Needs] = {}
 
@@ -64,7 +65,7 @@ class Ours:
             raise Lacks("has no such operation")
         if not self.options.keys() <= signature(getattr(dg, operation)).parameters.keys():
             raise Lacks(f"has no {', '.join(self.options)}")
-        return "float32" if self.options else NOTES[operation]
+        return self.said or NOTES[operation]
 
     def load(self, operation: str, workload: Workload) -> None:
         """One run beforehand builds the orders of the edges that are needed, and compiles."""
@@ -130,10 +131,11 @@ class Ours:
         return CALLS[operation](graph, workload.start, **self.options)
 
     def _trial(self, seconds: float, operation: str, result: Any) -> Trial:
-        options = {"rtol": 1e-4} if self.options else {}
+        options: dict[str, Any] = {"rtol": 1e-4} if "dtype" in self.options else {}
         if operation == "label_propagation" and "restless" in result.totals:  # who swings for ever, when it stopped
             options["restless"] = result.totals["restless"] / len(result.by_number("label"))
-        return Trial(seconds, {name: result.by_number(name) for name in COLUMNS[operation]}, options)
+        names = COLUMNS[operation][: 1 if self.options.get("predecessors") is False else None]
+        return Trial(seconds, {name: result.by_number(name) for name in names}, options)
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:

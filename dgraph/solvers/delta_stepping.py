@@ -10,24 +10,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import uint64
 
 from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.errand import STOP
+from dgraph.solvers.relaxing import BEYOND, FAR, FLAT, LOOKED, Rows, Words, relax_chunk, relax_words
 from dgraph.solvers.slots import (
     DROPPED,
     FEW,
     LISTS,
     NOWHERE,
-    ROOM,
     SLOTS,
-    USED,
     Lists,
     Waiting,
     any_long,
     before,
     first_of,
-    free,
     list_of,
     move,
     move_all,
@@ -36,50 +33,23 @@ from dgraph.solvers.slots import (
     number_of,
     push,
 )
-from dgraph.solvers.team import (
-    atomic_add,
-    atomic_load,
-    atomic_min,
-    atomic_or,
-    barrier,
-    compare_and_swap,
-    kernel,
-    part,
-    prefetch,
-    share,
-    stopped,
-    team,
-)
+from dgraph.solvers.team import atomic_add, atomic_load, atomic_min, barrier, kernel, part, share, stopped, team
 
 SAMPLE = 4096  # edges by which the width of slots is chosen
 ALL = 1 << 62  # edges
 LEAST, LARGEST = 1e-300, 1e300  # width of a slot: it and its inverse are finite
-AHEAD = 8  # vertices whose rows are asked for before their turn
-LOCKED = np.int64(-(2**63))  # the sign bit of a parent
 
-# places in `shared`, after those of `slots.py`; LISTED and what follows are there for even and for odd turns
-LOOKED, FLAT, LISTED, TAKEN, NEXT, WINDOW, TURN = 16, 17, 24, 32, 40, 48, 32
+# places in `shared`, after those of `relaxing.py`: each is there for even and for odd turns
+LISTED, TAKEN, NEXT, WINDOW, TURN = 24, 32, 40, 48, 32
 
 
 class Relaxed(NamedTuple):
-    """At how many edges it was looked, and whether some distance was reached by an edge that adds nothing: then parents
-    may be missing."""
+    """At how many edges it was looked; whether some distance was reached by an edge that adds nothing: then parents
+    may be missing; and whether some distance is too large for its word: then not all are known."""
 
     looked: int
     flat: bool
-
-
-class Rows(NamedTuple):
-    """The edges of a partition's vertices, and what is known of these."""
-
-    indptr: np.ndarray
-    neighbours: np.ndarray
-    weights: np.ndarray
-    dist: np.ndarray
-    parent: np.ndarray  # the smallest strictly nearer one on a shortest path; empty if nobody asks
-    improved: np.ndarray
-    numbers: np.ndarray  # by which parents are named and compared; empty if these are the rows
-    tied: np.ndarray  # who has got another parent at the same distance; empty if nobody asks
+    beyond: bool
 
 
 def rows_of(indptr, neighbours, weights, dist, *, tree: bool = False) -> Rows:
@@ -99,6 +69,7 @@ def relax(
     room: int | None = None,
     limit: int = ALL,
     waiting: Waiting | None = None,
+    words: Words | None = None,
 ) -> Relaxed:
     """Lower rows.dist until dist[v] <= dist[u] + weight(u, v) for all edges here.
 
@@ -107,23 +78,27 @@ def relax(
     lowered is marked in rows.improved, which is all False before, and holds the frontier, too, afterwards. With a
     `target`, distances above that of this vertex need not be final; nor those that lead on from who is still waiting
     afterwards, because no slot is begun after so many edges as `limit` says. `delta` is the width of a slot, the same
-    as long as some are waiting; `room` how many vertices can wait at once: at least the frontier.
+    as long as some are waiting; `room` how many vertices can wait at once: at least the frontier. With `words`,
+    rows.dist are the distances in these, and nothing else is told.
     """
-    scale, looked, flat = 1.0 / max(delta or width(rows), LEAST), 0, False
+    scale, looked, flat, beyond = 1.0 / max(delta or width(rows), LEAST), 0, False, False
     senders = int(np.searchsorted(rows.indptr, rows.indptr[-1]))  # rows from there on are empty
     waiting = waiting if waiting is not None else Waiting(len(rows.dist), threads, room)
     while len(frontier) or waiting.some:
         rows.improved[frontier] = True
         added = waiting.begin(rows.dist, frontier, scale)
         lists = waiting.tails, waiting.spare, waiting.pool, waiting.chained, waiting.work, waiting.shared
-        where = team(_relax, threads, rows, added, senders, waiting.window, waiting.slot, scale, target, limit, *lists)
+        where = team(
+            _relax, threads, rows, words, added, senders, waiting.window, waiting.slot, scale, target, limit, *lists
+        )  # fmt: skip
         waiting.window, waiting.slot = where
         looked, flat = looked + int(waiting.shared[LOOKED]), flat or bool(waiting.shared[FLAT])
+        beyond = beyond or bool(waiting.shared[BEYOND])
         if not waiting.shared[DROPPED]:
             break
         # There was no room to remember who had been lowered: all whom a path reaches go once more.
-        frontier, waiting.slot = np.flatnonzero(rows.dist < np.inf).astype(np.uint32), LISTS
-    return Relaxed(looked, flat)
+        frontier, waiting.slot = np.flatnonzero(rows.dist < (np.inf if words is None else FAR)).astype(np.uint32), LISTS
+    return Relaxed(looked, flat, beyond)
 
 
 def width(rows: Rows) -> float:
@@ -139,91 +114,9 @@ def width(rows: Rows) -> float:
     return min(float(np.partition(weights, lighter)[lighter]), LARGEST)
 
 
-@part
-def _relax_chunk(place, slot, alone, rows, senders, window, scale, lists):
-    """Relax the edges of a chunk's vertices, and give back the chunk; the number of edges.
-
-    Who sets the sign bit of a parent has that vertex for itself. `push` is written out here, because a call would count
-    references to all arrays, for every edge: that costs a fifth.
-    """
-    indptr, neighbours, weights, dist, parent, improved, numbers, tied = rows
-    tails, spare, pool, chained, shared = lists
-    tree, named, tells_ties = parent.size > 0, numbers.size > 0, tied.size > 0
-    chunk = (place - 1) // ROOM
-    begin, end, looked = uint64(chunk * ROOM), uint64(place), uint64(0)
-    for i in range(begin, end):
-        if i + uint64(AHEAD) < end:
-            x = uint64(pool[i + uint64(AHEAD)])
-            prefetch(indptr, x)
-            prefetch(dist, x)
-        if i + uint64(AHEAD // 2) < end:
-            row = indptr[uint64(pool[i + uint64(AHEAD // 2)])]
-            prefetch(neighbours, row)
-            prefetch(weights, row)
-            prefetch(neighbours, row + 16)
-        u = uint64(pool[i])
-        d = dist[u]
-        if list_of(number_of(d, scale), window) != slot:
-            continue  # it has been taken from a nearer slot
-        number = np.int64(numbers[u]) if named else np.int64(u)  # with unsigned numbers, signed ones become floats
-        first, last = uint64(indptr[u]), uint64(indptr[u + uint64(1)])
-        looked += last - first
-        for e in range(first, last):
-            v = uint64(neighbours[e])
-            new, old = d + weights[e], dist[v]
-            tie = tree and new == old and d < new < np.inf and not 0 <= atomic_load(parent, v) <= number
-            if not (new < old or tie):
-                continue
-            if not d < new:
-                shared[FLAT] = 1
-            if tie and tells_ties:
-                tied[v] = True
-            by = number if d < new else UNREACHED
-            if alone:
-                dist[v] = new
-                if tree:
-                    parent[v] = by if new < old else min(parent[v], by)
-            elif not tree:
-                old = atomic_min(dist, v, new)
-            else:
-                held = atomic_or(parent, v, LOCKED)
-                while held < 0:
-                    held = atomic_or(parent, v, LOCKED)
-                old, after = dist[v], held
-                if new < old:
-                    dist[v], after = new, by
-                elif new == old:
-                    after = min(held, by)
-                compare_and_swap(parent, v, held | LOCKED, after)
-            if old <= new:
-                continue
-            there = list_of(number_of(new, scale), window)
-            if there != slot and improved[v] and list_of(number_of(old, scale), window) == there:
-                continue  # it waits there already
-            improved[v] = True
-            if v >= senders:
-                continue  # nothing leads on
-            place = tails[there]
-            if place % ROOM == 0:
-                fresh = spare[0]
-                if fresh >= 0:
-                    spare[0] = chained[uint64(fresh)]
-                else:
-                    fresh = atomic_add(shared, USED, 1)
-                    if fresh >= chained.size:
-                        shared[DROPPED] = 1
-                        continue
-                chained[uint64(fresh)] = place // ROOM - 1
-                place = fresh * ROOM
-            pool[uint64(place)] = v
-            tails[there] = place + 1
-    free(chunk, lists)
-    return looked
-
-
 @kernel
 def _relax(
-    rank, size, signals, rows, frontier, senders, window, slot, scale, target, limit,
+    rank, size, signals, rows, words, frontier, senders, window, slot, scale, target, limit,
     tails, spare, pool, chained, work, shared,
 ):  # fmt: skip
     """Each thread has lists of its own; the chunks of the nearest slot are shared out. Where these are few, rank 0
@@ -262,7 +155,7 @@ def _relax(
             seen = np.int64(0)
             k = atomic_add(shared, now + TAKEN, 1)
             while k < listed:
-                seen += _relax_chunk(work[k], slot, alone, rows, senders, window, scale, lists)
+                seen += _relax_chunk(work[k], slot, alone, rows, words, senders, window, scale, lists)
                 k = atomic_add(shared, now + TAKEN, 1)
             # What little has come to the same slot; and if nobody else is at work, to those after it.
             here, bound = slot, LISTS if alone else slot + 1
@@ -277,7 +170,7 @@ def _relax(
                     place, tails[r, here] = tails[r, here], 0
                     while place > 0:
                         earlier = before(place, lists)
-                        seen += _relax_chunk(place, here, alone, rows, senders, window, scale, lists)
+                        seen += _relax_chunk(place, here, alone, rows, words, senders, window, scale, lists)
                         place = earlier
                 here = next_of(here, tails, low, high)
             atomic_add(shared, LOOKED, seen)
@@ -290,6 +183,13 @@ def _relax(
         if within:
             window = shared[now + WINDOW]
     return window, slot
+
+
+@part
+def _relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
+    if words is None:
+        return relax_chunk(place, slot, alone, rows, senders, window, scale, lists)
+    return relax_words(place, slot, alone, rows, words, senders, window, scale, lists)
 
 
 @part

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from dgraph.agents.edge_tables import kept
 from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.bellman_ford import bellman_ford, by_steps
 from dgraph.solvers.breadth_first import Goal, search
-from dgraph.solvers.delta_stepping import Rows, relax, rows_of, width
+from dgraph.solvers.delta_stepping import Relaxed, relax, rows_of, width
+from dgraph.solvers.relaxing import FAR, Rows, largest_whole, words_of
 from dgraph.solvers.slots import Waiting
 from dgraph.solvers.solver import Problem, Solved, Unsettled
 
@@ -25,14 +27,13 @@ def shortest_paths(problem: Problem) -> Solved:
 def shortest_path_tree(problem: Problem) -> Solved:
     """Predecessors, too."""
     sources, target = _sources(problem), problem.values.get("target", NONE)
-    rows = rows_of(*_weighted(problem), _start(problem, sources), tree=True)
-    looked, flat = relax(rows, sources, target=target, threads=_threads(problem))
+    dist, parent, (looked, flat, _) = _relaxed(problem, sources, tree=True)
     if target != NONE:
-        rows.parent[rows.dist > rows.dist[target]] = UNREACHED
-        rows.dist[rows.dist > rows.dist[target]] = np.inf
+        parent[dist > dist[target]] = UNREACHED
+        dist[dist > dist[target]] = np.inf
     if flat:
-        by_steps(*rows[:5], sources)
-    return Solved({"distance": rows.dist, "predecessor": rows.parent}, edges=looked)
+        by_steps(*_weighted(problem), dist, parent, sources)
+    return Solved({"distance": dist, "predecessor": parent}, edges=looked)
 
 
 def bellman_ford_tree(problem: Problem) -> Solved:
@@ -75,6 +76,21 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     return found.looked, left
 
 
+def _relaxed(problem: Problem, sources: np.ndarray, *, tree: bool = False) -> tuple[np.ndarray, np.ndarray, Relaxed]:
+    """Distances from the nearest of `sources` and, with a `tree`, predecessors: in words, where they fit into these."""
+    target, threads, edges = problem.values.get("target", NONE), _threads(problem), _weighted(problem)
+    (out,), column = problem.edges.senders("out"), problem.edges.columns.get("weight")
+    largest = kept(out, ("largest whole", column), lambda: largest_whole(edges[2], threads))
+    if largest < FAR and problem.vertices <= FAR:
+        words = words_of(problem.vertices, sources, largest)
+        found = relax(rows_of(*edges, words.dist), sources, target=target, threads=threads, words=words)
+        if not found.beyond:
+            return *words.apart(threads), found
+    rows = rows_of(*edges, _start(problem, sources), tree=tree)
+    found = relax(rows, sources, target=target, threads=threads)
+    return rows.dist, rows.parent, found
+
+
 def _sources(problem: Problem) -> np.ndarray:
     return np.flatnonzero(problem.columns["source"]).astype(np.uint32)
 
@@ -108,8 +124,7 @@ def _distances(problem: Problem, sources: np.ndarray) -> tuple[np.ndarray, int]:
         solved = search(problem, sources.astype(np.int64), Goal(UNREACHED, target))
         dist, looked = solved.values["distance"], solved.edges
     else:
-        dist = _start(problem, sources)
-        looked = relax(rows_of(*_weighted(problem), dist), sources, target=target, threads=_threads(problem)).looked
+        dist, _, (looked, _, _) = _relaxed(problem, sources)
     if target != NONE:
         dist[dist > dist[target]] = np.inf
     return dist, looked

@@ -7,7 +7,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 import dgraph as dg
-from dgraph.solvers import delta_stepping, slots, team
+from dgraph.solvers import delta_stepping, relaxing, slots, team
 
 
 def rows_of(graph, sources):
@@ -54,6 +54,42 @@ def test_threads_widths_and_little_room_change_nothing(name):
         assert np.array_equal(one.dist, expected)
         assert np.array_equal(np.flatnonzero(one.improved), np.flatnonzero(one.dist < np.inf))
         assert np.array_equal(one.parent, smallest_nearer(one))
+
+
+@pytest.mark.parametrize("name", ["rmat", "path"])
+def test_words_hold_the_same_distances_and_predecessors(name):
+    rows = rows_of(LARGE[name](), [5])
+    expected, source, largest = scipy_distances(rows), np.array([5], np.uint32), int(rows.weights.max())
+    rows.dist[:] = expected
+    for threads, factor, room in ((1, 1, None), (2, 1, None), (3, 20, None), (2, 0.1, None), (2, 1, 0)):
+        words = relaxing.words_of(len(rows.dist), source, largest)
+        one = delta_stepping.rows_of(*rows[:3], words.dist)
+        width = delta_stepping.width(one) * factor
+        found = delta_stepping.relax(one, source, delta=width, threads=threads, room=room, words=words)
+        assert not found.beyond and not found.flat
+        dist, parent = words.apart(threads)
+        assert np.array_equal(dist, expected)
+        assert np.array_equal(parent, smallest_nearer(rows))
+
+
+@pytest.mark.parametrize("step", [0, 1, 2**30, 2**31, 2**32 - 2, 2**32 - 1, 2**40, 0.5, np.inf])
+def test_words_or_not_distances_are_right(step):
+    """Around what a word holds, and with weights that none does."""
+    edges = pd.DataFrame({"src": [0, 0, 1, 2, 3, 4], "dst": [1, 2, 3, 3, 4, 1], "weight": [7.0, 3, 0, 4, step, 1]})
+    found = dg.sssp(dg.Graph.from_edges(edges, weight="weight", vertices=6), 0)
+    assert found.by_number("distance").tolist() == [0, 7, 3, 7, 7 + step, np.inf]
+    predecessors = found.compute()["predecessor"].astype("float").fillna(-1)
+    assert predecessors.tolist() == [-1, 0, 0, 2, 3 if step < np.inf else -1, -1]
+
+
+def test_weights_that_are_whole_are_known():
+    for dtype in (np.float64, np.float32, np.int64, np.int32):
+        assert relaxing.largest_whole(np.arange(10_000).astype(dtype), 2) == 9999
+    for other in (0.5, -1, np.nan, np.inf, -np.inf, 2.0**32 - 1, 1e300):
+        weights = np.arange(10_000.0)
+        weights[-1] = other
+        assert relaxing.largest_whole(weights, 2) == relaxing.FAR
+    assert relaxing.largest_whole(np.empty(0), 2) == 0
 
 
 def test_a_search_goes_on_from_what_is_known():

@@ -1,0 +1,255 @@
+"""Relax the edges of those who wait in a chunk: the inner loop of `delta_stepping.py`, in two forms.
+
+Distances are float64, and predecessors numbers beside them, which are locked one by one. Where weights are whole
+numbers and distances below 2**32 - 1, both are one *word*, the distance in its upper half and the predecessor in the
+lower: the smaller word is the shorter path, and of paths as long the one by the smaller predecessor. So one atomic
+minimum takes the place of a lock, and a vertex is on one cache line, not on two.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from dgraph.monoid import UNREACHED
+from dgraph.solvers.slots import DROPPED, ROOM, USED, free, list_of, number_of
+from dgraph.solvers.team import (
+    atomic_add,
+    atomic_load,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    compare_and_swap,
+    kernel,
+    part,
+    prefetch,
+    share,
+    team,
+)
+
+AHEAD = 8  # vertices whose rows are asked for before their turn
+LOCKED = np.int64(-(2**63))  # the sign bit of a parent
+FAR = (1 << 32) - 1  # half a word: no distance, or no predecessor
+BLOCK = 4096  # weights that are looked at before it is asked whether it matters
+HALF, LOW = uint64(32), uint64(FAR)
+
+LOOKED, FLAT, BEYOND = 16, 17, 18  # places in `shared`, after those of `slots.py`
+
+
+class Rows(NamedTuple):
+    """The edges of a partition's vertices, and what is known of these."""
+
+    indptr: np.ndarray
+    neighbours: np.ndarray
+    weights: np.ndarray
+    dist: np.ndarray
+    parent: np.ndarray  # the smallest strictly nearer one on a shortest path; empty if nobody asks
+    improved: np.ndarray
+    numbers: np.ndarray  # by which parents are named and compared; empty if these are the rows
+    tied: np.ndarray  # who has got another parent at the same distance; empty if nobody asks
+
+
+class Words(NamedTuple):
+    """Of each vertex; and the largest weight of all."""
+
+    known: np.ndarray
+    largest: int
+
+    @property
+    def dist(self) -> np.ndarray:
+        """The distances, where they stand in the words."""
+        return self.known.view(np.uint32)[sys.byteorder == "little" :: 2]
+
+    def apart(self, threads: int) -> tuple[np.ndarray, np.ndarray]:
+        """Distances and predecessors by themselves."""
+        dist, parent = np.empty(len(self.known)), np.empty(len(self.known), np.int64)
+        team(_apart, threads, self.known, dist, parent)
+        return dist, parent
+
+
+def words_of(vertices: int, sources: np.ndarray, largest: int) -> Words:
+    """Before anything else is known than where paths begin."""
+    known = np.full(vertices, (FAR << 32) | FAR, np.uint64)
+    known[sources] = FAR
+    return Words(known, largest)
+
+
+def largest_whole(weights: np.ndarray, threads: int) -> int:
+    """The largest weight, if all are whole numbers from 0 on, and less than FAR; else FAR."""
+    found = np.zeros(1, np.int64)
+    team(_largest_whole, threads, weights, found)
+    return int(found[0])
+
+
+@kernel
+def _largest_whole(rank, size, signals, weights, found):
+    lo, hi = share(rank, size, weights.size)
+    for start in range(lo, hi, BLOCK):
+        if atomic_load(found, 0) >= FAR:
+            break
+        largest, others = np.int64(0), False
+        for e in range(uint64(start), uint64(min(start + BLOCK, hi))):
+            weight = np.int64(weights[e])
+            others |= (weight != weights[e]) | (weight < 0) | (weight >= FAR)
+            largest = max(largest, weight)
+        atomic_max(found, 0, FAR if others else largest)
+
+
+@kernel
+def _apart(rank, size, signals, known, dist, parent):
+    lo, hi = share(rank, size, known.size)
+    for v in range(uint64(lo), uint64(hi)):
+        far, by = known[v] >> HALF, known[v] & LOW
+        dist[v] = np.inf if far == LOW else np.float64(far)
+        parent[v] = UNREACHED if by == LOW else np.int64(by)
+
+
+@part
+def relax_chunk(place, slot, alone, rows, senders, window, scale, lists):
+    """Relax the edges of a chunk's vertices, and give back the chunk; the number of edges.
+
+    Who sets the sign bit of a parent has that vertex for itself. `push` is written out here, because a call would count
+    references to all arrays, for every edge: that costs a fifth.
+    """
+    indptr, neighbours, weights, dist, parent, improved, numbers, tied = rows
+    tails, spare, pool, chained, shared = lists
+    tree, named, tells_ties = parent.size > 0, numbers.size > 0, tied.size > 0
+    chunk = (place - 1) // ROOM
+    begin, end, looked = uint64(chunk * ROOM), uint64(place), uint64(0)
+    for i in range(begin, end):
+        if i + uint64(AHEAD) < end:
+            x = uint64(pool[i + uint64(AHEAD)])
+            prefetch(indptr, x)
+            prefetch(dist, x)
+        if i + uint64(AHEAD // 2) < end:
+            row = indptr[uint64(pool[i + uint64(AHEAD // 2)])]
+            prefetch(neighbours, row)
+            prefetch(weights, row)
+            prefetch(neighbours, row + 16)
+        u = uint64(pool[i])
+        d = dist[u]
+        if list_of(number_of(d, scale), window) != slot:
+            continue  # it has been taken from a nearer slot
+        number = np.int64(numbers[u]) if named else np.int64(u)  # with unsigned numbers, signed ones become floats
+        first, last = uint64(indptr[u]), uint64(indptr[u + uint64(1)])
+        looked += last - first
+        for e in range(first, last):
+            v = uint64(neighbours[e])
+            new, old = d + weights[e], dist[v]
+            tie = tree and new == old and d < new < np.inf and not 0 <= atomic_load(parent, v) <= number
+            if not (new < old or tie):
+                continue
+            if not d < new:
+                shared[FLAT] = 1
+            if tie and tells_ties:
+                tied[v] = True
+            by = number if d < new else UNREACHED
+            if alone:
+                dist[v] = new
+                if tree:
+                    parent[v] = by if new < old else min(parent[v], by)
+            elif not tree:
+                old = atomic_min(dist, v, new)
+            else:
+                held = atomic_or(parent, v, LOCKED)
+                while held < 0:
+                    held = atomic_or(parent, v, LOCKED)
+                old, after = dist[v], held
+                if new < old:
+                    dist[v], after = new, by
+                elif new == old:
+                    after = min(held, by)
+                compare_and_swap(parent, v, held | LOCKED, after)
+            if old <= new:
+                continue
+            there = list_of(number_of(new, scale), window)
+            if there != slot and improved[v] and list_of(number_of(old, scale), window) == there:
+                continue  # it waits there already
+            improved[v] = True
+            if v >= senders:
+                continue  # nothing leads on
+            place = tails[there]
+            if place % ROOM == 0:
+                fresh = spare[0]
+                if fresh >= 0:
+                    spare[0] = chained[uint64(fresh)]
+                else:
+                    fresh = atomic_add(shared, USED, 1)
+                    if fresh >= chained.size:
+                        shared[DROPPED] = 1
+                        continue
+                chained[uint64(fresh)] = place // ROOM - 1
+                place = fresh * ROOM
+            pool[uint64(place)] = v
+            tails[there] = place + 1
+    free(chunk, lists)
+    return looked
+
+
+@part
+def relax_words(place, slot, alone, rows, words, senders, window, scale, lists):
+    """The same where distance and predecessor are one word. Who is so far that a distance might not fit is left out."""
+    indptr, neighbours, weights, known = rows.indptr, rows.neighbours, rows.weights, words.known
+    tails, spare, pool, chained, shared = lists
+    furthest = uint64(FAR - words.largest)
+    chunk = (place - 1) // ROOM
+    begin, end, looked = uint64(chunk * ROOM), uint64(place), uint64(0)
+    for i in range(begin, end):
+        if i + uint64(AHEAD) < end:
+            x = uint64(pool[i + uint64(AHEAD)])
+            prefetch(indptr, x)
+            prefetch(known, x)
+        if i + uint64(AHEAD // 2) < end:
+            row = indptr[uint64(pool[i + uint64(AHEAD // 2)])]
+            prefetch(neighbours, row)
+            prefetch(weights, row)
+            prefetch(neighbours, row + 16)
+        u = uint64(pool[i])
+        d = known[u] >> HALF
+        if list_of(number_of(d, scale), window) != slot:
+            continue
+        if d >= furthest:
+            shared[BEYOND] = 1
+            continue
+        first, last = uint64(indptr[u]), uint64(indptr[u + uint64(1)])
+        looked += last - first
+        for e in range(first, last):
+            v, weight = uint64(neighbours[e]), uint64(np.int64(weights[e]))
+            new, old = ((d + weight) << HALF) | u, known[v]
+            if new >= old:
+                continue
+            if weight == 0:
+                shared[FLAT] = 1
+                new |= LOW
+                if new >= old:
+                    continue
+            if alone:
+                known[v] = new
+            else:
+                old = atomic_min(known, v, new)
+            if old >> HALF <= new >> HALF:
+                continue
+            there = list_of(number_of(new >> HALF, scale), window)
+            if there != slot and old >> HALF != LOW and list_of(number_of(old >> HALF, scale), window) == there:
+                continue  # it waits there already
+            if v >= senders:
+                continue  # nothing leads on
+            place = tails[there]
+            if place % ROOM == 0:
+                fresh = spare[0]
+                if fresh >= 0:
+                    spare[0] = chained[uint64(fresh)]
+                else:
+                    fresh = atomic_add(shared, USED, 1)
+                    if fresh >= chained.size:
+                        shared[DROPPED] = 1
+                        continue
+                chained[uint64(fresh)] = place // ROOM - 1
+                place = fresh * ROOM
+            pool[uint64(place)] = v
+            tails[there] = place + 1
+    free(chunk, lists)
+    return looked
