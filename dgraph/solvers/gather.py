@@ -15,13 +15,13 @@ from numba import uint64
 
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.neighbours import are_skewed
-from dgraph.solvers.team import atomic_add, barrier, kernel, part, prefetch, share, team
+from dgraph.solvers.team import atomic_add, barrier, kernel, part, prefetch_once, share, team
 
 GRAIN = 1 << 15  # edges and rows that a thread takes at a time
 CLASSES = 160  # of degrees: each of its own below 32, then two to every doubling
 COUNTERS = 4  # threads at most that count degrees, because each has a table of its own
-AHEAD = 32  # edges that what they carry is asked for before it is needed
-LONG = 32  # edges of a row that is worth an unrolled loop
+AHEAD = 512  # edges that are asked for before their turn
+LINE = 16  # senders on a cache line
 ONE = uint64(1)
 
 
@@ -137,41 +137,26 @@ def _move(rank, size, signals, cursor, cuts, table_indptr, neighbours, weights, 
 
 @part
 def gather(indptr, senders, weights, sent, lo, hi, sums):
-    """sums[i - lo] = what row i is sent. One loop over rows and edges alike: a loop for each row's edges would be
-    unrolled, and most rows are too short for that."""
-    final = uint64(max(senders.size - 1, 0))
-    i = uint64(lo)
-    e, end, total = _begin(indptr, senders, weights, sent, i, final)
-    while True:
-        if e != end:
-            prefetch(sent, senders[min(e + uint64(AHEAD), final)])
-            total += _brought(senders, weights, sent, e)
-            e += ONE
-        else:
-            sums[i - uint64(lo)] = total
-            i += ONE
-            if i >= uint64(hi):
-                break
-            e, end, total = _begin(indptr, senders, weights, sent, i, final)
-
-
-@part
-def _begin(indptr, senders, weights, sent, i, final):
-    """Where row i begins and ends. Of a long row, all but the last edges are added up at once, four sums side by side,
-    so that an addition does not wait for the one before it."""
-    e, end = uint64(indptr[i]), uint64(indptr[i + ONE])
-    zero = sent.dtype.type(0)
-    a, b, c, d = zero, zero, zero, zero
-    if end - e >= uint64(LONG):
-        while end - e >= uint64(4):
-            for k in range(uint64(4)):
-                prefetch(sent, senders[min(e + k + uint64(AHEAD), final)])
+    """sums[i - lo] = what row i is sent: four sums side by side, so that an addition does not wait for the one before.
+    Senders are read once a round, and asked for as such: so what was sent, which is read again and again, stays in the
+    cache."""
+    zero, four = sent.dtype.type(0), uint64(4)
+    for i in range(uint64(lo), uint64(hi)):
+        e, end = uint64(indptr[i]), uint64(indptr[i + ONE])
+        a, b, c, d = zero, zero, zero, zero
+        prefetch_once(senders, e + uint64(AHEAD))
+        while end - e >= four:
             a += _brought(senders, weights, sent, e)
             b += _brought(senders, weights, sent, e + ONE)
             c += _brought(senders, weights, sent, e + uint64(2))
             d += _brought(senders, weights, sent, e + uint64(3))
-            e += uint64(4)
-    return e, end, (a + b) + (c + d)
+            e += four
+            if e % uint64(LINE) < four:
+                prefetch_once(senders, e + uint64(AHEAD))
+        while e != end:
+            a += _brought(senders, weights, sent, e)
+            e += ONE
+        sums[i - uint64(lo)] = (a + b) + (c + d)
 
 
 @part

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.solvers.gather import AHEAD, ONE
+from dgraph.solvers.gather import ONE
 from dgraph.solvers.neighbours import are_skewed
 from dgraph.solvers.pagerank import LINE, dividing, layout_of, page_rank
 from dgraph.solvers.solver import Problem, Solved
@@ -20,6 +20,7 @@ from dgraph.solvers.team import atomic_add, barrier, kernel, part, prefetch, sha
 
 CACHED = 1 << 25  # bytes that vertices send, beyond which looks at them are slow; twice as many if few are busy
 GROUP = 4  # components that are added up at a time; there are as many as fill whole groups
+AHEAD = 32  # edges that what they carry is asked for before it is needed
 CHANGE, DANGLING = 0, 1
 
 

@@ -150,21 +150,26 @@ def compare_and_swap(context, array, index, old, new):
     return types.boolean(array, index, old, new), generate
 
 
-@_intrinsic
-def prefetch(context, array, index):
-    """Ask for a place that will be read soon."""
+def _ask_for(name: str, locality: int) -> Any:
+    def typer(context, array, index):
+        def generate(context, builder, signature, arguments):
+            import llvmlite.ir as ir
 
-    def generate(context, builder, signature, arguments):
-        import llvmlite.ir as ir
+            place = builder.bitcast(_place(context, builder, signature, arguments), ir.IntType(8).as_pointer())
+            word = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), word, word, word])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            builder.call(function, [place, word(0), word(locality), word(1)])
+            return context.get_dummy_value()
 
-        place = builder.bitcast(_place(context, builder, signature, arguments), ir.IntType(8).as_pointer())
-        word = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), word, word, word])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [place, word(0), word(3), word(1)])
-        return context.get_dummy_value()
+        return types.void(array, index), generate
 
-    return types.void(array, index), generate
+    typer.__name__ = name
+    return _intrinsic(typer)
+
+
+prefetch = _ask_for("prefetch", 3)  # a place that will be read soon
+prefetch_once = _ask_for("prefetch_once", 0)  # and not again: it drives nothing else out of the cache
 
 
 def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
