@@ -194,7 +194,7 @@ def sssp(
         plain = (UpTo if weighted else HopsUpTo)(target=target)
     with_tree = predecessors and target is None and choose(graph, plain, asked).settle is not None
     paths = run(graph, tree if with_tree else plain, columns=given, **options)
-    if not predecessors or (with_tree and not paths.totals.pop("unresolved")):
+    if not predecessors or (with_tree and not paths.totals.pop("unresolved", 0)):
         return paths
     trees = [Tree()] if with_tree else [Nearer(), Tree()]
     return tree_after(paths, graph, trees, {"known": paths.column("distance"), **given}, options)

@@ -74,8 +74,12 @@ class Asked:
         asked that only rounds can give."""
         if program.solver is None or graph.num_parts > 1 or self.engine != AUTO:
             return program.solver is not None and graph.num_parts == 1 and self.engine == LOCAL
+        return self.solves_whole(graph, program)
+
+    def solves_whole(self, graph: Graph, program: VertexProgram) -> bool:
+        """The same, were the graph one partition."""
         needs_rounds = self.progress or self.by_daemons or self.unusual("checkpoint", *OF_ROUNDS)
-        return not needs_rounds and self.device_on(graph) == CPU
+        return program.solver is not None and not needs_rounds and self.device_on(graph) == CPU
 
     def sends_changes(self, graph: Graph) -> bool:
         """Whether vertices only pass on changes: where partitions need not wait for each other, unless blocks pull."""

@@ -19,6 +19,7 @@ from dgraph.runs import rebalancing
 from dgraph.runs.asked import Asked
 from dgraph.runs.choice import choose
 from dgraph.runs.columns import Given, with_columns
+from dgraph.runs.gathering import Endless, Gathering
 from dgraph.runs.job import Job
 from dgraph.runs.progress import Progress, check_progress
 from dgraph.runs.reads import parameters_of, partitions_for, vertex_columns_of
@@ -115,8 +116,8 @@ def run(
     plan, columns = choose(graph, program, asked), columns or {}
     if plan.engine == LOCAL:
         return lasting(graph, partial(solve, program=program, plan=plan, columns=columns), columns)
-    recipes = _recipes(graph, program, plan)
-    work = partial(_in_rounds, recipes=recipes, columns=columns)
+    recipes, gathering = _recipes(graph, program, plan), Gathering(graph, program, asked, plan, columns)
+    work = partial(_in_rounds, recipes=recipes, columns=columns, gathering=gathering)
     again = partial(work, plan=replace(plan, rebalance=False), progress=False)
     with forgetting(graph, plan.checkpoints):
         return lasting(graph, partial(work, plan=plan, progress=progress), columns, again)
@@ -130,7 +131,12 @@ def _recipes(graph: Graph, program: VertexProgram, plan: Plan) -> dict[str, Reci
 
 
 def _in_rounds(
-    graph: Graph, recipes: Mapping[str, Recipe], columns: Given, plan: Plan, progress: bool | Callable | None
+    graph: Graph,
+    recipes: Mapping[str, Recipe],
+    columns: Given,
+    gathering: Gathering,
+    plan: Plan,
+    progress: bool | Callable | None,
 ) -> RunResult:
     """The run of a plan, from the partitions on."""
     recipe = recipes[CPU]
@@ -151,18 +157,25 @@ def _in_rounds(
             homes=homes,
             threads=threads.cores(),
             chunk=1 if shown.active and graph.client is None else CHUNK,
-            after_chunk=shown.after_chunk,
+            after_chunk=after_chunk,
             exchange=plan.exchange,
             fuse=True if plan.free else None,
         )
+
+    def after_chunk(steps: int, tokens: Sequence[Any]) -> None:
+        shown.after_chunk(steps, tokens)
+        gathering.look(steps, tokens)
 
     def build(shares: Sequence[float]) -> Sequence[Any]:
         orders, names = plan.orders(recipe.analysis, graph.directed), dict(edge_columns.values())
         held = by_shares(graph, tuple(names), orders, plan.switches, shares)
         return with_columns(graph, recipe.analysis, held, columns, graph.workers.where(held), anew=True)
 
-    with Progress.of(progress) as shown:
-        outcome, told, moves = rebalancing.moving(graph, go_on, build)
+    try:
+        with Progress.of(progress) as shown:
+            outcome, told, moves = rebalancing.moving(graph, go_on, build)
+    except Endless:
+        return gathering.solve()
     devices = sorted({row["device"] for found in told for row in found.rows}) or [plan.device]
     options = {**plan.options(), "device": " and ".join(devices), "exchange": outcome.exchange}
     if plan.rebalance:

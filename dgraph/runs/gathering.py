@@ -1,0 +1,69 @@
+"""A run of very many rounds ends on one worker: there the program's own solver takes none. On a long path whose
+vertices lie anywhere every other edge leads to another partition, and every one of these takes a round of all workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from weakref import WeakKeyDictionary
+
+from dgraph.analysis import analyse
+from dgraph.errors import RoomError
+from dgraph.estimates.footprints import footprint_of
+from dgraph.estimates.room import admit_build
+from dgraph.exchange.mail import Token
+from dgraph.graph import Graph
+from dgraph.plan import AUTO, LOCAL, Plan
+from dgraph.program import VertexProgram
+from dgraph.runs.asked import Asked
+from dgraph.runs.columns import Given
+from dgraph.runs.result import ResultColumn, RunResult
+from dgraph.runs.solving import solve
+from dgraph.runs.steps import is_done
+
+STEPS = 200  # and one more for so many edges of the graph: then bringing these together takes no longer than the steps
+EDGES = 1 << 12  # took
+
+_whole: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
+
+
+class Endless(Exception):
+    """The run is given up, and begins anew where it needs no rounds."""
+
+
+class Gathering:
+    """Whether a run may end on one worker, and when it should."""
+
+    def __init__(self, graph: Graph, program: VertexProgram, asked: Asked, plan: Plan, columns: Given):
+        self.graph, self.program, self.plan, self.columns = graph, program, plan, columns
+        elsewhere = any(isinstance(column, ResultColumn) for column in columns.values())
+        analysis = analyse(program)
+        converges = analysis.synchronous and analysis.stop is not None  # and its solver does, in as many rounds
+        asks_for_parts = asked.engine != AUTO or asked.rebalance or elsewhere
+        self.may = not (converges or asks_for_parts) and asked.solves_whole(graph, program)
+
+    def look(self, steps: int, tokens: Sequence[Token]) -> None:
+        """Called between steps: ends the run by an exception."""
+        if self.may and steps >= STEPS + self.graph.listed.num_arcs // EDGES and not is_done(tokens):
+            try:
+                orders = self.program.solver.orders if self.graph.directed else ("out",)
+                admit_build(whole(self.graph), "bringing the graph together", footprint_of(orders, ()))
+            except RoomError:
+                self.may = False
+            else:
+                raise Endless
+
+    def solve(self) -> RunResult:
+        """The result, from the whole graph on one worker."""
+        found = solve(whole(self.graph), self.program, replace(self.plan, engine=LOCAL), self.columns)
+        found.report.options["gathered"] = "on one worker, after many rounds"
+        return found
+
+
+def whole(graph: Graph) -> Graph:
+    """The same graph as one partition; kept as long as the graph is."""
+    if graph not in _whole:
+        listed = graph.listed
+        _whole[graph] = Graph(listed.edges, listed.vertices, listed.rules, parts=1, workers=graph.workers)
+    return _whole[graph]

@@ -1,0 +1,66 @@
+"""Runs of very many rounds end on one worker: the same answers, in few steps."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph.runs import gathering
+from dgraph.testing.verify import verify
+
+N = 1000
+RUNS = {
+    "bfs": {"source": 3},
+    "sssp": {"source": 3},
+    "wcc": {},
+    "core_number": {},
+    "k_core": {"k": 2},
+}
+
+
+def path(**options) -> dg.Graph:
+    """On which every other edge leads to another partition."""
+    order = np.random.default_rng(3).permutation(N)
+    frame = pd.DataFrame({"src": order[:-1], "dst": order[1:], "weight": np.arange(N - 1) % 7})
+    return dg.Graph.from_edges(frame, weight="weight", directed=False, **options)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_path_anywhere_is_followed_on_one_worker(name, monkeypatch):
+    monkeypatch.setattr(gathering, "STEPS", 20)
+    graph, run = path(parts=3), getattr(dg, name)
+    found = run(graph, **RUNS[name])
+    verify(name, graph, found, **RUNS[name])
+    if name != "wcc":  # which takes few rounds
+        assert found.report.options["gathered"]
+        assert found.report.options["engine"] == "local"
+
+
+def test_who_asks_for_rounds_gets_them(monkeypatch):
+    monkeypatch.setattr(gathering, "STEPS", 20)
+    graph = path(parts=3)
+    for asked in ({"engine": "gas"}, {"local_rounds": 1}):
+        found = dg.k_core(graph, k=2, **asked)
+        assert found.rounds > 20
+        verify("k_core", graph, found, k=2)
+
+
+def test_on_a_cluster(client, monkeypatch):
+    monkeypatch.setattr(gathering, "STEPS", 20)
+    graph = path(client=client)
+    for name in ("bfs", "core_number"):
+        found = getattr(dg, name)(graph, **RUNS[name])
+        assert found.report.options["gathered"]
+        verify(name, graph, found, **RUNS[name])
+
+
+def test_not_where_one_worker_has_no_room(monkeypatch):
+    def refuse(*_):
+        raise dg.errors.RoomError("too large")
+
+    monkeypatch.setattr(gathering, "STEPS", 20)
+    monkeypatch.setattr(gathering, "admit_build", refuse)
+    graph = path(parts=3)
+    found = dg.k_core(graph, k=2)
+    assert "gathered" not in found.report.options
+    verify("k_core", graph, found, k=2)
