@@ -3,18 +3,16 @@ yet reached look for a predecessor while frontiers are large (Beamer, Asanović,
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import uint64
-from numba.cpython.unsafe.numbers import trailing_zeros
 
 from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.ascending import order_of
+from dgraph.solvers.pulling import BITS, NOBODY, ONE, SEEN, ends, listed, pull
 from dgraph.solvers.solver import Problem, Solved
 from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, part, prefetch, share, team
-
-_first: Any = trailing_zeros  # the place of a word's first bit
 
 
 class Sizes(NamedTuple):
@@ -41,16 +39,12 @@ class Goal(NamedTuple):
     target: int
 
 
-BITS = np.int64(32)  # of a vertex, in words of (level, predecessor): the smaller word is the better one
-NOBODY = np.int64((1 << 32) - 1)  # the predecessor of a source
-ONE, SIX, LOW = uint64(1), uint64(6), uint64(63)
 NEAR, FAR = uint64(8), uint64(24)  # in a queue: whose row, and the place of whose row, is asked for before its turn
 
 # marks[turn % 2, rank] tells of a thread's queue: queues[rank, BEGIN:END] are of the frontier, and others may take what
 # comes after TAKEN; AHEAD edges lead out of them. A thread writes its marks of the next turn while all read those of
 # this one. Thread 0 adds the LEVEL, and how many edges have been PUSHED along.
 BEGIN, END, TAKEN, AHEAD, LEVEL, PUSHED = range(6)
-NEXT, FOUND, SEEN = 0, 8, 16  # counts of a pulled level, on cache lines of their own
 
 SIZES = Sizes()
 
@@ -93,15 +87,14 @@ def _search(
         for owner in range(size):
             length += now[owner, END] - now[owner, BEGIN]
             ahead += now[owner, AHEAD]
-        if length == 0 or _ends(level, goal, best):
+        if length == 0 or ends(level, goal, best):
             break
         if not pulled and ahead * sizes.alpha > out.neighbours.size - pushed:
             begin = now[rank, END]
-            level, front, edges = _pull(
-                rank, size, signals, level, length, incoming, ascending, goal, sizes, best, bits, counts
-            )
+            how = level, length, incoming, ascending, goal, sizes
+            level, front, edges = pull(rank, size, signals, *how, best, bits, counts)
             seen += edges
-            end, ahead = _listed(rank, size, front, out, queues[rank], begin)
+            end, ahead = listed(rank, size, front, out, queues[rank], begin)
             _hand_over(next_[rank], begin, end, ahead)
             pulled = True
         elif ahead >= sizes.alone and size > 1:
@@ -135,12 +128,6 @@ def _start(sources, out, best, queue, mark):
 
 
 @part
-def _ends(level, goal, best):
-    """Others may be a level on, which changes nothing here."""
-    return level >= goal.depth or (goal.target != NONE and best[goal.target] >> BITS <= level)
-
-
-@part
 def _hand_over(mark, begin, end, ahead):
     """A thread's queue in the next turn."""
     mark[BEGIN], mark[TAKEN], mark[END], mark[AHEAD] = begin, begin, end, ahead
@@ -161,7 +148,7 @@ def _push(frontier, begin, end, level, out, best, queue, at):
         mine = word | np.int64(u)
         for e in range(uint64(out.indptr[u]), uint64(out.indptr[u + ONE])):
             v = out.neighbours[e]
-            if mine < best[v] and atomic_min(best, v, mine) >= later:  # nobody else was first
+            if mine < best[v] and atomic_min(best, v, mine) >= later:  # it is new
                 ahead += out.indptr[v + ONE] - out.indptr[v]
                 queue[uint64(at)] = v
                 at += 1
@@ -187,7 +174,8 @@ def _push_together(rank, size, level, out, sizes, best, queues, now, next_):
 
 @part
 def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
-    """One thread pushes, level after level, until the frontier is no longer small. Returns the level, edges pushed."""
+    """One thread pushes, level after level, until the frontier is no longer small. Returns the level, edges pushed. A
+    level may be a single edge, so what is called for each edge or level is written out, and nobody else writes."""
     pushed, ahead = np.int64(0), np.int64(0)
     begin = at = now[0, END]
     for owner in range(size):
@@ -196,102 +184,23 @@ def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
         at, more = _push(queues[owner], start, end, level, out, best, queues[0], at)
         ahead += more
         _hand_over(next_[owner], end, end, np.int64(0))
-    level += 1
-    while at > begin and ahead < sizes.alone and not _ends(level, goal, best):
-        pushed += ahead
-        start, begin = begin, at
-        at, ahead = _push(queues[0], start, begin, level, out, best, queues[0], begin)
+    level, queue, indptr, neighbours = level + 1, queues[0], out.indptr, out.neighbours
+    while at > begin and ahead < sizes.alone and not ends(level, goal, best):
+        pushed, start, begin, ahead = pushed + ahead, begin, at, np.int64(0)
+        word, later = np.int64(level + 1) << BITS, np.int64(level + 2) << BITS
+        for i in range(uint64(start), uint64(begin)):
+            if i + NEAR < uint64(begin):
+                prefetch(neighbours, indptr[queue[i + NEAR]])
+            u = queue[i]
+            mine = word | np.int64(u)
+            for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
+                v = neighbours[e]
+                held = best[v]
+                best[v] = min(mine, held)
+                if held >= later:  # it is new
+                    ahead += indptr[v + ONE] - indptr[v]
+                    queue[uint64(at)] = v
+                    at += 1
         level += 1
     _hand_over(next_[0], begin, at, ahead)
     return level, pushed
-
-
-@part
-def _pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, best, bits, counts):
-    """Levels in which bitmaps take the place of queues. Returns the level, its bitmap, and the edges looked at."""
-    front, found, unknown = bits[0], bits[1], bits[2]
-    _mark(rank, size, level, incoming, best, front, unknown)
-    edges = np.int64(0)
-    while True:
-        count = counts[level % 2]
-        if rank == 0:  # others may still read the counts of the level before
-            count[NEXT] = count[FOUND] = 0
-        barrier(rank, size, signals)
-        reached = np.int64(0)
-        while True:
-            w = atomic_add(count, NEXT, sizes.taken)
-            if w >= front.size:
-                break
-            end = min(w + sizes.taken, front.size)
-            more, seen = _look(w, end, level, incoming, ascending, best, front, found, unknown)
-            reached += more
-            edges += seen
-        atomic_add(count, FOUND, reached)
-        barrier(rank, size, signals)
-        before, length = length, count[FOUND]
-        front, found = found, front
-        level += 1
-        shrinks = length < before and length * sizes.beta < best.size
-        if shrinks or length == 0 or _ends(level, goal, best):
-            return level, front, edges
-
-
-@part
-def _mark(rank, size, level, incoming, best, front, unknown):
-    """Bitmaps of the frontier, and of the vertices not yet reached that have a row to look at."""
-    first, last = share(rank, size, front.size)
-    for w in range(uint64(first), uint64(last)):
-        here, rest = uint64(0), uint64(0)
-        for v in range(w << SIX, min((w + ONE) << SIX, uint64(best.size))):
-            bit = ONE << (v & LOW)
-            if best[v] >> BITS == level:
-                here |= bit
-            elif best[v] == UNREACHED and incoming.indptr[v] < incoming.indptr[v + ONE]:
-                rest |= bit
-        front[w], unknown[w] = here, rest
-
-
-@part
-def _look(first, last, level, incoming, ascending, best, front, found, unknown):
-    """Vertices look for a predecessor in the frontier. Returns how many have found one, and at how many edges."""
-    reached, edges = np.int64(0), np.int64(0)
-    for w in range(uint64(first), uint64(last)):
-        rest, new = unknown[w], uint64(0)
-        while rest:
-            bit = rest & (~rest + ONE)
-            rest ^= bit
-            v = w << SIX | uint64(_first(bit))
-            smallest = NOBODY
-            e, end = uint64(incoming.indptr[v]), uint64(incoming.indptr[v + ONE])
-            edges -= np.int64(e)
-            while e < end:
-                u = uint64(incoming.neighbours[e])
-                e += ONE
-                if front[u >> SIX] >> (u & LOW) & ONE:
-                    smallest = min(smallest, np.int64(u))
-                    if ascending:  # no other is smaller
-                        break
-            edges += np.int64(e)
-            if smallest != NOBODY:
-                best[v] = np.int64(level + 1) << BITS | smallest
-                new |= bit
-                reached += 1
-        found[w] = new
-        unknown[w] ^= new
-    return reached, edges
-
-
-@part
-def _listed(rank, size, front, out, queue, at):
-    """A share of a bitmap as a queue. Returns where that ends, and how many edges lead on."""
-    first, last = share(rank, size, front.size)
-    ahead = np.int64(0)
-    for w in range(uint64(first), uint64(last)):
-        rest = front[w]
-        while rest:
-            v = w << SIX | uint64(_first(rest))
-            rest &= rest - ONE
-            ahead += out.indptr[v + ONE] - out.indptr[v]
-            queue[uint64(at)] = v
-            at += 1
-    return at, ahead
