@@ -9,8 +9,9 @@ from numba import uint64
 
 from dgraph.solvers.neighbours import OTHERS, distinct
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, barrier, kernel, team
+from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, team
 
+LEVELS = 1 << 31  # more than there are
 GRAIN = 64  # vertices in a row that are one thread's: neighbours in number are often of one level
 
 
@@ -41,14 +42,15 @@ def peel(problem: Problem, levels: int) -> tuple[np.ndarray, int]:
     left = np.empty(size, np.int32)
     waiting = np.empty((threads, size // threads + GRAIN), np.uint32)
     going = np.empty((threads, size), np.uint32)
-    team(_peel, threads, simple.bounds, simple.others, left, waiting, going, np.zeros(1, np.int64), levels)
+    team(_peel, threads, simple.bounds, simple.others, left, waiting, going, np.array([0, LEVELS, LEVELS]), levels)
     return left.astype(np.int64), simple.num_edges
 
 
 @kernel
-def _peel(rank, size, signals, bounds, others, left, waiting, going, gone, levels):
+def _peel(rank, size, signals, bounds, others, left, waiting, going, shared, levels):
     """left[u] counts u's neighbours that are not gone, and stays at u's core when u goes. A thread has its own vertices
-    `waiting`; it writes to all of `left`, by atomics, and whom it brings down to the level goes with it."""
+    `waiting`; it writes to all of `left`, by atomics, and whom it brings down to the level goes with it. `shared` tells
+    how many are gone, and the lowest level of who waits, in even and in odd turns: levels of nobody are left out."""
     own, stack = waiting[rank], going[rank]
     n = uint64(left.size)
     count = uint64(0)
@@ -57,18 +59,28 @@ def _peel(rank, size, signals, bounds, others, left, waiting, going, gone, level
             left[u] = bounds[u, 1] - bounds[u, 0]
             own[count] = u
             count += uint64(1)
-    for level in range(levels):
+    level, turn = 0, 0
+    while level < levels:
         barrier(rank, size, signals)  # nobody brings down who is not looked at yet
-        if gone[0] == left.size:
+        if shared[0] == left.size:
             break
         deep = still = uint64(0)
+        above = np.int64(LEVELS)
         for i in range(count):
             u = own[i]
             stack[deep], own[still] = u, u
             deep += uint64(left[u] == level)
             still += uint64(left[u] > level)
-        count = still
+            above = min(above, left[u]) if left[u] > level else above
+        count, turn = still, 1 - turn
+        atomic_min(shared, 1 + turn, level if deep > uint64(0) else above)
         barrier(rank, size, signals)
+        lowest = shared[1 + turn]
+        if rank == 0:
+            shared[2 - turn] = LEVELS
+        if lowest > level:
+            level = lowest
+            continue
         peeled = uint64(0)
         while deep > uint64(0):
             deep -= uint64(1)
@@ -84,4 +96,5 @@ def _peel(rank, size, signals, bounds, others, left, waiting, going, gone, level
                     elif before <= level:  # another thread was quicker
                         atomic_add(left, v, 1)
         if peeled:
-            atomic_add(gone, 0, np.int64(peeled))
+            atomic_add(shared, 0, np.int64(peeled))
+        level += 1

@@ -14,6 +14,7 @@ from real_graphs import SMALL, real_graph
 import dgraph as dg
 from dgraph.ops.core_number import core_number, simple
 from dgraph.ops.k_core import k_core
+from dgraph.solvers import team
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
@@ -97,3 +98,14 @@ def test_solvers_need_no_simple_graph():
     graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 2]}))
     assert core_number(graph).report.options["engine"] == "local"
     assert core_number(graph).compute()["core"].tolist() == [2, 2, 2]
+
+
+def test_levels_of_nobody_are_left_out(monkeypatch):
+    """Threads meet as often as there are levels, not cores."""
+    signals = np.zeros(32, np.int64)
+    monkeypatch.setattr(team, "signals_here", lambda: signals)
+    left, right = np.divmod(np.arange(90_000), 300)
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": left, "dst": 300 + right}), directed=False)
+    assert (core_number(graph).compute()["core"] == 300).all()
+    assert signals[team.ROUND] < 50
+    verify("core_number", graph, core_number(graph))
