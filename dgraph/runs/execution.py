@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from dgraph.codegen.recipe import Recipe, recipe_of
-from dgraph.errors import OptionError
+from dgraph.errors import OptionError, RunError
 from dgraph.estimates.room import admit_run
 from dgraph.graph import Graph
 from dgraph.options import known_options
@@ -19,7 +19,7 @@ from dgraph.runs import rebalancing
 from dgraph.runs.asked import Asked
 from dgraph.runs.choice import choose
 from dgraph.runs.columns import Given, with_columns
-from dgraph.runs.gathering import Endless, Gathering
+from dgraph.runs.gathering import Gathering
 from dgraph.runs.job import Job
 from dgraph.runs.progress import Progress, check_progress
 from dgraph.runs.reads import parameters_of, partitions_for, vertex_columns_of
@@ -174,8 +174,10 @@ def _in_rounds(
     try:
         with Progress.of(progress) as shown:
             outcome, told, moves = rebalancing.moving(graph, go_on, build)
-    except Endless:
-        return gathering.solve()
+    except RunError:
+        if gathering.due:
+            return gathering.solve()
+        raise
     devices = sorted({row["device"] for found in told for row in found.rows}) or [plan.device]
     options = {**plan.options(), "device": " and ".join(devices), "exchange": outcome.exchange}
     if plan.rebalance:

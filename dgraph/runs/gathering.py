@@ -9,7 +9,7 @@ from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from dgraph.analysis import analyse
-from dgraph.errors import RoomError
+from dgraph.errors import RoomError, RunError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.room import admit_build
 from dgraph.exchange.mail import Token
@@ -24,12 +24,9 @@ from dgraph.runs.steps import is_done
 
 STEPS = 200  # and one more for so many edges of the graph: then bringing these together takes no longer than the steps
 EDGES = 1 << 12  # took
+LOOKS = 8  # a worker, at every edge: that takes as long, too
 
 _whole: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
-
-
-class Endless(Exception):
-    """The run is given up, and begins anew where it needs no rounds."""
 
 
 class Gathering:
@@ -41,18 +38,22 @@ class Gathering:
         analysis = analyse(program)
         converges = analysis.synchronous and analysis.stop is not None  # and its solver does, in as many rounds
         asks_for_parts = asked.engine != AUTO or asked.rebalance or elsewhere
+        self.due = False
         self.may = not (converges or asks_for_parts) and asked.solves_whole(graph, program)
 
     def look(self, steps: int, tokens: Sequence[Token]) -> None:
-        """Called between steps: ends the run by an exception."""
-        if self.may and steps >= STEPS + self.graph.listed.num_arcs // EDGES and not is_done(tokens):
+        """Called between steps: ends the run by an error if this is `due`."""
+        arcs, looked = self.graph.listed.num_arcs, sum(token.values["edges"] for token in tokens)
+        endless = steps >= STEPS + arcs // EDGES or looked > LOOKS * len(tokens) * arcs
+        if self.may and endless and not is_done(tokens):
             try:
                 orders = self.program.solver.orders if self.graph.directed else ("out",)
                 admit_build(whole(self.graph), "bringing the graph together", footprint_of(orders, ()))
             except RoomError:
                 self.may = False
             else:
-                raise Endless
+                self.due = True
+                raise RunError("the run goes on from the start, on one worker")
 
     def solve(self) -> RunResult:
         """The result, from the whole graph on one worker."""

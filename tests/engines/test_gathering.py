@@ -36,6 +36,15 @@ def test_a_path_anywhere_is_followed_on_one_worker(name, monkeypatch):
         assert found.report.options["engine"] == "local"
 
 
+def test_edges_that_are_looked_at_again_and_again_are_brought_together(monkeypatch):
+    monkeypatch.setattr(gathering, "STEPS", 10**6)
+    graph = path(parts=3)
+    found = dg.core_number(graph)
+    assert found.report.options["gathered"]
+    verify("core_number", graph, found)
+    assert "gathered" not in dg.bfs(path(parts=3), 3).report.options  # looks at every edge once
+
+
 def test_who_asks_for_rounds_gets_them(monkeypatch):
     monkeypatch.setattr(gathering, "STEPS", 20)
     graph = path(parts=3)
@@ -48,10 +57,9 @@ def test_who_asks_for_rounds_gets_them(monkeypatch):
 def test_on_a_cluster(client, monkeypatch):
     monkeypatch.setattr(gathering, "STEPS", 20)
     graph = path(client=client)
-    for name in ("bfs", "core_number"):
-        found = getattr(dg, name)(graph, **RUNS[name])
-        assert found.report.options["gathered"]
-        verify(name, graph, found, **RUNS[name])
+    found = dg.bfs(graph, 3)
+    assert found.report.options["gathered"]
+    verify("bfs", graph, found, source=3)
 
 
 def test_not_where_one_worker_has_no_room(monkeypatch):
