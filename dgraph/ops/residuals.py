@@ -1,10 +1,15 @@
 """PageRank by residuals (as in Gluon-Async and GraphABCD): a vertex passes on what it has gained since it last did,
-once that is enough to matter. No rounds are asked for, so partitions need not wait for each other."""
+once that is enough to matter. No rounds are asked for, so partitions need not wait for each other.
+
+What all vertices have gained fades slowly where it is of one sign: a look at the edges leaves `alpha` of it. So the
+search goes on, with a smaller threshold, from a multiple of what was found, chosen such that all gains sum to nothing:
+then it takes a fraction of the looks. It takes a run, which small graphs do not repay."""
 
 from __future__ import annotations
 
 from functools import partial
 from itertools import count
+from math import log
 from typing import Any
 
 import numpy as np
@@ -15,10 +20,14 @@ from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
 from dgraph.runs.execution import run
-from dgraph.runs.result import RunResult
+from dgraph.runs.result import RunResult, lasting
 
 HELD = 0.4  # the share of what vertices may hold back, if all did: measured, so that few runs must be made again
-LESS = 0.25  # as much may be held back in a run that is made again
+LESS = 0.25  # as much may be held back in a run that goes on because it was too much
+FIRST = 2.0  # the tolerance of the first run: most vertices pass on once what they are given at the start
+FALLS = 100.0  # times less is tolerated in each of the runs that follow ...
+LARGE = 1 << 21  # ... on graphs of so many edges; on others one run follows
+MOST = 20.0  # times as much as was found
 
 
 class Residuals(VertexProgram):
@@ -32,16 +41,22 @@ class Residuals(VertexProgram):
     alpha = Parameter(float64, 0.85)
     kept = Parameter(float64, 1.0)
     least = Parameter(float64)  # that is passed on, for each edge: what it costs
+    known = VertexColumn(float64)  # of an earlier run: its rank,
+    left = VertexColumn(float64)  # what it held,
+    times = Parameter(float64, 0.0)  # and how many times that is the start of this one
 
-    def seed(alpha, vertices):
-        return (1 - alpha) / vertices
+    def start(known, left, times):
+        return times * known, times * left
+
+    def seed(alpha, vertices, times):
+        return (1 - times) * (1 - alpha) / vertices
 
     def send(gain, degree, alpha):
         return alpha * gain / degree
 
     def apply(rank, held, message, degree, least):
         gained = held + message
-        if degree > 0 and gained > least * degree:
+        if degree > 0 and abs(gained) > least * degree:
             return rank + gained, 0.0, gained
         return rank, gained, 0.0
 
@@ -51,11 +66,19 @@ class Residuals(VertexProgram):
 
     @Global(float64, SUM)
     def owed(held, degree):
+        return abs(held) if degree > 0 else 0.0
+
+    @Global(float64, SUM)
+    def surplus(held, degree):
         return held if degree > 0 else 0.0
+
+    @Global(float64, SUM)
+    def given(alpha, vertices, degree):
+        return (1 - alpha) / vertices if degree > 0 else 0.0
 
     @Result(float64)
     def pagerank(rank, held, mass, kept):
-        return (rank + held) / mass if kept > 0 else rank + held
+        return max(rank + held, 0.0) / (mass if kept > 0 else 1.0)
 
 
 class PersonalResiduals(Residuals):
@@ -63,8 +86,12 @@ class PersonalResiduals(Residuals):
 
     restart = VertexColumn(float64)
 
-    def seed(alpha, restart):
-        return (1 - alpha) * restart
+    def seed(alpha, restart, times):
+        return (1 - times) * (1 - alpha) * restart
+
+    @Global(float64, SUM)
+    def given(alpha, restart, degree):
+        return (1 - alpha) * restart if degree > 0 else 0.0
 
 
 class WeightedResiduals(Residuals):
@@ -77,18 +104,45 @@ class WeightedResiduals(Residuals):
 
     @Global(float64, SUM)
     def owed(held, strength):
+        return abs(held) if strength > 0 else 0.0
+
+    @Global(float64, SUM)
+    def surplus(held, strength):
         return held if strength > 0 else 0.0
+
+    @Global(float64, SUM)
+    def given(alpha, vertices, strength):
+        return (1 - alpha) / vertices if strength > 0 else 0.0
 
 
 class WeightedPersonalResiduals(WeightedResiduals, PersonalResiduals):
     """Both."""
 
+    @Global(float64, SUM)
+    def given(alpha, restart, strength):
+        return (1 - alpha) * restart if strength > 0 else 0.0
+
+
+def found(rank):
+    return rank
+
+
+def unsaid(held):
+    return held
+
+
+def _to_go_on(program: type[Residuals]) -> type[Residuals]:
+    """The same, which also gives what another run can go on from."""
+    return type(
+        f"{program.__name__}ToGoOn", (program,), {"found": Result(float64)(found), "unsaid": Result(float64)(unsaid)}
+    )
+
 
 PROGRAMS: dict[tuple[bool, bool], type[Residuals]] = {  # weighted, personal
-    (False, False): Residuals,
-    (False, True): PersonalResiduals,
-    (True, False): WeightedResiduals,
-    (True, True): WeightedPersonalResiduals,
+    (False, False): _to_go_on(Residuals),
+    (False, True): _to_go_on(PersonalResiduals),
+    (True, False): _to_go_on(WeightedResiduals),
+    (True, True): _to_go_on(WeightedPersonalResiduals),
 }
 
 
@@ -108,10 +162,15 @@ def ranks(
     columns = dict(columns)
     restart, spread = columns.get("restart"), columns.pop("spread", None)
     values = {"alpha": alpha, "kept": kept}
+
+    def within(tol: float, values: dict[str, float], columns: dict[str, Any], options: dict[str, Any]) -> RunResult:
+        search = partial(_within, tol, program=program, values=values, columns=columns, options=options)
+        return lasting(graph, search, columns)
+
     if not kept or spread is restart:
-        return _within(tol, graph, program, values, columns, options)
-    jumped = _within(tol / 4, graph, program, {**values, "kept": 0.0}, columns, for_part(options, 0))
-    lost = _within(tol / 2, graph, program, values, {**columns, "restart": spread}, for_part(options, 1))
+        return within(tol, values, columns, options)
+    jumped = within(tol / 4, {**values, "kept": 0.0}, columns, for_part(options, 0))
+    lost = within(tol / 2, values, {**columns, "restart": spread}, for_part(options, 1))
     return jumped.map(partial(_made_up, share=1 - float(jumped.totals["mass"])), lost)
 
 
@@ -131,14 +190,28 @@ def _within(
     """What is owed in the end would become alpha / (1 - alpha) times as much, and twice that once ranks are divided by
     their sum. Vertices hold back a part of what they may; where it is too much in sum, they may less: always in the
     same steps, by which a run that was stopped is known again."""
-    arcs = graph.num_edges * (1 if graph.directed else 2)
-    least = HELD * tol * (1 - values["alpha"]) / max(values["alpha"] * arcs, 1e-300)
-    for again in count():
-        tried = program(**values, least=least * LESS**again)
-        result = run(graph, tried, columns=columns, **for_part(options, again))
-        off = result.totals["owed"] * values["alpha"] / (1 - values["alpha"])
+    arcs, alpha = graph.num_edges * (1 if graph.directed else 2), values["alpha"]
+    each = HELD * (1 - alpha) / max(alpha * arcs, 1e-300)
+    steps = max(1, round(log(FIRST / tol, FALLS))) if arcs >= LARGE else 1
+    steps = steps if options.get("checkpoint") is None else 0  # what is gone on from would differ in a run made again
+    times, earlier = 0.0, None
+    known: dict[str, Any] = {}
+    for step in count():
+        tolerated = FIRST * (tol / FIRST) ** (step / steps) if step < steps else tol * LESS ** (step - steps)
+        tried = program(**values, least=each * tolerated, times=times)
+        result = run(graph, tried, columns={**columns, **known}, **for_part(options, step)).following(earlier)
+        mass, surplus, given = (result.totals[name] for name in ("mass", "surplus", "given"))
+        off = result.totals["owed"] * alpha / (1 - alpha)
         if off and values["kept"]:
-            off *= 2 / (result.totals["mass"] + off)
+            off *= 2 / max(mass - off, 1e-300)
         if off <= tol:
             break
-    return result
+        if steps:
+            times, earlier = given / max(given - surplus, given / MOST), result
+            known = {"known": result.column("found"), "left": result.column("unsaid")}
+    return result.map(_ranks_alone)
+
+
+def _ranks_alone(numbers: np.ndarray, values: dict[str, Any]) -> Any:
+    """Without what only a run that goes on needs."""
+    return numbers, {"pagerank": values["pagerank"]}

@@ -64,8 +64,6 @@ class RunResult:
         self._options = dict(options)
         ends = [one.found_end_in for one in told if one.found_end_in is not None]
         if ends and self._rows:  # the last that had work was the quickest to learn that it was the last
-            counts = Counter(row["partition"] for row in self._rows).values()
-            self._options["local rounds taken"] = f"{min(counts)} to {max(counts)}"
             self._options["milliseconds to find the end"] = round(min(ends) * 1e3, 3)
 
     def found_by(self, work: Callable[[Graph], RunResult], before: Sequence[RunResult]) -> RunResult:
@@ -98,6 +96,9 @@ class RunResult:
     def report(self) -> RunReport:
         """A row a superstep and partition."""
         report = RunReport(pd.DataFrame(self._rows, columns=list(self._rows[0]) if self._rows else list(COLUMNS)))
+        if "milliseconds to find the end" in self._options:
+            counts = Counter(row["partition"] for row in self._rows).values()
+            self._options["local rounds taken"] = f"{min(counts)} to {max(counts)}"
         report.options = self._options
         return report
 
@@ -167,6 +168,13 @@ class RunResult:
         self.rounds, self.totals = earlier.rounds, earlier.totals
         return self
 
+    def following(self, earlier: RunResult | None) -> RunResult:
+        """This result, reporting also the run that found what it goes on from, if there is one."""
+        if earlier is not None:
+            later = [{**row, "superstep": row["superstep"] + earlier.rounds} for row in self._rows]
+            self._rows, self.rounds = [*earlier._rows, *later], self.rounds + earlier.rounds
+        return self
+
     def map(self, change: Callable[..., Any], *others: RunResult, whole: bool = True) -> RunResult:
         """The result of `change(numbers, values, *values of the others)`, which gives numbers and values: of each
         partition, where it lies. `whole` says whether every vertex is listed still."""
@@ -199,9 +207,9 @@ class RunResult:
     def __repr__(self) -> str:
         names = ", ".join(self._empty[1])
         rounds = f"{self.rounds} round{'s' * (self.rounds != 1)}"
-        if "local rounds taken" in self._options:
+        if "milliseconds to find the end" in self._options:
             took = self._options["milliseconds to find the end"]
-            rounds = f"{self._options['local rounds taken']} local rounds, their end found in {took:g} ms"
+            rounds = f"{self.report.options['local rounds taken']} local rounds, their end found in {took:g} ms"
         return f"<result of {rounds}: {names} of {self._numbering.size:,} vertices>"
 
 

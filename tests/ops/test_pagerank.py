@@ -164,6 +164,22 @@ def test_the_fixed_point_is_as_near_as_asked(alpha, options):
         assert (np.abs(found - closest).sum(axis=0) <= 1e-6).all()
 
 
+@pytest.mark.parametrize("options", [{}, {"personalization": {7: 1}}, {"dangling": "none"}, {"weighted": True}])
+def test_without_rounds_it_goes_on_from_what_was_found(monkeypatch, options):
+    """In as many runs as large graphs take, and then with far fewer looks at the edges than in two."""
+    graphs = [dg.rmat(scale=10, seed=3, weights=(1, 9), parts=parts) for parts in (1, 3)]
+    in_two = dg.pagerank(graphs[0], engine="bulk_async", tol=1e-7, **options)
+    monkeypatch.setattr("dgraph.ops.residuals.LARGE", 0)
+    closest = dg.pagerank(graphs[0], tol=1e-12, max_iter=1000, **options).by_number("pagerank")
+    found = [dg.pagerank(graph, engine="bulk_async", tol=1e-7, **options) for graph in graphs]
+    for one in found:
+        assert np.abs(one.by_number("pagerank") - closest).sum() <= 1e-7
+        assert list(one.frame.columns) == ["vertex", "pagerank"]
+        assert one.rounds == one.report["superstep"].max()
+    if "personalization" not in options:  # from one vertex all are far away
+        assert found[0].report["edges"].sum() < in_two.report["edges"].sum() / 2
+
+
 def test_what_rounds_leave_is_no_wrong_answer():
     """With alpha near 1 a hundred rounds do not settle."""
     graph = dg.grid(rows=30, cols=30)
