@@ -56,6 +56,8 @@ class DeviceArray:
 class Memory:
     """The memory of one device, from NumPy. With a budget (bytes), more than that is refused."""
 
+    xp: Any = np  # the module of its arrays
+
     def __init__(self, budget: int | None = None):
         self.budget = budget
         self.used = self.copied = self.copies = 0  # bytes and, between host and device, bytes and how often
@@ -156,11 +158,6 @@ class Memory:
 
     # -- what another memory does otherwise ----------------------------------------------------------------------------
 
-    @property
-    def xp(self) -> Any:
-        """The module of its arrays."""
-        return np
-
     def _empty(self, shape: Any, dtype: Any) -> Any:
         return np.empty(shape, dtype)
 
@@ -209,33 +206,33 @@ class GpuMemory(Memory):
     def __init__(self) -> None:
         import cupy
 
-        if "rmm" in sys.modules:  # it may have most of the GPU already, for dask-cuda and cuDF to share
+        if (
+            "rmm" in sys.modules
+        ):  # its pool, if it has one, is most of the GPU; without, each array is one of the driver
+            from rmm import mr
             from rmm.allocators.cupy import rmm_cupy_allocator
 
-            cupy.cuda.set_allocator(rmm_cupy_allocator)
-        self.cupy = cupy
+            pooled = not isinstance(mr.get_current_device_resource(), mr.CudaMemoryResource)
+            cupy.cuda.set_allocator(rmm_cupy_allocator if pooled else cupy.get_default_memory_pool().malloc)
+        self.xp = cupy
         super().__init__(self.whole)
         self._pins: dict[int, bool] = {}  # by the id of an array of the host
         self._names: dict[int, Any] = {}  # of streams, the compiler's, by address
         self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
 
-    @property
-    def xp(self) -> Any:
-        return self.cupy
-
     def _empty(self, shape: Any, dtype: Any) -> Any:
-        return self.cupy.empty(shape, dtype)
+        return self.xp.empty(shape, dtype)
 
     def _put(self, raw: Any, array: np.ndarray) -> None:
-        raw.set(array, stream=self.cupy.cuda.get_current_stream())  # without one, the host would wait for it
+        raw.set(array, stream=self.xp.cuda.get_current_stream())  # without one, the host would wait for it
 
     def _get(self, raw: Any, out: np.ndarray) -> None:
         with self._waiting():
-            raw.get(out=out, stream=self.cupy.cuda.get_current_stream())
+            raw.get(out=out, stream=self.xp.cuda.get_current_stream())
 
     def fill(self, there: DeviceArray, value: Any) -> None:
         if value == 0:  # the counters of every superstep, mostly: ten times quicker than a kernel
-            there.raw.data.memset_async(0, there.nbytes, self.cupy.cuda.get_current_stream())
+            there.raw.data.memset_async(0, there.nbytes, self.xp.cuda.get_current_stream())
         else:
             super().fill(there, value)
 
@@ -246,20 +243,20 @@ class GpuMemory(Memory):
 
     def pinned(self, size: int) -> np.ndarray:
         try:
-            return np.frombuffer(self.cupy.cuda.alloc_pinned_memory(max(size, 1)), np.uint8, size)
-        except self.cupy.cuda.runtime.CUDARuntimeError:  # the system pins no more: copies are slower, and right
+            return np.frombuffer(self.xp.cuda.alloc_pinned_memory(max(size, 1)), np.uint8, size)
+        except self.xp.cuda.runtime.CUDARuntimeError:  # the system pins no more: copies are slower, and right
             return super().pinned(size)
 
     @property
     def whole(self) -> int:
-        return int(WHOLE * self.cupy.cuda.runtime.memGetInfo()[1])
+        return int(WHOLE * self.xp.cuda.runtime.memGetInfo()[1])
 
     def pin(self, array: np.ndarray) -> bool:
         key, address = id(array), array.ctypes.data
         if key not in self._pins:
             try:
-                self.cupy.cuda.runtime.hostRegister(address, array.nbytes, 0)
-            except self.cupy.cuda.runtime.CUDARuntimeError:  # mapped from a file, say: it takes the longer way
+                self.xp.cuda.runtime.hostRegister(address, array.nbytes, 0)
+            except self.xp.cuda.runtime.CUDARuntimeError:  # mapped from a file, say: it takes the longer way
                 self._pins[key] = False
             else:
                 self._pins[key] = True
@@ -268,7 +265,7 @@ class GpuMemory(Memory):
 
     def _unpin(self, key: int, address: int) -> None:
         if self._pins.pop(key):
-            self.cupy.cuda.runtime.hostUnregister(address)
+            self.xp.cuda.runtime.hostUnregister(address)
 
     @contextmanager
     def stage(self, number: int) -> Iterator[None]:
@@ -281,20 +278,21 @@ class GpuMemory(Memory):
     def stream(self) -> Any:
         from numba import cuda
 
-        pointer = self.cupy.cuda.get_current_stream().ptr
+        pointer = self.xp.cuda.get_current_stream().ptr
         if pointer not in self._names:
             self._names[pointer] = cuda.external_stream(pointer) if pointer else 0
         return self._names[pointer]
 
     def wait(self) -> None:
         with self._waiting():
-            self.cupy.cuda.get_current_stream().synchronize()
+            self.xp.cuda.get_current_stream().synchronize()
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
         """Whoever waits for kernels is told how they failed."""
         try:
             yield
-        except self.cupy.cuda.runtime.CUDARuntimeError as error:
-            remedy = "this process cannot use it any more: start it anew"
-            raise DeviceError(f"the GPU failed, and {remedy} ({error})") from error
+        except self.xp.cuda.runtime.CUDARuntimeError as error:
+            raise DeviceError(
+                f"the GPU failed, and this process cannot use it any more: start it anew ({error})"
+            ) from error

@@ -103,6 +103,7 @@ def module(memory: int) -> ModuleType:
     names = {"hostRegister": register, "hostUnregister": pinned.remove, "memGetInfo": lambda: (memory, memory)}
     runtime = SimpleNamespace(CUDARuntimeError=CUDARuntimeError, **names)
     cupy.empty, cupy.pinned = empty, pinned
+    cupy.get_default_memory_pool = lambda: SimpleNamespace(malloc="of CuPy")
     cupy.cuda = SimpleNamespace(
         Stream=Stream, get_current_stream=current, alloc_pinned_memory=allocate, runtime=runtime, set_allocator=print
     )

@@ -91,7 +91,7 @@ def test_on_a_cluster_workers_with_a_gpu_read_and_sort(tmp_path, cudf, monkeypat
     monkeypatch.setattr(adjacency, "build", None)  # the CPU's
     monkeypatch.setattr(probe, "lacking", lambda *packages: ())
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         graph = dg.read_edges(path, device="cuda", client=client, repeats="min")
@@ -123,7 +123,9 @@ def test_comments_and_numbers_written_in_another_way_are_read_as_ever(lines, tmp
     assert dg.degrees(found, device="cpu").compute().equals(dg.degrees(expected, device="cpu").compute())
 
 
-def test_what_cannot_be_had(tmp_path):
+def test_what_cannot_be_had(tmp_path, monkeypatch):
+    monkeypatch.setattr(probe, "gpus", lambda: ())
+    monkeypatch.setattr(probe, "_installed", lambda module: False)
     path = written(tmp_path, "parquet")
     with pytest.raises(DeviceError, match=r"this process lacks a GPU .*cudf and the package dask-cudf.*dgraph\[cuda12"):
         dg.read_edges(path, device="cuda")

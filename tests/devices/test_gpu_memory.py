@@ -3,6 +3,7 @@
 import gc
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import cupy_on_cpu
 import numpy as np
@@ -24,6 +25,7 @@ class OneThreadOfAGpu(OneThread):
 @pytest.fixture
 def cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", cupy_on_cpu.module(1 << 24))
+    monkeypatch.delitem(sys.modules, "rmm", raising=False)
     monkeypatch.setattr(cuda, "Device", OneThreadOfAGpu)
     monkeypatch.setattr(OneThreadOfAGpu, "memory", GpuMemory())
     monkeypatch.setattr(probe, "lacking", lambda *packages: ())
@@ -102,6 +104,19 @@ def test_whoever_waits_is_told_that_the_gpu_failed(cupy, monkeypatch):
         pass
     with pytest.raises(DeviceError, match="cannot use it any more"):
         memory.get(memory.empty(1, np.uint8))
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_arrays_come_from_a_pool(pooled, cupy, monkeypatch):
+    """rmm is there wherever distributed is, and without a pool asks the driver for each array."""
+    plain, chosen = type("CudaMemoryResource", (), {}), []
+    resource = SimpleNamespace(CudaMemoryResource=plain, get_current_device_resource=object if pooled else plain)
+    monkeypatch.setitem(sys.modules, "rmm", SimpleNamespace(mr=resource))
+    monkeypatch.setitem(sys.modules, "rmm.allocators", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "rmm.allocators.cupy", SimpleNamespace(rmm_cupy_allocator="of rmm"))
+    monkeypatch.setattr(cupy.cuda, "set_allocator", chosen.append)
+    GpuMemory()
+    assert chosen == ["of rmm" if pooled else "of CuPy"]
 
 
 def test_threads_of_a_process_have_one_memory(cupy):
