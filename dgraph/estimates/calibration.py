@@ -3,6 +3,7 @@ What they find are capacities, by which a graph is split."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,15 @@ from dgraph.partition.proxies import Proxies
 from dgraph.plan import DEVICES
 from dgraph.program import Message, State, VertexProgram
 from dgraph.recovery import retry
+from dgraph.solvers.pagerank import katz
+from dgraph.solvers.solver import Problem
 from dgraph.waiting import on_each
 from dgraph.workers import Workers, threads_of_worker
 
 SIZES = 1 << 9, 1 << 16, 1 << 22  # edges of the graph that is gathered over: fewer, unless they are done at once
 AT_ONCE = 0.01  # seconds
 DEGREE = 16
+ROUNDS = 32  # of a solver: beside them a call counts little
 
 
 class Gathering(VertexProgram):
@@ -93,6 +97,16 @@ def gathering(name: str, partition: Partition, how: Settings, **where: Any) -> f
     found = rate(pull, len(partition.incoming.neighbours))
     connection.disconnect()
     return found
+
+
+def solving(partition: Partition, cores: int) -> float:
+    """Edges a second of the solver that gathers, in rounds over a partition that is all of a graph."""
+    edges = EdgeTables(partition, True, {}, cores)
+    values = {"alpha": 1e-9, "beta": 1.0, "tol": -1.0, "normalized": False}
+    katz(Problem(edges, values | {"max_iter": 1}, {}, cores))  # lays out the edges
+    begun = time.perf_counter()
+    solved = katz(Problem(edges, values | {"max_iter": ROUNDS}, {}, cores))
+    return solved.edges / (time.perf_counter() - begun)
 
 
 def random_partition(edges: int) -> Partition:

@@ -28,6 +28,7 @@ class Footprint:
     weighted: bool = False  # whether it reads the weights
     message_bytes: int = 8  # sent for a proxy in a round in which every vertex changes, each way that its policy needs
     passed_bytes: int = 0  # of each edge, once, to every other worker, or to the one that gathers
+    gathers: bool = False  # whether its solver reads what all in-neighbours have, in every round
     gathered: Need | None = None  # of all vertices and edges, on the worker that works for all, beside its partition
 
 
@@ -45,13 +46,13 @@ FOOTPRINTS: dict[str, Footprint] = {
     "core_number": _CORES,
     "degrees": Footprint(Need(("out",), 30), Need(BOTH, 75)),
     "factorize": Footprint(weighted=True, message_bytes=0, passed_bytes=16, gathered=Need((), 190, 60)),
-    "hits": Footprint(Need(BOTH, 34), Need(BOTH, 86)),
+    "hits": Footprint(Need(BOTH, 34), Need(BOTH, 86), gathers=True),
     "k_core": _CORES,
-    "katz": Footprint(Need(("incoming",), 50, 3.5), Need(("incoming",), 65)),
+    "katz": Footprint(Need(("incoming",), 50, 3.5), Need(("incoming",), 65), gathers=True),
     "label_propagation": Footprint(Need(BOTH, 37), Need(("out",), 98, 20.5), message_bytes=16),
     "lcc": Footprint(Need(BOTH, 52, 10), Need(("out",), 20, 17), message_bytes=0, passed_bytes=4),
     "matching": Footprint(Need(("out",), 26), Need(("out",), 70, 3.5)),
-    "pagerank": Footprint(Need(("incoming",), 48, 3.7), Need(("incoming",), 68)),
+    "pagerank": Footprint(Need(("incoming",), 48, 3.7), Need(("incoming",), 68), gathers=True),
     "sssp": Footprint(Need(("out",), 50), Need(BOTH, 94, 15), weighted=True),
     "triangles": Footprint(Need(BOTH, 43, 8), Need(("out",), 0, 20), message_bytes=0, passed_bytes=4),
     "wcc": Footprint(Need(BOTH, 14), Need(BOTH, 78), message_bytes=16),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from math import inf, log
 from statistics import median_low as median
 from typing import TYPE_CHECKING, Any
@@ -20,18 +19,16 @@ from dask.utils import format_bytes, parse_bytes, parse_timedelta
 
 from dgraph.agents.settings import settings
 from dgraph.errors import OptionError
-from dgraph.estimates.calibration import gathering, partition_into
+from dgraph.estimates.calibration import gathering, partition_into, solving
 from dgraph.estimates.estimate import Sample, estimate, sample
 from dgraph.estimates.footprints import FOOTPRINTS
-from dgraph.partition.chunk import Numbered
 from dgraph.partition.threads import cores as cores_here
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
 
 EDGES = 1 << 22  # of the sample that is run
-FEW = 64  # the first of so many are run, too, to tell what does not grow
-FEWER = 4  # of a lazy graph, all edges known are so many times as many as others, to tell how seconds grow
+FEWER = 4  # times fewer are run, too, to tell what does not grow
 STEEPEST = 0.5  # power of its edges: no cache is that much quicker than memory over many sizes
 MOST = 1 << 26  # edges that are gathered over
 RUNS, ENOUGH = 3, 0.5  # at least so many runs of each, and so many seconds of all
@@ -79,9 +76,10 @@ class Coefficients:
     build: float  # seconds an edge, to place and sort it
     edge: float  # seconds an edge of a partition and run: all its rounds together
     alone: float  # the same where all is one partition, and the operation's own solver runs
-    call: float  # seconds of that for a few edges
+    call: float  # seconds of that, however few edges there are
     rounds: int
     traffic: float  # of a run, in rounds in which every vertex changes
+    turn: float = 0.0  # seconds of a partition and run, however few its edges are
     part: float = inf  # edges of a partition in which `edge` was measured
     whole: float = inf  # and `alone`
     growth: float = 0.0  # seconds an edge grow with this power of the edges: caches hold less and less of a graph
@@ -131,7 +129,7 @@ def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients) -> p
     frame["build"] = known.build * estimated["edges"] / max(cluster.cores, 1)
     an_edge, measured = (known.edge, known.part) if spread else (known.alone, known.whole)
     slower = np.maximum(estimated["edges"] / measured, 1.0) ** known.growth
-    frame["compute"] = an_edge * slower * estimated["edges"] / cluster.capacity
+    frame["compute"] = an_edge * slower * estimated["edges"] / cluster.capacity + known.turn * spread
     traffic = estimated["exchange"] * known.traffic * spread
     frame["exchange"] = traffic / cluster.workers / cluster.bandwidth
     frame["rounds"] = known.rounds * cluster.latency * spread
@@ -142,59 +140,79 @@ def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients) -> p
 
 
 def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, edges: int = EDGES) -> Coefficients:
-    """Run the operation on a sample of the edges: as one partition, and as one for each core here."""
+    """Run the operation on samples of two sizes: as one partition, and as one for each core here."""
     from dgraph.graph import Graph
 
     found = sample(graph)
-    chunk = found.chunk
     weighted = FOOTPRINTS[op].weighted and graph.weight is not None
 
-    def sampled(parts: int, most: int | None = None) -> Graph:
-        columns: dict[str, Any] = {side: ends[:most] for side, ends in _thinned(chunk, step).items()}
+    def sampled(step: int, parts: int) -> Graph:
+        columns: dict[str, Any] = folded(found, step)
         if weighted:  # some numbers will do: the rounds hardly depend on them
             columns["weight"] = np.random.default_rng(1).integers(1, 100, len(columns["src"])).astype(np.float64)
         weight = "weight" if weighted else None
         return Graph.from_edges(columns, directed=graph.directed, weight=weight, parts=parts)
 
-    step, parts = -(-max(len(chunk.sources), 1) // edges), max(2, cores_here())
-    size = -(-max(len(chunk.sources), 1) // step)
-    arcs, few = size * (1 if graph.directed else 2), max(1, size // FEW)
-    run(sampled(parts, few))  # compiles, and loads what builds partitions
-    split = sampled(parts)
-    call, alone, spread = _in_turn([sampled(1, few), sampled(1), split], run)
+    step, parts = -(-max(len(found.chunk.sources), 1) // edges), max(2, cores_here())
+    graphs = [sampled(by, among) for by in (FEWER * step, step) for among in (1, parts)]
+    few, few_spread, alone, spread = _in_turn(graphs, run)
+    fewer, arcs = (max(1, graphs[i].listed.num_arcs) for i in (0, -1))
+    call, each = line((fewer, few.seconds), (arcs, alone.seconds))
+    turn, of_part = line((fewer, few_spread.busy), (arcs, spread.busy))
     return Coefficients(
-        build=sum(split.partitions.report.seconds.values()) * min(parts, cores_here()) / arcs,
-        edge=spread.busy / arcs,
-        alone=max(alone.seconds - call.seconds, 0.0) * cores_here() / arcs,
-        call=call.seconds,
+        build=sum(graphs[-1].partitions.report.seconds.values()) * min(parts, cores_here()) / arcs,
+        edge=of_part,
+        alone=each * cores_here(),
+        call=call,
         rounds=spread.rounds,
-        traffic=_traffic(split, op, spread.bytes),
+        traffic=_traffic(graphs[-1], op, spread.bytes),
+        turn=turn / parts,
         part=arcs / parts,
         whole=float(arcs),
-        growth=_growth(found, step),
+        growth=_growth(found, step, not graph.directed, FOOTPRINTS[op].gathers),
     )
 
 
-def _thinned(chunk: Numbered, step: int) -> dict[str, np.ndarray]:
-    """One edge of so many. Neighbouring vertices become one, so that each has as many edges as before."""
-    return {"src": chunk.sources[::step] // step, "dst": chunk.destinations[::step] // step}
+def line(few: tuple[int, float], many: tuple[int, float]) -> tuple[float, float]:
+    """Seconds of no edges, and of each edge, neither of them below zero, from two measurements; the second holds."""
+    edges, took = many
+    each = (took - few[1]) / max(edges - few[0], 1)
+    each = min(max(each, 0.0), took / edges)
+    return took - each * edges, each
 
 
-def _growth(found: Sample, step: int) -> float:
+def folded(found: Sample, step: int) -> dict[str, np.ndarray]:
+    """About one edge of so many: vertices far apart become one, which has the edges that one of them, drawn by chance,
+    sends along. So degrees stay what they are, and neighbours as near to each other in the graph's order."""
+    sources, destinations = found.chunk.sources, found.chunk.destinations
+    apart = np.uint32(max(1, -(-found.size // step)))
+    turn, place = np.divmod(sources, apart)
+    chosen = np.random.default_rng(1).integers(0, step, apart)[place] == turn
+    if not 0.5 < chosen.sum() * step / max(len(sources), 1) < 2:  # few vertices have most edges
+        chosen = np.arange(len(sources)) % step == 0
+    senders = np.zeros(found.size, bool)
+    senders[sources] = True
+    sides = 0 if senders[destinations].any() else apart  # two, as left and right of a matching, stay two
+    return {"src": place[chosen], "dst": destinations[chosen] % apart + sides}
+
+
+def _growth(found: Sample, step: int, mirror: bool, gathers: bool) -> float:
     """How seconds an edge grow from the sample to the graph, of which caches hold less: as those of gathering over
-    both. Of a lazy graph only some edges are known: as from a part of these to all of them, but not for ever."""
-    whole, known = found.chunk, step if step > 1 else FEWER
+    both, by the solver if the operation has one that gathers, and by agents otherwise. Of a lazy graph only some edges
+    are known: as from a part of these to all of them, but not for ever."""
+    whole, known, cores = found.chunk, step if step > 1 else FEWER, cores_here()
     if not len(whole.sources) or (found.exact and step == 1):
         return 0.0
-    thin = -(-len(whole.sources) // MOST)
-    less = _thinned(whole, known)
-    build = partial(partition_into, workers=cores_here())
-    partitions = (
-        build(less["dst"], less["src"], found.size // known + 1),
-        build(whole.destinations[::thin], whole.sources[::thin], found.size),
-    )
-    how, where = settings("auto", "auto", "auto"), {"device": "cpu", "worker": 0, "threads": cores_here()}
-    rates = [[gathering("plan", one, how, **where) for one in partitions] for _ in range(RUNS)]
+    thin, less = -(-len(whole.sources) // MOST), folded(found, known)
+    partitions = []
+    for ends in ((less["dst"], less["src"]), (whole.destinations[::thin], whole.sources[::thin])):
+        rows, others = (np.concatenate([ends[i], ends[1 - i]]) if mirror else ends[i] for i in (0, 1))
+        partitions.append(partition_into(rows, others, int(max(rows.max(), others.max())) + 1, workers=cores))
+    how, where = settings("auto", "auto", "auto"), {"device": "cpu", "worker": 0, "threads": cores}
+    rates = [
+        [solving(one, cores) if gathers else gathering("plan", one, how, **where) for one in partitions]
+        for _ in range(RUNS)
+    ]
     small, large = (max(each) for each in zip(*rates, strict=True))
     return min(max(log(small / large, known), 0.0), inf if found.exact else STEEPEST)
 

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import dgraph as dg
 from dgraph.errors import OptionError
-from dgraph.estimates.forecast import Cluster, Coefficients, forecast, seconds
+from dgraph.estimates.estimate import sample
+from dgraph.estimates.forecast import Cluster, Coefficients, calibrate, folded, forecast, line, seconds
 
 KNOWN = Coefficients(build=1e-8, edge=4e-8, alone=1e-8, call=0.5, rounds=10, traffic=5.0)
 ESTIMATED = pd.DataFrame(
@@ -26,6 +28,8 @@ def test_the_model_by_hand():
     assert found["exchange"] == pytest.approx(1.0)  # 4 GB, by four workers at a GB a second
     assert found["rounds"] == pytest.approx(0.1)
     assert found["seconds"] == pytest.approx(3.7)  # and a tenth to start
+    turned = seconds(ESTIMATED, Cluster(4, cores=2), replace(KNOWN, turn=0.25)).loc["outgoing"]
+    assert turned["compute"] == pytest.approx(2.25)
     assert (found["memory"], found["traffic"]) == (3e9, 4e9)
 
 
@@ -59,7 +63,28 @@ def test_measured_on_a_sample():
     graph = dg.rmat(scale=12)
     found = forecast(graph, "wcc", Cluster(4), dg.wcc)
     known = found.coefficients
-    assert min(known.build, known.edge, known.alone, known.traffic) > 0
+    assert min(known.build, known.traffic, known.edge + known.turn, known.alone + known.call) > 0
     assert known.rounds == dg.wcc(dg.rmat(scale=12, parts=2)).rounds
     assert found.policy in repr(found)
     assert (found.frame["seconds"] > 0).all()
+
+
+def test_a_line_through_two_measurements():
+    assert line((10, 3.0), (40, 6.0)) == pytest.approx((2.0, 0.1))
+    assert line((10, 1.0), (40, 8.0)) == pytest.approx((0.0, 0.2))  # no less than nothing in the beginning
+    assert line((10, 3.0), (40, 2.0)) == (2.0, 0.0)  # nor for an edge
+
+
+def test_a_sample_looks_like_its_graph():
+    whole = sample(dg.grid(rows=64, cols=64, removed=0.0))
+    few = folded(whole, 4)
+    assert len(few["src"]) == pytest.approx(len(whole.chunk.sources) / 4, rel=0.1)
+    apart = few["dst"].astype(int) - few["src"]
+    assert np.isin(apart % 1024, (1, 64)).all()  # right or down, round a grid of 16 rows
+    hub = dg.Graph.from_edges({"src": np.zeros(100, int), "dst": np.arange(1, 101)})
+    assert len(folded(sample(hub), 4)["src"]) == 25
+
+
+def test_two_sides_stay_two():
+    graph = dg.bipartite(left=200, right=300, edges=3000)
+    assert calibrate(graph, "matching", dg.matching, edges=800).rounds > 0
