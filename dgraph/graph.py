@@ -208,7 +208,7 @@ class Graph:
     def estimate(self, op: str = "build", *, workers: int | None = None, memory: int | str | None = None) -> Estimate:
         """Memory of each worker and bytes exchanged in a round, for every policy, before any work is done.
 
-        op:      the operation to be run, or "build" for the partitions alone.
+        op:      the operation to be run, "weighted_pagerank" say, or "build" for the partitions alone.
         workers: how many workers there will be; by default those there are.
         memory:  what each worker may use ("4 GiB"); policies that need more do not fit.
         """

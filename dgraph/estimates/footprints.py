@@ -56,4 +56,10 @@ FOOTPRINTS: dict[str, Footprint] = {
     "sssp": Footprint(Need(("out",), 50), Need(BOTH, 94, 15), weighted=True),
     "triangles": Footprint(Need(BOTH, 43, 8), Need(("out",), 0, 20), message_bytes=0, passed_bytes=4),
     "wcc": Footprint(Need(BOTH, 14), Need(BOTH, 78), message_bytes=16),
+    "weighted_label_propagation": Footprint(
+        Need(BOTH, 50, 16), Need(("out",), 120, 118), weighted=True, message_bytes=16
+    ),
+    "weighted_pagerank": Footprint(
+        Need(("incoming",), 30, 28), Need(("incoming",), 64, 28), weighted=True, message_bytes=16, gathers=True
+    ),
 }

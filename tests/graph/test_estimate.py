@@ -102,12 +102,16 @@ ALL_CHANGE = ("pagerank", "hits", "katz", "degrees", "wcc", "cdlp", "core_number
 
 
 @pytest.mark.parametrize(
-    ("name", "parts"),
-    [*((name, 3) for name in dg.OPERATIONS), *((name, 1) for name in ("pagerank", "wcc", "core_number", "lcc"))],
+    ("name", "parts", "how"),
+    [
+        *((name, 3, {}) for name in dg.OPERATIONS),
+        *((name, 1, {}) for name in ("pagerank", "wcc", "core_number", "lcc")),
+        *((name, parts, {"weighted": True}) for name in ("pagerank", "label_propagation") for parts in (1, 3)),
+    ],
 )
-def test_operations_within_a_quarter(name, parts):
+def test_operations_within_a_quarter(name, parts, how):
     """The peak of arrays that a second run finds or makes, partitions included, and the bytes of its largest round."""
-    options = {"alpha": 1e-4} if name == "katz" else {}
+    options = {"alpha": 1e-4} if name == "katz" else how
     size = 1 << 14
 
     def drawn():
@@ -122,7 +126,7 @@ def test_operations_within_a_quarter(name, parts):
     graph = drawn()
     run()  # what is compiled stays, and is no array
     graph = drawn()
-    told = graph.estimate(name, workers=parts).frame.loc["outgoing"]
+    told = graph.estimate("weighted_" * bool(how) + name, workers=parts).frame.loc["outgoing"]
     tracemalloc.start()
     try:
         run()  # the result goes, what the graph keeps remains
@@ -154,7 +158,8 @@ def test_the_worker_that_factorizes_holds_all_ratings(parts):
 
 
 def test_every_operation_has_a_footprint():
-    assert set(FOOTPRINTS) == {"build", "factorize", *dg.OPERATIONS}
+    weighted = {f"weighted_{name}" for name in ("label_propagation", "pagerank")}
+    assert set(FOOTPRINTS) == {"build", "factorize", *dg.OPERATIONS, *weighted}
     graph = GRAPHS["rmat"](weights=(1, 9))
     assert (graph.estimate("sssp", workers=2).frame["run"] > graph.estimate("bfs", workers=2).frame["run"]).all()
     with pytest.raises(OptionError, match="'walk' is not known; choose one of bfs, build"):
