@@ -117,8 +117,7 @@ def put_back(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]]) -> 
         state.senders = state.arrays.first(state.arrays.moved(senders), len(senders))
         state.arrays.fill(state.values["arrived"], 0, False)
         state.queued, state.scan = 0, False
-        if state.settles:
-            state.resume(rounds.phase)
+        state.resume(rounds.phase)
         known = {n.removeprefix(GLOBAL): v[()].item() for n, v in found.items() if n.startswith(GLOBAL)}
         rounds.globals.put(known)
     rounds.round = rounds.agreed = round

@@ -99,7 +99,7 @@ class Rounds:
         self.fold()
         self.ahead.fired_in(self.round)
         self.log.close(self.round)
-        self.done = self.round == self.limit
+        self.done |= self.round == self.limit
         if self.turn_ends and self.analysis.stop is not None and not self.analysis.stop.of("global"):
             self.done |= self.globals.stop(self.round)
 

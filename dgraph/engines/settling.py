@@ -22,7 +22,7 @@ class SettlingRounds(Rounds):
     def _send(self) -> Superstep:
         """What has been found, to masters and to proxies at once."""
         told = self._each("tell", self.phase, *self.sides(self.phase))
-        self.waiting = sum(told) + self._sum("queued")
+        self.waiting = sum(told) + self._sum("news")
         yield from self.share()
 
     def _receive(self) -> None:
@@ -31,4 +31,5 @@ class SettlingRounds(Rounds):
     def _fire(self) -> int:
         """Returns for how many vertices there is something to tell, or to do in the next round."""
         self._each("settle", self.phase)
+        self.done = self._sum("settled") == len(self.states)
         return self._sum("news")

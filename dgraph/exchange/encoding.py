@@ -60,7 +60,7 @@ def encode(
     """
     length = rows.stop - rows.start if isinstance(rows, slice) else len(values[0] if rows is None else rows)
     count = length if changed is None else int(np.count_nonzero(changed))
-    if not count:
+    if not count and changed is not None:
         return None
     if not exact and count >= NEARLY * length:
         changed, count = None, length

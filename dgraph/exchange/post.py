@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dgraph.agents.vertex_arrays import IN_PROCESS, VertexArrays
-from dgraph.exchange.encoding import decode, encode
+from dgraph.exchange.encoding import Positions, decode, encode
 from dgraph.exchange.exchange import Exchange
 from dgraph.partition.partition import Partition
 
 REDUCE, BROADCAST, TARGET = 1, 2, 3  # tags: to masters, to proxies that send, to proxies that are sent to
+REPORT, ANSWER = 4, 5  # to another partition, of no vertices that both have
 
 
 class Mail(NamedTuple):
@@ -35,7 +36,7 @@ class Post:
         self.buffers = self.bytes = 0  # sent so far
         self.waited = 0.0  # seconds, for mail
         self.free: list[tuple[int, np.ndarray]] | None = None
-        self._peers = [q for q in range(partition.parts) if q != partition.index]
+        self.peers = [q for q in range(partition.parts) if q != partition.index]
 
     def proxies(self, side: str, peer: int) -> slice:
         """My proxies of a peer's vertices, as a range of local ids."""
@@ -53,13 +54,13 @@ class Post:
 
     def has(self, side: str) -> bool:
         """Whether any proxy here is of this side."""
-        ranges = (self.proxies(side, peer) for peer in self._peers)
+        ranges = (self.proxies(side, peer) for peer in self.peers)
         return any(s.stop > s.start for s in ranges)
 
     def reduce(self, side: str, arrays: Sequence[Any], changed: Any) -> None:
         """The proxies' values to their masters: those that `changed` (a mask of local ids), those that are not some
         given values (one an array; a few of these may travel as well), or all."""
-        for peer in self._peers:
+        for peer in self.peers:
             mine = self.proxies(side, peer)
             if mine.stop > mine.start:
                 exact, mask = not isinstance(changed, Sequence), None
@@ -71,7 +72,7 @@ class Post:
 
     def broadcast(self, tag: int, side: str, arrays: Sequence[Any], changed: Any, *, exact: bool = True) -> None:
         """The masters' values to their proxies; unless `exact`, a few that have not changed may travel as well."""
-        for peer in self._peers:
+        for peer in self.peers:
             mine = self.masters(side, peer)
             if len(mine):
                 mask = None if changed is None else self.arrays.marked(changed, mine)
@@ -79,14 +80,21 @@ class Post:
 
     def collect(self, sides: Mapping[int, str]) -> Iterator[Mail]:
         """What came under some tags, each with the side that takes part."""
-        for sender, buffer in self._arrived(sides):
-            tag = tag_of(buffer)
-            positions, values = decode(buffer)
+        for tag, sender, positions, values in self.opened(sides):
             if tag == REDUCE:
                 yield Mail(tag, self.masters(sides[tag], sender)[positions], values)
             else:
                 mine = self.proxies(sides[tag], sender)
                 yield Mail(tag, np.arange(mine.start, mine.stop, dtype=np.uint32)[positions], values)
+
+    def give(self, peer: int, tag: int, arrays: Sequence[np.ndarray]) -> None:
+        """Arrays of one length to another partition, or to this one."""
+        self._send(peer, tag, encode(None, arrays))
+
+    def opened(self, tags: Container[int]) -> Iterator[tuple[int, int, Positions, list[np.ndarray]]]:
+        """What came under some tags: the tag, the sender, and the positions of values in the list that both know."""
+        for sender, buffer in self._arrived(tags):
+            yield tag_of(buffer), sender, *decode(buffer)
 
     def bring(self, buffers: Sequence[tuple[int, np.ndarray]]) -> None:
         """From now on mail is free: what `collect` yields next, no matter in which step."""

@@ -10,8 +10,8 @@ from dgraph.program import State, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.components import components, settle
-from dgraph.solvers.solver import Settle, Solver
+from dgraph.solvers.components import components, local_components
+from dgraph.solvers.solver import Contract, Solver
 
 
 class Components(VertexProgram):
@@ -21,7 +21,7 @@ class Components(VertexProgram):
     component = State(vertex, start=UNREACHED)
     merge = MIN
     along = "both"
-    solver = Solver(components, ("out", "incoming"), Settle(settle))
+    solver = Solver(components, ("out", "incoming"), Contract(local_components))
 
     def seed(id):
         return id

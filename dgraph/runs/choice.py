@@ -20,7 +20,7 @@ from dgraph.plan import AUTO, CPU, CUDA, CUGRAPH, DESCENT, DEVICES, ENGINES, LOC
 from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
 from dgraph.runs.asked import OF_BLOCKS, Asked
-from dgraph.solvers.solver import Settle
+from dgraph.solvers.solver import Contract, Settle
 from dgraph.states.blocks import Blocks
 from dgraph.states.switches import Switches
 
@@ -164,7 +164,7 @@ def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     return replace(plan, blocks=blocks if plan.settings.direct else blocks.shared(analysis, plan.settings.daemons))
 
 
-def _settle(plan: Plan, program: VertexProgram) -> Settle | None:
+def _settle(plan: Plan, program: VertexProgram) -> Settle | Contract | None:
     """How partitions go to their local fixed points; None where rounds are single steps: because that was asked, or
     because the program counts them."""
     asked = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)

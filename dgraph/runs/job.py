@@ -24,6 +24,8 @@ from dgraph.runs.found import Found, has_none
 from dgraph.runs.reads import vertex_columns_of
 from dgraph.runs.rebalancing import Carried
 from dgraph.runs.steps import Steps
+from dgraph.solvers.solver import Contract
+from dgraph.states.contracting import Contracting
 from dgraph.states.settling import Settling
 from dgraph.states.state import State
 from dgraph.workers import threads_of_worker
@@ -79,6 +81,8 @@ class Job:
         edges = EdgeTables(partition, self.directed, self.columns, threads)
         post = Post(end, partition)
         parts = edges, recipe, connection, post, switches, self.vertices, columns
+        if isinstance(self.plan.settle, Contract):
+            return Contracting(self.plan.settle, *parts)
         return Settling(self.plan.settle, *parts) if self.plan.settle else State(*parts)
 
     def step(self, running: Running, step: int, told: list[Told]) -> Told:

@@ -7,9 +7,8 @@ import numpy as np
 from numba import uint64
 
 from dgraph.agents.edge_tables import EdgeTables
-from dgraph.monoid import UNREACHED
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.solver import Problem, Solved, Unsettled
+from dgraph.solvers.solver import Problem, Solved
 from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, part, prefetch, team
 
 ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
@@ -20,23 +19,12 @@ SERIAL = 1 << 15  # edges below which a second thread costs more than it saves
 
 ONE = uint64(1)
 NOBODY = np.uint32((1 << 32) - 1)
-NOBODY_LEFT = np.empty(0, np.uint32)
 
 
 def components(problem: Problem) -> Solved:
     """The smallest vertex of each one's component."""
     component, edges = local_components(problem.edges)
     return Solved({"component": component}, edges=edges)
-
-
-def settle(part: Unsettled) -> tuple[int, np.ndarray]:
-    """What the edges here join is found once; then the best that any of a local component has had goes to all of it."""
-    looked = 0
-    if not part.kept:
-        component, looked = local_components(part.edges)
-        part.kept |= {"component": component, "lowest": np.full(len(component), UNREACHED)}
-    _spread(part.kept["component"], part.kept["lowest"], part.frontier, part.best, part.improved)
-    return looked, NOBODY_LEFT
 
 
 def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
@@ -60,23 +48,6 @@ def _met_twice(edges: EdgeTables, table: Adjacency) -> int:
     have rows here. (The other direction may be in another partition: there its row is a proxy's.)"""
     owned = edges.partition.num_owned
     return owned if not edges.directed and table.indptr[owned] == table.num_edges else 0
-
-
-@kernel
-def _spread(component, lowest, frontier, best, improved):
-    """Through `lowest`, which keeps the best of each component."""
-    news = False
-    for i in range(uint64(frontier.size)):
-        v = uint64(frontier[i])
-        c = uint64(component[v])
-        if best[v] < lowest[c]:
-            lowest[c], news = best[v], True
-    if not news:
-        return
-    for v in range(uint64(best.size)):
-        low = lowest[uint64(component[v])]
-        if low < best[v]:
-            best[v], improved[v] = low, True
 
 
 @kernel
@@ -106,7 +77,7 @@ def _unite(
             elif phase % 2:
                 looked += _link_one(begin, end, phase // 2, indptr, neighbours, above)
             else:
-                _flatten(begin, end, above)
+                flatten(begin, end, above)
                 if phase == last:
                     for u in range(uint64(begin), uint64(end)):
                         component[u] = above[u]
@@ -115,7 +86,7 @@ def _unite(
 
 
 @part
-def _link(u, v, above):
+def link(u, v, above):
     """One tree of the trees of two vertices. Nobody is above a smaller vertex: the root is the smallest of its tree."""
     a, b = above[u], above[v]
     while a != b:
@@ -137,7 +108,7 @@ def _link_one(first, last, nth, indptr, neighbours, above):
                 prefetch(above, neighbours[e])
         e = uint64(indptr[u]) + uint64(nth)
         if e < uint64(indptr[u + ONE]):
-            _link(u, neighbours[e], above)
+            link(u, neighbours[e], above)
             edges += 1
     return edges
 
@@ -150,19 +121,19 @@ def _link_rest(first, last, skip, largest, met_twice, indptr, neighbours, above)
     for u in range(uint64(first), uint64(last)):
         e, end = uint64(indptr[u]) + uint64(skip), uint64(indptr[u + ONE])
         while e < end and above[u] != largest:
-            _link(u, neighbours[e], above)
+            link(u, neighbours[e], above)
             e, edges = e + ONE, edges + 1
         if met_twice < above.size:
             while e < end:
                 if neighbours[e] >= met_twice:
-                    _link(u, neighbours[e], above)
+                    link(u, neighbours[e], above)
                     edges += 1
                 e += ONE
     return edges
 
 
 @part
-def _flatten(first, last, above):
+def flatten(first, last, above):
     """Every vertex right below its root; others may do the same for those in between."""
     for u in range(uint64(first), uint64(last)):
         root = above[u]

@@ -64,12 +64,21 @@ class Settle:
 
 
 @dataclass(frozen=True)
+class Contract:
+    """For programs that find the smallest vertex of each component. `unite` says with which smallest local id the edges
+    of a partition join each local vertex, owned or proxy, and at how many edges it looked."""
+
+    unite: Callable[[EdgeTables], tuple[np.ndarray, int]]
+
+
+@dataclass(frozen=True)
 class Solver:
-    """`orders`: those of a directed graph's edges that are read; rows of an undirected one have both directions."""
+    """`orders`: those of a directed graph's edges that are read; rows of an undirected one have both directions.
+    `settle`: what partitions of several do."""
 
     solve: Callable[[Problem], Solved]
     orders: tuple[str, ...] = ("out",)
-    settle: Settle | None = None
+    settle: Settle | Contract | None = None
 
     def row(self, problem: Problem) -> tuple[Solved, dict[str, Any]]:
         """The answer, and the row of the report: all of the run is one superstep."""

@@ -31,6 +31,7 @@ class Settling(State):
     """A State of which `settle` fires whoever it takes; `tell` and `hear` are all its mail."""
 
     settles = True
+    settled = False  # as far as it knows
 
     def __init__(self, settle: Settle, *arguments: Any):
         super().__init__(*arguments)

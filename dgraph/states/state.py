@@ -58,8 +58,7 @@ class State(Copies):
         self.degrees: dict[str, Any] = {}  # along which edges -> of each vertex
         # Who has a message: the first `queued` of `queue`; or, if `scan`, all whose flag `arrived` is up.
         self.queue, self.other_queue = (np.empty(max(self.size, 1), np.uint32) for _ in range(2))
-        self.queued: Any = 0
-        self.scan = False
+        self.queued, self.scan = 0, False
         # Who fired and has something to send, in `other_queue`; and along how many edges, once that is known.
         self.senders: Any = NOBODY
         self.work: Any = None
@@ -90,6 +89,9 @@ class State(Copies):
         self.values["round"] = number
         if self.degrees:
             self.values["degree"] = self.degrees[phase.along]
+
+    def resume(self, phase: PhaseAnalysis) -> None:
+        """Get ready to go on from a checkpoint."""
 
     def emit(self, phase: PhaseAnalysis) -> None:
         """Synchronous: what every vertex sends, where that is the same along all its edges."""
@@ -275,8 +277,7 @@ class State(Copies):
 
     def _listed(self, kernel: str, count: int, queue: Any, **more: Any) -> Any:
         """Run a kernel that lists vertices at the head of each range of the queue."""
-        values: dict[str, Any] = {**self.values, "queue": queue, **more}
-        return self.arrays.listed(queue, self.agent.rows(kernel, count, values))
+        return self.arrays.listed(queue, self.agent.rows(kernel, count, {**self.values, "queue": queue, **more}))
 
     def _mark(self, value: bool) -> None:
         self.arrays.put(self.values["sending"], self.senders, value)

@@ -1,6 +1,9 @@
 """Components: the local solver, the engines and SciPy agree; and what one partition of several can tell by itself."""
 
+import time
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +14,15 @@ import dgraph as dg
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.solvers import components
 from dgraph.solvers.components import local_components
+from dgraph.states.contracting import Contracting
+from dgraph.states.state import State
 from dgraph.testing.strategies import small_graphs
+
+POLICIES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
+
+
+class Stopped(Exception):
+    """As if the machine went away."""
 
 
 def smallest(rows, others, n):
@@ -44,18 +55,57 @@ def test_components_of_partitions(threads, drawn, grain):
                 assert found.tolist() == expected(partition).tolist()
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3])
-@settings(max_examples=20)
-@given(drawn=small_graphs(weights=None, max_vertices=12))
-def test_engines_agree(parts, drawn):
+@pytest.mark.parametrize("parts", [1, 2, 3, 8])
+@settings(max_examples=25)
+@given(drawn=small_graphs(weights=None, max_vertices=12), policy=st.sampled_from(POLICIES))
+def test_engines_agree(parts, drawn, policy):
     frame, options = drawn
-    graph = dg.Graph.from_edges(frame, parts=parts, **options)
+    graph = dg.Graph.from_edges(frame, parts=parts, policy=policy, **options)
     ids = graph.vertices.compute()["id"].sort_values().tolist()
     number = {vertex: i for i, vertex in enumerate(ids)}
     rows, others = ([number[one] for one in frame[end]] for end in ("src", "dst"))
     component = [ids[one] for one in smallest(rows, others, len(ids))]
-    for engine in ("bsp", "gas", "local")[: 3 if parts == 1 else 2]:
+    for engine in ("bsp", "gas", "local" if parts == 1 else "bulk_async"):
         assert dg.wcc(graph, engine=engine).compute()["component"].tolist() == component, engine
+
+
+@pytest.mark.parametrize("parts", [2, 3, 8])
+@pytest.mark.parametrize("engine", ["bsp", "gas", "bulk_async"])
+def test_as_few_exchanges_as_partitions_need(engine, parts):
+    """Each edge of the path is likely to lead to another partition."""
+    order = np.random.default_rng(parts).permutation(3000)
+    cut = order[1234]
+    frame = pd.DataFrame({"src": order[:-1], "dst": order[1:]})[order[1:] != cut]
+    before = np.isin(np.arange(3000), order[:1234])
+    found = dg.wcc(dg.Graph.from_edges(frame, parts=parts), engine=engine)
+    expected = np.where(before, order[:1234].min(), order[1234:].min())
+    assert found.compute()["component"].tolist() == expected.tolist()
+    if engine != "bulk_async":
+        assert found.report.groupby("superstep")["exchanges"].max().sum() == (1 if parts == 2 else 3)
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+@pytest.mark.parametrize("ways", [({}, {"local_rounds": 1}), ({"local_rounds": 1}, {})])
+def test_a_checkpoint_is_of_labels(tmp_path, monkeypatch, ways, parts):
+    """Who goes on from it by single steps, or from single steps, finds the same."""
+    order = np.random.default_rng(1).permutation(40)
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": order[:-1], "dst": order[1:]}), parts=parts)
+    option = dg.Checkpoint(tmp_path, every=1)
+
+    def stop(*given):
+        until = time.monotonic() + 10
+        while len(list(tmp_path.glob("*/*/*.piece"))) < parts and time.monotonic() < until:
+            time.sleep(0.001)
+        raise Stopped
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Contracting, "hear", lambda state, *given: stop() if state.awaited else None)
+        patch.setattr(State, "receive", lambda state, *given: stop() if state.values["round"] else None)
+        with pytest.raises(Stopped):
+            dg.wcc(graph, checkpoint=option, **ways[0])
+    found = dg.wcc(graph, checkpoint=option, **ways[1])
+    assert found.report["superstep"].min() == 2, "it went on"
+    assert found.compute()["component"].eq(0).all()
 
 
 @pytest.mark.parametrize("edge_factor", [1, 16])

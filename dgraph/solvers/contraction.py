@@ -1,0 +1,101 @@
+"""Components of partitions made one another's: each local component is no more than a label, its smallest vertex by
+number, and what is left of the graph are pairs of labels of vertices that two partitions have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numba import uint64
+
+from dgraph.solvers.components import flatten, link
+from dgraph.solvers.team import kernel
+
+ONE = uint64(1)
+
+
+class Labels:
+    """Those of one partition: `of` each local vertex, owned or proxy."""
+
+    def __init__(self, component: np.ndarray, numbers: np.ndarray):
+        self.component, self.of = component, np.empty_like(numbers)
+        self._met = np.full_like(numbers, np.iinfo(numbers.dtype).max)  # by component: the last label that it has met
+        _label(component, numbers, np.full_like(numbers, np.iinfo(numbers.dtype).max), self.of)
+
+    def meet(self, vertices: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Pairs, as two rows, of labels here and those that the same vertices have elsewhere; most duplicates are left
+        out."""
+        pairs = np.empty((2, len(vertices)), self.of.dtype)
+        return pairs[:, : int(_meet(self.component, self.of, vertices, others, self._met, pairs))].copy()
+
+    def lower(self, known: np.ndarray, lowest: np.ndarray, n: int) -> np.ndarray:
+        """Some labels, in ascending order, become others. Returns for which of the first n vertices, which own all
+        components of theirs, that is news."""
+        news = np.empty(n, np.uint32)
+        changed = known != lowest
+        if not changed.any():
+            return news[:0]
+        return news[: int(_lower(self.component, known[changed], lowest[changed], self.of, news))]
+
+
+def joined(pairs: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """All labels of some pairs, in ascending order, and for each the smallest that they join it with."""
+    ends = np.concatenate(list(pairs), axis=1)
+    labels = np.sort(ends, axis=None)
+    labels = np.delete(labels, 1 + np.flatnonzero(labels[1:] == labels[:-1]))  # np.unique takes ten times as long
+    above = np.arange(len(labels), dtype=np.uint32)
+    _join(*np.searchsorted(labels, ends), above)
+    return labels, labels[above]
+
+
+@kernel
+def _label(component, numbers, lowest, labels):
+    for v in range(uint64(component.size)):
+        c = uint64(component[v])
+        lowest[c] = min(lowest[c], numbers[v])
+    for v in range(uint64(component.size)):
+        labels[v] = lowest[uint64(component[v])]
+
+
+@kernel
+def _meet(component, labels, vertices, others, met, pairs):
+    count = uint64(0)
+    for i in range(uint64(vertices.size)):
+        v = uint64(vertices[i])
+        c = uint64(component[v])
+        if met[c] != others[i]:
+            met[c] = pairs[1, count] = others[i]
+            pairs[0, count] = labels[v]
+            count += ONE
+    return count
+
+
+@kernel
+def _join(some, others, above):
+    for i in range(uint64(some.size)):
+        link(some[i], others[i], above)
+    flatten(0, above.size, above)
+
+
+@kernel
+def _lower(component, known, lowest, labels, news):
+    """The first vertex of a component looks its label up; the others have what that has."""
+    count = uint64(0)
+    for v in range(uint64(news.size)):
+        c, label = uint64(component[v]), labels[v]
+        if c == v:
+            low, high = uint64(0), uint64(known.size)
+            while low < high:
+                middle = (low + high) >> ONE
+                if known[middle] < label:
+                    low = middle + ONE
+                else:
+                    high = middle
+            if low < uint64(known.size) and known[low] == label:
+                labels[v] = lowest[low]
+        else:
+            labels[v] = labels[c]
+        if labels[v] != label:
+            news[count] = v
+            count += ONE
+    return count

@@ -1,0 +1,119 @@
+"""A partition of a program that finds the smallest vertex of each component. What its edges join gets a label, once;
+labels meet where vertices have copies, and pairs of labels are joined in one place. So two partitions take one
+exchange, and more of them three, whatever the graph.
+
+A checkpoint has the labels of vertices and nothing else of that: a run that goes on from it contracts anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.vertex_lists import NOBODY
+from dgraph.analysis import PhaseAnalysis
+from dgraph.codegen.text import inbox, name_in
+from dgraph.exchange.post import ANSWER, BROADCAST, REDUCE, REPORT
+from dgraph.solvers.contraction import Labels, joined
+from dgraph.solvers.solver import Contract
+from dgraph.states.state import State
+
+ROOT = 0  # the partition that joins the pairs of all, where they are more than two
+Letters = set[tuple[int, int]]  # by tag and sender
+
+
+class Contracting(State):
+    """A State of which `settle` goes as far as it can with the mail that `hear` has taken in."""
+
+    settles = True
+
+    def __init__(self, contract: Contract, *arguments: Any):
+        super().__init__(*arguments)
+        self.unite = contract.unite
+        self.came: dict[tuple[int, int], list[np.ndarray]] = {}
+        self.letters: list[Any] = []  # to be sent
+        self.awaited: Letters | None = set()  # None: this partition knows its answer
+        self.course: Iterator[Letters] = self._course()
+
+    def settle(self, phase: PhaseAnalysis) -> None:
+        """What is to be told is told before labels change."""
+        while self.waiting and not self.letters:
+            self.awaited = next(self.course, None)
+
+    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> int:
+        """Returns how many buffers it took."""
+        before = self.post.buffers
+        for send in self.letters:
+            send()
+        self.letters = []
+        return self.post.buffers - before
+
+    def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+        """Mail is kept until all that is awaited is here."""
+        for tag, sender, _, values in self.post.opened((REDUCE, BROADCAST, REPORT, ANSWER)):
+            self.came[tag, sender] = values
+
+    @property
+    def waiting(self) -> int:
+        """Whether there is something to do."""
+        return int(self.awaited is not None and self.awaited <= self.came.keys())
+
+    @property
+    def news(self) -> int:
+        """Whether there will be something to do."""
+        return int(not self.settled)
+
+    @property
+    def settled(self) -> bool:
+        return self.awaited is None
+
+    def _course(self) -> Iterator[Letters]:
+        """From the first round to the end; it yields whose mail it waits for."""
+        post, parts, n, everybody = self.post, self.partition.parts, self.n, np.arange(self.size, dtype=np.uint32)
+        component, looked = self.unite(self.edges)
+        self.total["edges"] += looked
+        labels = Labels(component, self.partition.numbers)
+        self._fire(labels, everybody[:n])
+        masters = {q: post.masters("any", q) for q in post.peers}
+        proxies = {q: everybody[post.proxies("any", q)] for q in post.peers}
+        self.letters.append(partial(post.reduce, "any", [labels.of], None))
+        awaited = {(REDUCE, q) for q in post.peers if len(masters[q])}
+        if parts == 2:  # then each knows all pairs
+            self.letters.append(partial(post.broadcast, BROADCAST, "any", [labels.of], None))
+            awaited |= {(BROADCAST, q) for q in post.peers if len(proxies[q])}
+        yield awaited
+        pairs = [labels.meet(everybody[n:], labels.of[n:])]
+        for tag, q in sorted(awaited):
+            (others,) = self.came.pop((tag, q))
+            pairs.append(labels.meet((masters if tag == REDUCE else proxies)[q], others))
+        known, lowest = joined(pairs)
+        if parts > 2:
+            self.letters.append(partial(post.give, ROOT, REPORT, [known, lowest]))
+            if self.partition.index == ROOT:
+                yield {(REPORT, q) for q in range(parts)}
+                self.letters += self._answers()
+            yield {(ANSWER, ROOT)}
+            (lowest,) = self.came[ANSWER, ROOT]
+        self._fire(labels, labels.lower(known, lowest, n))
+        self.senders = NOBODY
+
+    def _answers(self) -> list[Any]:
+        """To each partition what is known of the labels of its report."""
+        reports = {q: values for (tag, q), values in self.came.items() if tag == REPORT}
+        known, lowest = joined(np.stack(report) for report in reports.values())
+        return [
+            partial(self.post.give, q, ANSWER, [lowest[np.searchsorted(known, labels)]])
+            for q, (labels, _) in reports.items()
+        ]
+
+    def _fire(self, labels: Labels, vertices: np.ndarray) -> None:
+        """Owned vertices take their labels. Who goes on from a checkpoint by single steps has all of them send."""
+        (phase,) = self.analysis.phases
+        (message,) = phase.messages
+        self.values[inbox(phase, message)][vertices] = labels.of[vertices]
+        self._listed(name_in(phase, "fire"), len(vertices), self.other_queue, frontier=vertices)
+        self.total["fired"] += len(vertices)
+        self.senders = np.arange(self.n, dtype=np.uint32)
