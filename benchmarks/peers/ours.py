@@ -17,7 +17,7 @@ from peers.workloads import Workload
 CALLS: dict[str, Callable[..., Any]] = {
     "pagerank": lambda graph, start, **options: dg.pagerank(graph, max_iter=20, tol=0, **options),
     "bfs": lambda graph, start: dg.bfs(graph, start),
-    "sssp": lambda graph, start: dg.sssp(graph, start),
+    "sssp": lambda graph, start, **options: dg.sssp(graph, start, **options),
     "wcc": lambda graph, start: dg.wcc(graph),
     "triangles": lambda graph, start: dg.triangles(graph),
     "label_propagation": lambda graph, start: dg.label_propagation(graph),

@@ -59,7 +59,7 @@ class Folder:
             fs.makedirs(f"{root}/{meeting}", exist_ok=True)
             fs.pipe_file(f"{root}/{meeting}/{name}", b"here")
         except Exception as cause:
-            raise StorageError(f"{self.path}: nothing can be written there ({cause}); {WHERE}") from cause
+            raise StorageError(f"{self.path}: cannot be written ({cause}); {WHERE}") from cause
 
     def signed(self, meeting: str) -> set[str]:
         fs, root = _filesystem(self.path)
