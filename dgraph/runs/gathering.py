@@ -56,7 +56,8 @@ class Gathering:
                 raise RunError("the run goes on from the start, on one worker")
 
     def solve(self) -> RunResult:
-        """The result, from the whole graph on one worker."""
+        """The result, from the whole graph on one worker. Should that be lost, the run begins anew, in rounds."""
+        self.due = False
         found = solve(whole(self.graph), self.program, replace(self.plan, engine=LOCAL), self.columns)
         found.report.options["gathered"] = "on one worker, after many rounds"
         return found
