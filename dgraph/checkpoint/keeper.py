@@ -114,15 +114,15 @@ def put_back(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]]) -> 
         for name in fields_of(state):
             state.arrays.write(state.values[name], np.arange(state.n, dtype=np.uint32), found[name])
         senders = np.flatnonzero(found[SENDS]).astype(np.uint32)
-        state.senders = state.arrays.first(state.arrays.moved(senders), len(senders))
+        state.frontier.send(state.arrays.first(state.arrays.moved(senders), len(senders)))
         state.arrays.fill(state.values["arrived"], 0, False)
-        state.queued, state.scan = 0, False
+        state.frontier.clear()
         state.resume(rounds.phase)
         known = {n.removeprefix(GLOBAL): v[()].item() for n, v in found.items() if n.startswith(GLOBAL)}
         rounds.globals.put(known)
     rounds.round = rounds.agreed = round
     rounds.seeded = False
-    rounds.waiting = sum(len(state.senders) for state in rounds.states)
+    rounds.waiting = sum(len(state.frontier.senders) for state in rounds.states)
 
 
 def fields_of(state: Any) -> Sequence[str]:
@@ -145,5 +145,6 @@ def arrays_of(state: Any) -> dict[str, np.ndarray]:
     """Copies of these for the owned vertices, for the run goes on."""
     arrays = {name: state.arrays.brought(state.values[name], state.n).copy() for name in fields_of(state)}
     sends = np.zeros(state.n, bool)
-    sends[state.arrays.brought(state.senders, len(state.senders))] = True
+    senders = state.frontier.senders
+    sends[state.arrays.brought(senders, len(senders))] = True
     return {NUMBERS: state.partition.numbers[: state.n], **arrays, SENDS: sends}

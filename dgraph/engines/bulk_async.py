@@ -129,15 +129,15 @@ class FreeRounds:
     def hear(self, state: State) -> None:
         """Merge the mail that was brought."""
         state.receive(self.phase, self.targets)
-        state.senders = NOBODY
+        state.frontier.send(NOBODY)
         state.take(self.phase, self.senders, self.targets)
-        if len(state.senders):
+        if len(state.frontier.senders):
             state.cross(self.phase)
 
     def advance(self, state: State) -> int:
         """Go on here, and at the end tell others what they must know. Returns how many steps it took."""
         steps = 0
-        while steps < self.limit and len(state.frontier()):
+        while steps < self.limit and len(state.ready()):
             self.exchange.check()  # a local fixed point may be far away, and the run stopped
             if self.sweeps:
                 sweep(state, self.phase)
@@ -163,14 +163,14 @@ class FreeRounds:
 
     def fire(self, state: State) -> None:
         """For a checkpoint: those with news, without sending yet."""
-        state.senders = NOBODY
-        if len(state.frontier()):
+        state.frontier.send(NOBODY)
+        if len(state.ready()):
             state.fire(self.phase)
 
     def send_on(self) -> None:
         """After a checkpoint, or from one: those who had fired send."""
         for state in self.rounds.states:
-            if len(state.senders):
+            if len(state.frontier.senders):
                 self.send(state)
             self.pass_on(state)
 

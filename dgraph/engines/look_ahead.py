@@ -31,9 +31,11 @@ class LookAhead:
         them when the run is over costs next to nothing."""
         if self.on and round >= PATIENCE:
             most = round if self.limit is None else min(round, self.limit - round - 1)
-            senders = [state.arrays.brought(state.senders, len(state.senders)) for state in self.states]
-            pairs = zip(self.states, senders, strict=True)
-            self.seen = min(most, *(quiet_rounds(state.edges, phase.along, some) for state, some in pairs))
+            self.seen = min(most, *(self._quiet_rounds(state, phase) for state in self.states))
+
+    def _quiet_rounds(self, state: State, phase: PhaseAnalysis) -> int:
+        senders = state.frontier.senders
+        return quiet_rounds(state.edges, phase.along, state.arrays.brought(senders, len(senders)))
 
     def tell(self) -> tuple[int, int]:
         return self.seen, self.last

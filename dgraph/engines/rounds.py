@@ -173,7 +173,7 @@ class Rounds:
     def _fire(self) -> int:
         """Returns how many vertices have something to send."""
         self._each("fire", self.phase)
-        return sum(len(state.senders) for state in self.states)
+        return sum(len(state.frontier.senders) for state in self.states)
 
     # -- agreeing ------------------------------------------------------------------------------------------------------
 

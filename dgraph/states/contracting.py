@@ -15,7 +15,7 @@ import numpy as np
 
 from dgraph.agents.vertex_lists import NOBODY
 from dgraph.analysis import PhaseAnalysis
-from dgraph.codegen.text import inbox, name_in
+from dgraph.codegen.text import inbox
 from dgraph.exchange.post import ANSWER, BROADCAST, REDUCE, REPORT
 from dgraph.solvers.contraction import Labels, joined
 from dgraph.solvers.solver import Contract
@@ -98,7 +98,7 @@ class Contracting(State):
             yield {(ANSWER, ROOT)}
             (lowest,) = self.came[ANSWER, ROOT]
         self._fire(labels, labels.lower(known, lowest, n))
-        self.senders = NOBODY
+        self.frontier.send(NOBODY)
 
     def _answers(self) -> list[Any]:
         """To each partition what is known of the labels of its report."""
@@ -114,6 +114,5 @@ class Contracting(State):
         (phase,) = self.analysis.phases
         (message,) = phase.messages
         self.values[inbox(phase, message)][vertices] = labels.of[vertices]
-        self._listed(name_in(phase, "fire"), len(vertices), self.other_queue, frontier=vertices)
-        self.total["fired"] += len(vertices)
-        self.senders = np.arange(self.n, dtype=np.uint32)
+        self.fire_these(phase, vertices)
+        self.frontier.send(np.arange(self.n, dtype=np.uint32))

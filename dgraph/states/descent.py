@@ -178,11 +178,11 @@ class Descent:
             waits = self._inbox != self.more["_taken"]
         else:
             waits = self.more["_news"] if self._sent is None else self._sent != self.message.identity
-        self.state.senders = np.flatnonzero(waits[: self.n]).astype(np.uint32)
+        self.state.frontier.send(np.flatnonzero(waits[: self.n]).astype(np.uint32))
 
     def _resume(self) -> None:
         """Go on from a checkpoint."""
-        ids, taken = self.state.senders, self.more["_taken"]
+        ids, taken = self.state.frontier.senders, self.more["_taken"]
         if self.blocks.operator != "push":
             self.more["_news"][ids] = self.fresh[ids] = True
             self._wake(np.arange(self.n))
@@ -266,10 +266,10 @@ class Descent:
 
     def _wake_arrived(self) -> None:
         """The blocks of vertices to which messages came join the queue."""
-        ids = self.state.frontier()
+        ids = self.state.ready()
         self.state.values["arrived"][ids] = False
         self._wake(ids)
-        self.state.queued = 0
+        self.state.frontier.queued = 0
 
     def _wake(self, ids: np.ndarray) -> None:
         values = {**self.state.values, **self.more, "_ids": ids.astype(np.uint32)}

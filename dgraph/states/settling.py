@@ -17,7 +17,7 @@ from numba import uint64
 from dgraph.agents.vertex_arrays import rows_that_differ
 from dgraph.agents.vertex_lists import NOBODY, put
 from dgraph.analysis import PhaseAnalysis
-from dgraph.codegen.text import inbox, name_in
+from dgraph.codegen.text import inbox
 from dgraph.exchange.post import BROADCAST, REDUCE, Mail
 from dgraph.monoid import UNREACHED
 from dgraph.solvers.solver import Settle, Unsettled
@@ -45,7 +45,7 @@ class Settling(State):
     def settle(self, phase: PhaseAnalysis) -> None:
         """From all that has come to the local fixed point, or as far as its algorithm goes before others are told."""
         best, improved = self._best(phase), self.improved
-        came = self.queue[: self.queued].copy()
+        came = self.frontier.queue[: self.frontier.queued].copy()
         put(self.values["arrived"], came, False)
         proxies = came[came >= self.n]
         before = [array[proxies] for array in (best, *self.beside)]
@@ -56,35 +56,36 @@ class Settling(State):
         improved[proxies] = rows_that_differ(now, before)  # what they have had from their masters, these know
         found = self.listed[: int(_lowered(self.flags, improved, self.listed))]
         owned = found[: np.searchsorted(found, np.uint32(self.n))]
-        self.senders = self._listed(name_in(phase, "fire"), len(owned), self.other_queue, frontier=owned)
-        self.total["fired"] += len(owned)
+        self.fire_these(phase, owned)
         self.total["edges"] += looked
         self.found = found[len(owned) :]
-        self.queue[: len(left)], self.queued = left, len(left)
+        self.frontier.hold(self.arrays, left)
         put(self.values["arrived"], left, True)
 
     def resume(self, phase: PhaseAnalysis) -> None:
         """Go on from the inboxes of owned vertices alone, as a checkpoint has them: all is told and settled anew."""
         (message,) = phase.messages
         reached = np.flatnonzero(self._best(phase)[: self.n] != message.identity).astype(np.uint32)
-        self.queue[: len(reached)], self.queued = reached, len(reached)
+        self.frontier.hold(self.arrays, reached)
         put(self.values["arrived"], reached, True)
-        self.senders, self.found = reached, NOBODY
+        self.frontier.send(reached)
+        self.found = NOBODY
 
     def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> int:
         """Masters what their proxies have found, and proxies what their masters know. Returns how many buffers it
         took."""
         before = self.post.buffers
-        told, best = self.values["sending"], [self._best(phase)]
+        told, best, senders = self.values["sending"], [self._best(phase)], self.frontier.senders
         if len(self.found):
             put(told, self.found, True)
             self.post.reduce(target_side, [*best, *self.beside], told)
             put(told, self.found, False)
-        if len(self.senders):
-            put(told, self.senders, True)
+        if len(senders):
+            put(told, senders, True)
             self.post.broadcast(BROADCAST, side, best, told)
-            put(told, self.senders, False)
-        self.senders = self.found = NOBODY
+            put(told, senders, False)
+        self.frontier.send(NOBODY)
+        self.found = NOBODY
         return self.post.buffers - before
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
@@ -95,7 +96,7 @@ class Settling(State):
     @property
     def news(self) -> int:
         """For how many vertices there is something to tell, or to do here."""
-        return len(self.senders) + len(self.found) + self.queued
+        return len(self.frontier.senders) + len(self.found) + self.frontier.queued
 
     def _with_beside(self, phase: PhaseAnalysis, mail: Iterator[Mail]) -> Iterator[Mail]:
         """The same mail without what came beside, which is kept first, while the best messages are what they were."""

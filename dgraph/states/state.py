@@ -27,6 +27,7 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import inbox, name_in, sent
 from dgraph.exchange.post import BROADCAST, REDUCE, TARGET, Mail, Post
 from dgraph.states.copies import Copies
+from dgraph.states.frontier import Frontier
 from dgraph.states.switches import Switches
 
 BLOCK = 1024  # vertices whose part of a global value is folded in one piece, where that must not change
@@ -56,12 +57,7 @@ class State(Copies):
         known |= {name: field.identity for name, (field, _) in self.analysis.globals.items()}
         self.values: dict[str, Any] = {**recipe.values, **known, **vertex_table(recipe, edges, columns)}
         self.degrees: dict[str, Any] = {}  # along which edges -> of each vertex
-        # Who has a message: the first `queued` of `queue`; or, if `scan`, all whose flag `arrived` is up.
-        self.queue, self.other_queue = (np.empty(max(self.size, 1), np.uint32) for _ in range(2))
-        self.queued, self.scan = 0, False
-        # Who fired and has something to send, in `other_queue`; and along how many edges, once that is known.
-        self.senders: Any = NOBODY
-        self.work: Any = None
+        self.frontier = Frontier(self.size)
         self.pulled = False  # whether messages last crossed by a pull
         self.changed: list[Any] = []  # how many vertices have, in each range of rows since it was last asked
         self.sent_before: dict[tuple, list[Any]] = {}  # which arrays -> what they were when they last travelled
@@ -74,13 +70,12 @@ class State(Copies):
         self.arrays = self.post.arrays = self.agent.arrays
         for arrays in (self.values, self.degrees):
             arrays |= {name: self.arrays.moved(array) for name, array in arrays.items() if np.ndim(array)}
-        self.queue, self.other_queue = self.arrays.moved(self.queue), self.arrays.moved(self.other_queue)
+        self.frontier.move(self.arrays)
         self.aim(self.analysis.phases[0], 0)
         if "begin" in self.recipe.source.kernels:
-            found = self._listed("begin", self.n, self.queue)
+            found = self._listed("begin", self.n, self.frontier.queue)
             if not self.analysis.synchronous:
-                self.arrays.store(self.queue, found)
-                self.queued = len(found)
+                self.frontier.hold(self.arrays, found)
 
     # -- a round -------------------------------------------------------------------------------------------------------
 
@@ -118,7 +113,7 @@ class State(Copies):
 
     def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Proxies get their masters' values; those of senders send too."""
-        senders = [self.senders]
+        senders = [self.frontier.senders]
         for tag, ids, values in self.post.collect({BROADCAST: side, TARGET: target_side}):
             names = phase.target_broadcast if tag == TARGET else self._broadcast_arrays(phase)
             for name, value in zip(names, values, strict=False):
@@ -126,7 +121,7 @@ class State(Copies):
             if not self.analysis.synchronous:
                 senders.append(ids if self.switches.changed_only else ids[values[-1]])
         if len(senders) > 1:
-            self.senders, self.work = self.arrays.joined(senders, self.other_queue), None
+            self.frontier.send(self.arrays.joined(senders, self.frontier.spare))
 
     def cross(self, phase: PhaseAnalysis) -> None:
         """Messages along the edges here."""
@@ -138,20 +133,19 @@ class State(Copies):
         if self.analysis.synchronous:
             self._pull(phase, self.n, self.n if self.switches.whole or not phase.combines else self.size)
             return
-        work = int(self._work(phase) if self.work is None else self.work)
-        self.work = None
+        frontier = self.frontier
+        work = int(self._work(phase) if frontier.edges is None else frontier.edges)
         self.pulled = self._pulls(work, phase)
         if self.pulled:
             self._mark(True)
             if bounded(phase):
-                self.values |= self.arrays.bounds(phase, self.values, self.senders)
+                self.values |= self.arrays.bounds(phase, self.values, frontier.senders)
             self._pull(phase, self.n, self.size)
             return
         self.total["edges"] += work
         for side in self.edges.senders(phase.along):
-            more = {"senders": self.senders, "queue": self.queue, "queued": self.queued}
-            values = {**self.values, **self.edges.arguments(side), **more}
-            self.queued = self.agent.once(name_in(phase, "push"), len(self.senders), values)
+            values = {**self.values, **self.edges.arguments(side), **frontier.arguments, "senders": frontier.senders}
+            frontier.queued = self.agent.once(name_in(phase, "push"), len(frontier.senders), values)
 
     def cross_to_owned(self, phase: PhaseAnalysis) -> None:
         """The others."""
@@ -182,10 +176,11 @@ class State(Copies):
         """Messages from others into inboxes."""
         names = [f"incoming_{inbox(phase, message)}" for message in phase.messages]
         for _, ids, values in mail:
-            more = {"ids": ids, "queue": self.queue, "queued": self.queued}
-            arguments = {**self.values, **dict(zip(names, values, strict=True)), **more}
+            incoming = {**dict(zip(names, values, strict=True)), "ids": ids}
+            arguments = {**self.values, **incoming, **self.frontier.arguments}
             queued = self.agent.once(name_in(phase, "receive"), len(ids), arguments)
-            self.queued = self.queued if queued is None else queued
+            if queued is not None:
+                self.frontier.queued = queued
 
     def fire(self, phase: PhaseAnalysis) -> None:
         """A round's inboxes into the states."""
@@ -196,31 +191,33 @@ class State(Copies):
             return
         for name in self.analysis.before:
             self.arrays.copy(self.values[f"{name}_before"], self.values[name])
-        frontier = self.frontier()
-        self.total["fired"] += len(frontier)
-        self.senders = self._listed(name_in(phase, "fire"), len(frontier), self.other_queue, frontier=frontier)
-        self.work = self._work(self.analysis.phases[self.values["round"] % len(self.analysis.phases)])
-        self.queued, self.scan = 0, False
+        self.fire_these(phase, self.ready())
+        self.frontier.edges = self._work(self.analysis.phases[self.values["round"] % len(self.analysis.phases)])
+        self.frontier.clear()
+
+    def fire_these(self, phase: PhaseAnalysis, vertices: Any) -> None:
+        """The inboxes of some owned vertices into their states; those with something to send are the senders."""
+        self.total["fired"] += len(vertices)
+        kernel = name_in(phase, "fire")
+        self.frontier.send(self._listed(kernel, len(vertices), self.frontier.spare, frontier=vertices))
 
     def forget_sent(self, phase: PhaseAnalysis) -> None:
         """All who must know have been told what vertices send along all their edges."""
         for message in phase.messages:
-            self.arrays.put(self.values[sent(phase, message)], self.senders, message.identity)
+            self.arrays.put(self.values[sent(phase, message)], self.frontier.senders, message.identity)
 
-    def frontier(self) -> Any:
+    def ready(self) -> Any:
         """The owned vertices that fire next."""
         if not self.switches.active_only:
             return self.arrays.everybody(self.n)
-        if self.scan:
+        if self.frontier.scan:
             return self.arrays.flagged(self.values["arrived"], 0, self.n)
-        queue = self.arrays.first(self.queue, self.queued)
+        queue = self.arrays.first(self.frontier.queue, self.frontier.queued)
         return queue if self.n == self.size else self.arrays.below(queue, self.n)
 
     def drop_proxies(self) -> None:
         """Their mail is posted, so they may be queued anew: let the queue hold owned vertices alone."""
-        owned = self.frontier() if not self.scan else NOBODY  # which a scan finds anyway
-        self.arrays.store(self.queue, owned)
-        self.queued = len(owned)
+        self.frontier.hold(self.arrays, NOBODY if self.frontier.scan else self.ready())
 
     @property
     def waiting_proxies(self) -> int:
@@ -232,7 +229,8 @@ class State(Copies):
         """How many vertices here have a message: owned ones, and proxies whose masters do not know yet."""
         if self.analysis.synchronous:
             return 0
-        return self.arrays.count(self.values["arrived"], 0) if self.scan or self.n < self.size else int(self.queued)
+        listed = self.n == self.size and not self.frontier.scan
+        return int(self.frontier.queued) if listed else self.arrays.count(self.values["arrived"], 0)
 
     def counted(self) -> dict[str, Any]:
         """What was done since this was last asked."""
@@ -280,10 +278,10 @@ class State(Copies):
         return self.arrays.listed(queue, self.agent.rows(kernel, count, {**self.values, "queue": queue, **more}))
 
     def _mark(self, value: bool) -> None:
-        self.arrays.put(self.values["sending"], self.senders, value)
+        self.arrays.put(self.values["sending"], self.frontier.senders, value)
 
     def _work(self, phase: PhaseAnalysis) -> Any:
-        return self.arrays.edges(self.edges.senders(phase.along), self.senders)
+        return self.arrays.edges(self.edges.senders(phase.along), self.frontier.senders)
 
     def _pulls(self, work: int, phase: PhaseAnalysis) -> bool:
         sides = self.edges.receivers(phase.along, at_once=False)
@@ -293,8 +291,10 @@ class State(Copies):
         if first < last:
             for side in self.edges.receivers(phase.along, at_once=self.analysis.synchronous):
                 self.total["edges"] += int(side.indptr[last] - side.indptr[first])
-                values = {**self.values, **self.edges.arguments(side), "queue": self.queue, "queued": self.queued}
+                values = {**self.values, **self.edges.arguments(side), **self.frontier.arguments}
                 found = self.agent.rows(name_in(phase, "pull"), last, values, first)
                 lengths = [length for _, length in found if length is not None]
-                self.queued = lengths[-1] if lengths else self.queued
-                self.scan |= not lengths  # until the next firing: then what is pulled is in no queue
+                if lengths:
+                    self.frontier.queued = lengths[-1]
+                else:
+                    self.frontier.scan = True  # until the next firing

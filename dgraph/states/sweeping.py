@@ -22,9 +22,9 @@ def sweep(state: State, phase: PhaseAnalysis) -> None:
     for name in state.analysis.before:
         state.arrays.copy(state.values[f"{name}_before"], state.values[name])
     (side,) = state.edges.senders(phase.along)
-    values = {**state.values, **state.edges.arguments(side), "queue": state.other_queue}
+    values = {**state.values, **state.edges.arguments(side), "queue": state.frontier.spare}
     fired, count, work = state.agent.once(name_in(phase, "sweep"), state.n, values)
     state.total["fired"] += int(fired)
     state.total["edges"] += int(work)
-    state.senders, state.work = state.arrays.first(state.other_queue, count), None
-    state.queued, state.scan, state.pulled = 0, True, False
+    state.frontier.send(state.arrays.first(state.frontier.spare, count))
+    state.frontier.queued, state.frontier.scan, state.pulled = 0, True, False
