@@ -3,7 +3,8 @@
 A worker is *at rest* when it has nothing to do and all it ever sent has been received. To a snapshot every worker votes
 once, when it is at rest and knows how the one before ended: whether it has rested since its vote in that one. If all
 have, there was a moment between the two snapshots when all were at rest at once, and nothing was on its way: the run
-was over. Votes go up a tree of workers and outcomes down, in any order of delivery: 2 (workers - 1) notes a snapshot.
+was over. Votes go up two trees of workers, whose roots tell each other, and outcomes go down, in any order of delivery:
+2 (workers - 1) notes a snapshot.
 
     active ──rest──► idle ──vote no──► ready-1 ──vote yes──► ready-2 ──all yes──► terminated
        ▲               │                  │                   │  ▲  │
@@ -17,7 +18,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-BRANCHES = 2  # children of a worker in the tree
+BRANCHES = 2  # children of a worker in its tree
+ROOTS = 2  # the first workers
 
 
 class Status(Enum):
@@ -25,7 +27,7 @@ class Status(Enum):
 
 
 class Note(NamedTuple):
-    """A vote on its way up, of a worker and all below it; or an outcome on its way down."""
+    """A vote on its way up, or across, of a worker and all below it; or an outcome on its way down."""
 
     snapshot: int
     sender: int
@@ -47,12 +49,15 @@ class Termination:
     votes: defaultdict[int, dict[int, bool]] = field(default_factory=lambda: defaultdict(dict))  # by snapshot, of whom
 
     @property
-    def parent(self) -> int:
-        return (self.worker - 1) // BRANCHES
+    def above(self) -> list[int]:
+        """Who hears how those below have voted: the parent; of a root, the other one."""
+        if self.worker < ROOTS:
+            return [root for root in range(min(ROOTS, self.workers)) if root != self.worker]
+        return [(self.worker - ROOTS) // BRANCHES]
 
     @property
     def children(self) -> range:
-        first = BRANCHES * self.worker + 1
+        first = ROOTS + BRANCHES * self.worker
         return range(min(first, self.workers), min(first + BRANCHES, self.workers))
 
     @property
@@ -74,11 +79,10 @@ class Termination:
         return self._vote()
 
     def receive(self, note: Note) -> Notes:
-        """A vote from below, or an outcome from above. One that came before is passed over."""
-        if note.sender in self.children:
-            self.votes[note.snapshot][note.sender] = note.ready
-            return self._count(note.snapshot)
-        return self._learn(note.snapshot, note.ready)
+        """A vote from below, or from the other root; or an outcome from above. One that came before is passed over."""
+        if self.worker >= ROOTS and note.sender in self.above:
+            return self._learn(note.snapshot, note.ready)
+        return self._count(note)
 
     def _vote(self) -> Notes:
         if self.status in (Status.ACTIVE, Status.TERMINATED) or self.voted > self.ended:
@@ -86,18 +90,25 @@ class Termination:
         self.voted += 1
         ready = self.status is not Status.IDLE
         self.status = Status.READY2 if ready else Status.READY1
-        self.votes[self.voted][self.worker] = ready
-        return self._count(self.voted)
+        return self._count(Note(self.voted, self.worker, ready))
 
-    def _count(self, snapshot: int) -> Notes:
-        """Pass the votes on once they are complete, up to the root, which knows the outcome then."""
-        votes = self.votes[snapshot]
-        if snapshot <= self.ended or len(votes) < 1 + len(self.children):
+    def _count(self, vote: Note) -> Notes:
+        """Pass the votes on once those from here and below are complete. A root that has the other's, too, knows the
+        outcome."""
+        snapshot = vote.snapshot
+        if snapshot <= self.ended or vote.sender in self.votes[snapshot]:
             return []
-        ready = all(votes.values())
-        if self.worker:
-            return [(self.parent, Note(snapshot, self.worker, ready))]
-        return self._learn(snapshot, ready)
+        votes = self.votes[snapshot]
+        votes[vote.sender] = vote.ready
+        below = [votes.get(worker) for worker in (self.worker, *self.children)]
+        if None in below:
+            return []
+        notes: Notes = []
+        if vote.sender not in self.above:
+            notes = [(worker, Note(snapshot, self.worker, all(below))) for worker in self.above]
+        if self.worker < ROOTS and len(votes) > len(self.children) + len(self.above):
+            notes += self._learn(snapshot, all(votes.values()))
+        return notes
 
     def _learn(self, snapshot: int, ready: bool) -> Notes:
         if snapshot <= self.ended:

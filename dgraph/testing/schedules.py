@@ -121,5 +121,5 @@ def in_time(schedule: Schedule) -> Course:
 
 
 def notes_of(workers: int) -> int:
-    """Of one snapshot: a vote of every worker but the root on its way up, and an outcome down."""
+    """Of one snapshot: a vote of every worker but the roots on its way up, an outcome down, and two votes across."""
     return 2 * (workers - 1)

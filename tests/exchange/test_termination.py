@@ -134,38 +134,63 @@ def test_a_schedule_that_ends_too_early_is_seen():
         at_random(schedule, random.Random(1), held="work")
 
 
-@pytest.mark.parametrize("workers", [1, 2, 16, 1024])
+@pytest.mark.parametrize("workers", [1, 2, 14, 1022])
 def test_a_snapshot_costs_two_notes_a_worker(workers):
     course = in_time(Schedule([[]] * workers, partial(another, workers, random.Random(1))))
     assert course.snapshots == 2
     assert course.notes == 2 * 2 * (workers - 1) == 2 * notes_of(workers)
-    assert course.steps == 2 * 2 * (workers.bit_length() - 1)
+    assert course.steps == 2 * max(0, 2 * workers.bit_length() - 3)  # up one of two full trees, across, and down
 
 
 def test_states_in_turn():
     one, other = Termination(0, 2), Termination(1, 2)
-    assert one.rest() == []
+    assert one.rest() == [(1, Note(1, 0, False))]
     assert one.status is Status.READY1
-    (note,) = other.rest()
-    assert note == (0, Note(1, 1, False))
-    down = one.receive(note[1])
-    assert one.status is Status.READY2
     other.work()
-    assert other.receive(down[0][1]) == []
+    assert other.receive(Note(1, 0, False)) == []
     assert other.status is Status.ACTIVE
-    assert other.rest() == [(0, Note(2, 1, False))]
-    assert other.status is Status.READY1
+    assert other.rest() == [(0, Note(1, 1, False)), (0, Note(2, 1, True))]  # the other's vote was there
+    assert other.status is Status.READY2
+    assert one.receive(Note(1, 1, False)) == [(1, Note(2, 0, True))]
+    assert one.receive(Note(2, 1, True)) == []
+    assert one.over and not other.over
+    assert other.receive(Note(2, 0, True)) == []
+    assert other.over
+
+
+def test_work_between_two_votes():
+    one, other = Termination(0, 2), Termination(1, 2)
+    (first,), (second,) = one.rest(), other.rest()
+    (yes,) = other.receive(first[1])
+    assert yes == (0, Note(2, 1, True))
+    one.work()
+    assert one.receive(second[1]) == []
+    assert one.rest() == [(1, Note(2, 0, False))]
+    assert one.receive(yes[1]) == [(1, Note(3, 0, True))]
+    assert other.receive(Note(2, 0, False)) == [(0, Note(3, 1, True))]
+    assert other.status is Status.READY2
+
+
+def test_below_the_roots():
+    root, leaf = Termination(1, 5), Termination(4, 5)
+    assert (root.above, list(root.children), leaf.above) == ([0], [4], [1])
+    assert root.rest() == []
+    (up,) = leaf.rest()
+    assert root.receive(up[1]) == [(0, Note(1, 1, False))]
+    (down,) = root.receive(Note(1, 0, False))
+    assert down == (4, Note(1, 1, False))
+    assert leaf.receive(down[1]) == [(1, Note(2, 4, True))]
 
 
 def test_a_note_that_comes_twice_changes_nothing():
     one, other = Termination(0, 2), Termination(1, 2)
     one.rest()
     (vote,) = other.rest()
-    outcome = one.receive(vote[1])
+    (again,) = one.receive(vote[1])
     assert one.receive(vote[1]) == []
-    again = other.receive(outcome[0][1])
-    assert other.receive(outcome[0][1]) == []
-    assert len(again) == 1
+    assert again == (1, Note(2, 0, True))
+    assert other.receive(Note(1, 0, False)) == [(0, Note(2, 1, True))]
+    assert other.receive(Note(1, 0, False)) == []
 
 
 def test_work_after_the_end_is_a_bug_that_shows():
