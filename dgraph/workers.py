@@ -130,6 +130,14 @@ class Workers:
             return list(dask.compute(*tasks, scheduler=threaded.get))
         return list(self.client.compute(list(tasks)))
 
+    def each(self, function: Any, given: Sequence[tuple], homes: Sequence[str] | None = None) -> list[Any]:
+        """`function` of each, kept where it is made; what is given is there already. One call in this process is just
+        that: it takes Dask a millisecond."""
+        if self.client is None and len(given) == 1:
+            return [function(*given[0])]
+        places = zip(given, homes or cycle([None]), strict=False)
+        return self.hold([self.call(function, *one, on=on) for one, on in places])
+
     def reduce(self, function: Any, tasks: Sequence[Any]) -> Any:
         """`function` of a list of all results, by a tree of tasks: no worker holds more than a few of them at once.
         The result stays where it is made."""
@@ -167,11 +175,7 @@ class Workers:
             return list(values)
         try:
             return list(self.client.scatter(list(values), hash=False))
-        except (
-            TimeoutError,
-            KeyError,
-            OSError,
-        ) as cause:  # the worker that took one, or the last of all, has just left
+        except (TimeoutError, KeyError, OSError) as cause:  # the worker that took one, or the last of all, has left
             raise LostError(f"a worker left while data were sent to it ({cause!r})") from cause
 
     def spilled(self) -> int:
@@ -203,8 +207,6 @@ class Workers:
 
     def get(self, tasks: Sequence[Any]) -> list[Any]:
         """The results of tasks, here."""
-        if self.client is None:
-            return list(dask.compute(*tasks, scheduler=threaded.get))
         return self.bring(self.hold(tasks))
 
     def bring(self, held: Sequence[Any]) -> list[Any]:
@@ -237,7 +239,9 @@ class Workers:
         """Edges a second of each worker; unless `anew`, only if there is one that has not been measured."""
         known, addresses = _answers.setdefault(self.client, {}).setdefault("edges a second", {}), self.addresses
         if anew or not known.keys() >= set(addresses):
-            known |= _measured(self.client)
+            from dgraph.estimates.calibration import capacities
+
+            known |= capacities(client=self.client)
         if gone := [address for address in addresses if address not in known]:
             raise LostError(f"{', '.join(gone)} left while the speed of workers was measured")
         return {address: known[address] for address in addresses}
@@ -269,12 +273,6 @@ def lost(held: Sequence[Any]) -> bool:
 
 def itself(value: Any) -> Any:
     return value
-
-
-def _measured(client: Any) -> dict[str, float]:
-    from dgraph.estimates.calibration import capacities
-
-    return capacities(client=client)
 
 
 def _default_client() -> Any:

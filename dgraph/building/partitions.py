@@ -37,7 +37,7 @@ class Partitions(Sequence):
     @cached_property
     def report(self) -> PartitionReport:
         """Sizes, balance and build times."""
-        rows = self.workers.get([self.workers.call(stats, one) for one in self.held])
+        rows = self.workers.bring(self.workers.each(stats, [(one,) for one in self.held]))
         return PartitionReport(rows, self.policy, self.num_vertices, dict(self.seconds), self.workers.spilled())
 
     def plot(self, path: Any = None) -> Any:

@@ -49,7 +49,7 @@ def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe) -> None:
     least = graph.num_vertices * vertex + graph.listed.num_arcs * 4
     if limit is None or least * FAR < limit * workers:
         return
-    rows = graph.workers.get([graph.workers.call(stats, one) for one in partitions])
+    rows = graph.workers.bring(graph.workers.each(stats, [(one,) for one in partitions]))
     needs = sorted((row["bytes"] + vertex * (row["vertices"] + row["proxies"]) for row in rows), reverse=True)
     _refuse(f"a run of {recipe.analysis.name}", sum(needs[: math.ceil(len(needs) / workers)]), limit, workers)
 

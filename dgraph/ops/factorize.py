@@ -90,10 +90,8 @@ def factorize(
 
 def _factorized(graph: Graph, job: Job, how: tuple, chosen: dict[str, Any]) -> RunResult:
     workers, partitions = graph.workers, graph.partitioned(("out",), (graph.weight or "",)).held
-    pieces = workers.get([workers.call(_ratings_of, one, graph.weight, graph.directed) for one in partitions])
-    if workers.client is None:
-        return RunResult(graph, [job(pieces, *how)], [], chosen)
-    return RunResult(graph, workers.wait(workers.hold([workers.call(job, pieces, *how)])), [], chosen)
+    pieces = workers.bring(workers.each(_ratings_of, [(one, graph.weight, graph.directed) for one in partitions]))
+    return RunResult(graph, workers.wait(workers.each(job, [(pieces, *how)])), [], chosen)
 
 
 def _nothing_else(options: dict[str, Any]) -> None:

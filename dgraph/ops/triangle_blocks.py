@@ -87,9 +87,7 @@ def _across(graph: Graph, finish: Finish, directions: bool, degrees: bool) -> Ru
     if parts == 1:
         (partition,) = graph.partitioned(("out", "incoming") if graph.directed else ("out",)).held
         how = graph.directed, directions, degrees, workers.threads, finish
-        if workers.client is None:
-            return RunResult(graph, [_whole(partition, *how)], [], chosen)
-        return RunResult(graph, workers.wait(workers.hold([workers.call(_whole, partition, *how)])), [], chosen)
+        return RunResult(graph, workers.wait(workers.each(_whole, [(partition, *how)])), [], chosen)
     admit_build(graph, "counting triangles", FOOTPRINTS["triangles"])
     shift = (parts - 1).bit_length()
     order, blocks = _blocks(graph, shift, directions)

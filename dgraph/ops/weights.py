@@ -21,8 +21,8 @@ def bounds(graph: Graph, orders: tuple[str, ...] = ("out",)) -> tuple[float, flo
     if graph not in _bounds:
         assert graph.weight is not None
         partitions = graph.partitioned(orders, (graph.weight,))
-        tasks = [graph.workers.call(_bounds_here, one, graph.weight) for one in partitions.held]
-        lows, highs = zip(*graph.workers.get(tasks), strict=True)
+        found = graph.workers.each(_bounds_here, [(one, graph.weight) for one in partitions.held])
+        lows, highs = zip(*graph.workers.bring(found), strict=True)
         _bounds[graph] = min(lows), max(highs)
     return _bounds[graph]
 
@@ -38,8 +38,8 @@ def lone_cycles(graph: Graph) -> np.ndarray:
     undirected edges."""
     assert graph.weight is not None
     held = graph.partitioned(("out",), (graph.weight,)).held
-    tasks = [graph.workers.call(_lone_cycles_here, one, graph.weight, graph.directed) for one in held]
-    return np.concatenate(graph.workers.get(tasks))
+    found = graph.workers.each(_lone_cycles_here, [(one, graph.weight, graph.directed) for one in held])
+    return np.concatenate(graph.workers.bring(found))
 
 
 def _lone_cycles_here(partition: Any, weight: str, directed: bool) -> np.ndarray:

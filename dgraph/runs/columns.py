@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -78,11 +77,11 @@ def with_columns(
     workers = graph.workers
     small = all(isinstance(values, Few) and values.values.nbytes < SMALL for values in sent.values())
     (shared,) = [sent] if small else workers.send([sent])
-    tasks = [
-        workers.call(_share_of, partition, part, shared, list(there), called, [one.of(part) for one in held], on=home)
-        for part, (partition, home) in enumerate(zip(partitions, homes or cycle([None]), strict=False))
+    shares = [
+        (partition, part, shared, list(there), called, [one.of(part) for one in held])
+        for part, partition in enumerate(partitions)
     ]
-    return workers.hold(tasks)
+    return workers.each(_share_of, shares, homes)
 
 
 def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> Few | All:

@@ -51,8 +51,8 @@ class RunResult:
         self._workers, self._numbering, self._graph = graph.workers, graph.numbering, ref(graph)
         self._vertex_columns = list(vertex_columns)
         if not told:
-            call, here = self._workers.call, self._workers.client is None
-            told = found if here else self._workers.get([call(Found.without_values, one) for one in found])
+            here, given = self._workers.client is None, [(one,) for one in found]
+            told = found if here else self._workers.bring(self._workers.each(Found.without_values, given))
         self.rounds, self.totals = max(one.rounds for one in told), told[0].totals
         self._missing = set().union(*(one.missing for one in told))
         self._held = Held(found, {part: i for i, one in enumerate(told) for part in one.parts})
@@ -183,9 +183,9 @@ class RunResult:
         def work() -> tuple[Held, Found]:
             held = [one._there() for one in (self, *others)]
             homes = {part: i for i, part in enumerate(held[0].homes)}
-            tasks = [workers.call(_changed, change, part, *(one.of(part) for one in held)) for part in homes]
-            found = workers.wait(workers.hold(tasks))
-            return Held(found, homes), workers.get([workers.call(Found.without_values, found[0])])[0]
+            given = [(change, part, *(one.of(part) for one in held)) for part in homes]
+            found = workers.wait(workers.each(_changed, given))
+            return Held(found, homes), workers.bring(workers.each(Found.without_values, [(found[0],)]))[0]
 
         changed._held, first = retry(workers.client, work, workers.forget)
         changed._empty, changed._whole = next(iter(first.parts.values())), whole
