@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from distributed import Client, Future, get_worker
+from distributed import Client, Future, get_worker, secede
 from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.protocol.pickle import dumps, loads
 from distributed.protocol.serialize import Serialized, serialize
@@ -26,7 +26,7 @@ from dgraph.exchange.frames import pack, unpack
 from dgraph.exchange.free import FREE
 from dgraph.exchange.mail import Message, Route, Token
 from dgraph.exchange.registry import NAME, ExchangeOnScheduler
-from dgraph.exchange.worker_cores import kept_on, own_cores
+from dgraph.exchange.worker_cores import all_cores, kept_on, own_cores
 from dgraph.exchange.worker_memory import Window, keep_freed
 
 IN_FLIGHT = 3  # messages on their way to one peer
@@ -69,6 +69,11 @@ class DaskExchange(Exchange):
         """Have the scheduler know the token of a chunk's last step, before it knows that the task has ended."""
         notice = {"op": "dgraph-told", "run": self.route.run, "token": dumps(token)}
         self._notify({**notice, "last": bool(token.values.get("done"))})
+
+    def leave_thread(self) -> None:
+        """Other tasks of the worker get this one's place in the pool; the thread for it inherits the cores of this."""
+        with kept_on(all_cores() if self.cores else set()):
+            secede()
 
     def _notify(self, notice: dict[str, Any]) -> None:
         self.plugin.worker.loop.add_callback(self.plugin.worker.batched_stream.send, notice)
@@ -184,7 +189,7 @@ class ExchangeOnWorker(WorkerPlugin):
         return True
 
     def ask(self, run: str) -> int:
-        return self.ends[run].flushed if run in self.ends else -(1 << 62)
+        return self.ends[run].told.step if run in self.ends else -(1 << 62)
 
     def lodge(self, run: str, checkpoint: str, part: int, parts: int, data: Any) -> None:
         memory.put(run, checkpoint, part, parts, bytes(data))

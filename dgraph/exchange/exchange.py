@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,9 +17,10 @@ import numpy as np
 
 from dgraph.errors import RunError
 from dgraph.exchange.free import FreeMail
-from dgraph.exchange.mail import FRAGMENT, Fragment, Mailbox, Message, Route, Token, as_bytes, cut, join
+from dgraph.exchange.mail import FRAGMENT, START, Fragment, Mailbox, Message, Route, Token, as_bytes, cut, join
 
 PATIENCE = 30.0  # seconds without any mail, after which a message that its sender has sent counts as lost
+MOMENT = 0.01  # seconds without any mail, after which a step that waits need not do so at once
 
 
 @dataclass
@@ -47,8 +48,11 @@ class Exchange(ABC):
         self.cause: BaseException | None = None  # the error that stopped the run, if it arose here
         self.held: Any = None  # what steps keep here from one to the next
         self.result: Any = None  # of the last of them
-        self.flushed = -(1 << 62)  # the last step whose mail has all been posted
-        self._lock = threading.Lock()
+        started = [Token(route.run, START, peer, (0,) * len(route.workers)) for peer in range(len(route.workers))]
+        self.told = started[worker]  # when all mail of a step had been posted
+        for token in started:
+            self.mailbox.announce(token)
+        self._turn, self._lock = threading.Lock(), threading.Lock()
         self._outboxes: dict[int, Outbox] = {}
 
     # -- what a transport does -----------------------------------------------------------------------------------------
@@ -101,10 +105,8 @@ class Exchange(ABC):
             self.post(peer, message)
 
     def flush(self, step: int, values: dict[str, Any], seconds: float = 0.0, share: bool = False) -> Token:
-        """Post the rest of a step's mail, one message a peer; returns the token that announces it.
-
-        `share` sends the token along, for steps that run at the same time and `gather` each other's.
-        """
+        """Post the rest of a step's mail, one message a peer; returns the token that announces it, which `share` sends
+        along, for the others to `gather`."""
         with self._lock:
             outbox = self._outbox(step)
             del self._outboxes[step]
@@ -122,27 +124,24 @@ class Exchange(ABC):
             self.post(peer, message)
         if share:
             self.mailbox.announce(token)
-        self.flushed = step
+        self.told = token
         return token
 
     # -- receiving -----------------------------------------------------------------------------------------------------
-
-    def expect(self, tokens: Iterable[Token]) -> None:
-        """Learn from the tokens of a step what is to come of it; mail of earlier steps is dropped."""
-        for token in tokens:
-            if token.run != self.route.run:
-                raise RunError(f"a token of run {token.run} reached run {self.route.run}; run again")
-            self.mailbox.announce(token)
-            self.mailbox.forget(before=token.step)
 
     def collect(self, step: int, receiver: int) -> list[tuple[int, np.ndarray]]:
         """All buffers for a partition here, as (sender, bytes), by sender and number whatever the order of arrival."""
         self._await(step, tokens_from=set())
         return join(self.mailbox.collect(step, receiver))
 
-    def gather(self, step: int) -> list[Token]:
-        """The tokens that all workers shared at the end of a step, by worker."""
-        self._await(step, tokens_from=set(range(len(self.route.workers))))
+    def gather(self, step: int, idle: Callable[[], None] | None = None) -> list[Token]:
+        """The tokens that all workers shared at the end of a step, by worker; mail of earlier steps is dropped. Before
+        it waits for longer than a moment, it calls `idle`."""
+        everybody = set(range(len(self.route.workers)))
+        if idle is not None and self.mailbox.wait(step, everybody, MOMENT):
+            idle()
+        self._await(step, tokens_from=everybody)
+        self.mailbox.forget(before=step)
         return [token for _, token in sorted(self.mailbox.tokens(step).items())]
 
     def _await(self, step: int, tokens_from: set[int]) -> None:
@@ -156,6 +155,17 @@ class Exchange(ABC):
                     f"(no news for {self.patience:g} s); run again"
                 )
             suspects = {peer for peer in missing if self.ask(peer) >= step}
+
+    @contextmanager
+    def stepping(self, idle: Callable[[], None] | None = None) -> Iterator[None]:
+        """One task of a worker at a time takes steps."""
+        if not self._turn.acquire(timeout=-1 if idle is None else MOMENT) and idle is not None:
+            idle()
+            self._turn.acquire()
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     # -- failing -------------------------------------------------------------------------------------------------------
 

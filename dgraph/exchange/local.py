@@ -40,7 +40,7 @@ class LocalExchange(Exchange):
             self.peers[peer].mailbox.deliver(message)
 
     def ask(self, peer: int) -> int:
-        return self.peers[peer].flushed
+        return self.peers[peer].told.step
 
     def report(self, reason: str, error: BaseException) -> None:
         for peer in self.peers:

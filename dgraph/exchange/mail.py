@@ -22,6 +22,9 @@ FRAGMENT = (
 )  # bytes: enough for full bandwidth, and below the 10 MiB where Dask serialises in a pool of one thread
 
 
+START = -1  # the step in which states are made: it has no mail, and its tokens tell nothing
+
+
 @dataclass(frozen=True)
 class Route:
     """Who takes part in a run, and which of the workers holds each partition."""

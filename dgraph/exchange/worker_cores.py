@@ -23,8 +23,13 @@ def share_of_cores(workers: Sequence[str], worker: int, cores: Sequence[int]) ->
 def own_cores(workers: Sequence[str], worker: int) -> set[int]:
     """Of a worker that is this process. None where the system does not let it choose; and a process that may not use
     all cores has been bound by somebody who knows better."""
-    every = sorted(os.sched_getaffinity(os.getpid())) if hasattr(os, "sched_setaffinity") else []
-    return share_of_cores(workers, worker, every) if len(every) == os.cpu_count() else set()
+    every = all_cores()
+    return share_of_cores(workers, worker, sorted(every)) if len(every) == os.cpu_count() else set()
+
+
+def all_cores() -> set[int]:
+    """That this process may use; none where the system does not let it choose."""
+    return os.sched_getaffinity(os.getpid()) if hasattr(os, "sched_setaffinity") else set()
 
 
 @contextmanager

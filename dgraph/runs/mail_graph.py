@@ -9,7 +9,6 @@ reads all that its peers have sent, to whomever: few tasks, and more bytes than 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from distributed import Client, Future
@@ -18,20 +17,13 @@ from distributed.protocol.pickle import dumps, loads
 from dgraph.errors import LostError, RunError
 from dgraph.exchange import dask as exchange
 from dgraph.exchange.exchange import Exchange
-from dgraph.exchange.mail import Message, Route, Token
+from dgraph.exchange.mail import START, Message, Route, Token
 from dgraph.exchange.registry import key_of
 from dgraph.runs.step_graph import Chunk, DaskChain, release
-from dgraph.runs.steps import START, open_steps, take_step
-from dgraph.waiting import wait_for
+from dgraph.runs.steps import open_steps, take_steps
+from dgraph.waiting import bring, wait_for
 
-
-@dataclass(frozen=True)
-class Told:
-    """What a step tells all others."""
-
-    token: Token
-    mail: tuple[tuple[int, Message], ...] = ()  # each with the worker that it is for
-
+Mail = list[tuple[int, Message]]  # of one step, tokens included; each with the worker that it is for
 
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
@@ -41,7 +33,7 @@ class MailExchange(Exchange):
 
     def __init__(self, route: Route, worker: int):
         super().__init__(route, worker, patience=0)
-        self.mail: list[tuple[int, Message]] = []
+        self.mail: Mail = []
         self.next = START  # the step that may come next
 
     def post(self, peer: int, message: Message) -> None:
@@ -66,30 +58,32 @@ class MailExchange(Exchange):
             raise LostError(f"{lost}: Dask has repeated a task, because a result was lost; run again")
         self.next += 1
 
-    def take(self, told: list[Told]) -> list[Token]:
-        for one in told:
-            for peer, message in one.mail:
+    def take(self, all_mail: list[Mail]) -> None:
+        for mail in all_mail:
+            for peer, message in mail:
                 if peer == self.worker:
                     self.mailbox.deliver(message)
-        return [one.token for one in told]
 
-    def tell(self, token: Token) -> Told:
+    def give(self) -> Mail:
         mail, self.mail = self.mail, []
-        return Told(token, tuple(mail))
+        return mail
 
 
-def start_task(end: MailExchange, steps: bytes, partitions: list[Any]) -> Told:
+def start_task(end: MailExchange, steps: bytes, partitions: list[Any]) -> Token:
     end.turn(START)
-    return end.tell(open_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True)), 0))
+    return open_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True)), 0)
 
 
-def step_task(end: MailExchange, round: int, told: list[Told]) -> Told:
+def step_task(end: MailExchange, round: int, mail: list[Mail]) -> Mail:
     end.turn(round)
-    return end.tell(take_step(end, round, end.take(told)))
+    end.take(mail)
+    take_steps(end, 1)
+    return end.give()
 
 
-def deliver_task(end: MailExchange, told: list[Told]) -> Token:
-    return end.take(told)[end.worker]
+def deliver_task(end: MailExchange, mail: list[Mail]) -> Token:
+    end.take(mail)
+    return end.told
 
 
 def finish_task(end: MailExchange, rounds: int) -> Any:
@@ -100,8 +94,8 @@ def finish_task(end: MailExchange, rounds: int) -> Any:
 class MailChunk(Chunk):
     """Some supersteps: a task a worker and superstep, after all of the round before, and one that delivers the last."""
 
-    def __init__(self, route: Route, ends: Sequence[Future], first: int, rounds: int, tokens: list[Token]):
-        super().__init__(route.run, route.workers, first, rounds, tokens, fuse=False)
+    def __init__(self, route: Route, ends: Sequence[Future], first: int, rounds: int):
+        super().__init__(route.run, route.workers, first, rounds, fuse=False)
         self.ends = ends
 
     def last_keys(self) -> list[tuple]:
@@ -109,9 +103,9 @@ class MailChunk(Chunk):
 
     def tasks(self) -> dict[tuple, tuple]:
         tasks: dict[tuple, tuple] = {}
-        before: list[Any] = [Told(token) for token in self.tokens]
+        before: list[tuple] = []
         for round in range(self.first, self.first + self.rounds):
-            keys = self.keys(round)
+            keys = [self.key(round, worker) for worker in range(len(self.workers))]
             tasks |= {key: (step_task, end, round, before) for key, end in zip(keys, self.ends, strict=True)}
             before = keys
         return tasks | {key: (deliver_task, end, before) for key, end in zip(self.last_keys(), self.ends, strict=True)}
@@ -132,23 +126,18 @@ class MailChain(DaskChain):
     def start(self, rounds: int) -> list[Token]:
         shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
         steps = dumps(self.steps)
-        told = [self._submit("start", w, start_task, self.ends[w], steps, shares[w]) for w in self.workers]
-        self.futures = [self._submit("mail", w, deliver_task, self.ends[w], told) for w in self.workers]
-        try:
-            return self._tokens()
-        finally:
-            release(told)
+        self.futures = [self._submit("start", w, start_task, self.ends[w], steps, shares[w]) for w in self.workers]
+        return self._tokens()
 
-    def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
+    def advance(self, first: int, rounds: int, fuse: bool) -> list[Token]:
         self.rounds = first + rounds
-        chunk = MailChunk(self.route, self.ends, first, rounds, tokens)
-        return self._run(chunk)
+        return self._run(MailChunk(self.route, self.ends, first, rounds))
 
     def finish(self) -> list[Future]:
         return self._ended([self._submit("finish", w, finish_task, self.ends[w], self.rounds) for w in self.workers])
 
     def _tokens(self) -> list[Token]:
-        return self.client.gather(self._ended(self.futures))
+        return bring(self.client, self.futures, self._look)
 
     def _graph(self, chunk: Chunk) -> Any:
         return chunk.graph()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from dask.core import quote
@@ -18,9 +19,9 @@ from distributed.protocol.pickle import dumps, loads
 
 from dgraph.errors import LostError, OptionError, RunError
 from dgraph.exchange import dask as exchange
-from dgraph.exchange.mail import Token
+from dgraph.exchange.mail import START, Token
 from dgraph.exchange.registry import key_of
-from dgraph.runs.steps import START, Steps, is_done, new_route, open_steps, take_step, take_steps
+from dgraph.runs.steps import Steps, is_done, new_route, open_steps, take_steps
 from dgraph.waiting import wait_for
 
 try:
@@ -29,6 +30,7 @@ except ImportError:  # it is not public; without it a HighLevelGraph says the sa
     Expr = None  # type: ignore[assignment, misc]
 
 STOPPED = "the run was stopped"
+AHEAD = 2  # tasks of steps that a worker has at a time
 
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
@@ -41,22 +43,18 @@ def start_task(run: str, address: str, steps: bytes, rounds: int, partitions: li
         return _told(end, open_steps(end, job, dict(zip(end.partitions, partitions, strict=True)), rounds))
 
 
-def step_task(run: str, address: str, round: int, tokens: list[Token]) -> Token:
+def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
+    """The next step of a worker. If it has to wait for long, that may be for a task that needs its thread."""
     with exchange.taking_part(run, address) as end:
-        return take_step(end, round, tokens)
+        token = take_steps(end, 1, cache(end.leave_thread))
+        return _told(end, token) if last else None
 
 
-def fused_task(run: str, address: str, first: int, rounds: int, tokens: list[Token]) -> Any:
+def fused_task(run: str, address: str, rounds: int, before: list[None]) -> Any:
     with exchange.taking_part(run, address) as end:
         if end.held[0].secedes:
-            secede()
-        return _told(end, take_steps(end, range(first, first + rounds), tokens))
-
-
-def last_task(run: str, address: str, tokens: list[Token]) -> Any:
-    """After the steps of a chunk, where each is a task: their own values are tokens."""
-    with exchange.taking_part(run, address) as end:
-        return _told(end, *tokens)
+            end.leave_thread()
+        return _told(end, take_steps(end, rounds))
 
 
 def _told(end: exchange.DaskExchange, token: Token) -> Any:
@@ -67,35 +65,37 @@ def _told(end: exchange.DaskExchange, token: Token) -> Any:
 
 
 class Chunk:
-    """Some supersteps of a run: a task a worker and superstep, after all of the round before, and one at the end; or
-    all in a task a worker."""
+    """Some supersteps of a run: a task a worker and superstep, or all in a task a worker.
 
-    def __init__(self, run: str, workers: Sequence[str], first: int, rounds: int, tokens: list[Token], fuse: bool):
-        self.run, self.workers, self.first, self.rounds = run, workers, first, rounds
-        self.tokens, self.fuse = tokens, fuse
+    A task depends on one before it on its worker; what steps have to wait for each other, they do through the exchange.
+    Dask would fetch the values of others' tasks, and a worker that has just told the scheduler that it has one, or
+    let one go, waits for 2 ms before it tells that a task has ended. So no edge leads to another worker, and none is
+    let go of before the last, which depends on all. The scheduler leaves 5 ms between messages to a worker: so the
+    next task is there before a step has ended, and whichever comes first takes the next step.
+    """
 
-    def keys(self, round: int) -> list[tuple]:
-        return self.named("steps" if self.fuse else "step", round)
+    def __init__(self, run: str, workers: Sequence[str], first: int, rounds: int, fuse: bool):
+        self.run, self.workers, self.first, self.rounds, self.fuse = run, workers, first, rounds, fuse
 
-    def named(self, kind: str, round: int) -> list[tuple]:
-        return [key_of(kind, self.run, round, worker) for worker in range(len(self.workers))]
+    def key(self, round: int, worker: int) -> tuple:
+        return key_of("steps" if self.fuse else "step", self.run, round, worker)
 
     def last_keys(self) -> list[tuple]:
         """Of the last task of each worker."""
         return list(self.tasks())[-len(self.workers) :]
 
     def tasks(self) -> dict[tuple, tuple]:
+        workers = list(enumerate(self.workers))
         if self.fuse:
-            calls = zip(self.keys(self.first), self.workers, strict=True)
-            return {key: (fused_task, self.run, on, self.first, self.rounds, self.tokens) for key, on in calls}
-        tasks: dict[tuple, tuple] = {}
-        before: list[Any] = self.tokens
-        for round in range(self.first, self.first + self.rounds):
-            keys = self.keys(round)
-            tasks |= {key: (step_task, self.run, on, round, before) for key, on in zip(keys, self.workers, strict=True)}
-            before = keys
-        ends = zip(self.named("last", self.first), self.workers, before, strict=True)
-        return tasks | {key: (last_task, self.run, on, [token]) for key, on, token in ends}
+            return {self.key(self.first, w): (fused_task, self.run, on, self.rounds, []) for w, on in workers}
+        tasks, rounds = {}, range(self.first, self.first + self.rounds)
+        for round in rounds:
+            last = round == rounds[-1]
+            before = rounds[:-1] if last else [one for one in rounds if one == round - AHEAD]
+            for worker, on in workers:
+                needs = [self.key(one, worker) for one in before]
+                tasks[self.key(round, worker)] = step_task, self.run, on, last, needs
+        return tasks
 
     def graph(self) -> HighLevelGraph:
         """A layer a task, because only layers carry annotations."""
@@ -120,12 +120,15 @@ class Opening(Chunk):
     """The first: a worker's state from its partitions, and some supersteps in the same task."""
 
     def __init__(self, run: str, workers: Sequence[str], rounds: int, setup: bytes, shares: list[list[Any]]):
-        super().__init__(run, workers, START, rounds, [], fuse=True)
+        super().__init__(run, workers, START, rounds, fuse=True)
         self.setup, self.shares = setup, shares
 
     def tasks(self) -> dict[tuple, tuple]:
-        calls = zip(self.named("start", START), self.workers, self.shares, strict=True)
-        return {key: (start_task, self.run, on, self.setup, self.rounds, share) for key, on, share in calls}
+        calls = zip(self.workers, self.shares, strict=True)
+        return {
+            key_of("start", self.run, START, worker): (start_task, self.run, on, self.setup, self.rounds, share)
+            for worker, (on, share) in enumerate(calls)
+        }
 
 
 if Expr is not None:
@@ -176,8 +179,8 @@ class DaskChain:
         steps = dumps(self.steps)  # bytes: the scheduler need not look into them, nor keep objects in its logs
         return self._run(Opening(self.route.run, self.route.workers, rounds, steps, shares))
 
-    def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
-        return self._run(Chunk(self.route.run, self.route.workers, first, rounds, tokens, fuse))
+    def advance(self, first: int, rounds: int, fuse: bool) -> list[Token]:
+        return self._run(Chunk(self.route.run, self.route.workers, first, rounds, fuse))
 
     def finish(self) -> list[Future]:
         return self.futures

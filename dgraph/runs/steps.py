@@ -1,9 +1,9 @@
 """Supersteps: a chain of step tasks, one a worker and superstep, on threads of this process or on a Dask cluster.
 
-Edges go from every step to every step of the next round and carry tokens: what was sent, and each worker's part of the
-global values. So all steps of a round decide alike from the same tokens, also that the run is over, and a step starts
-only when all it needs has been sent. Mail travels past the scheduler, through the exchange. A round here is one step of
-every worker; a program's round, which the report counts, takes one of these or two.
+A step begins when its worker has the tokens of all steps of the round before: what was sent, and each worker's part of
+the global values. So all steps of a round decide alike from the same tokens, also that the run is over. Tokens and mail
+travel past the scheduler, through the exchange. A round here is one step of every worker; a program's round, which the
+report counts, takes one of these or two.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from dgraph.options import one_of
 
 CHUNK = 10  # supersteps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
 LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker
-START = -1  # the step of `setup`, of which nobody need hear: there is no mail, and tokens tell nothing
 SUMMARY = "summary"  # among the values of a last token
 EXCHANGES = ("auto", "workers", "graph")
 
@@ -68,7 +67,7 @@ class Chain(AbstractContextManager["Chain"], Protocol):
         """Make the state, and take some supersteps in the same go if steps can be fused."""
         ...
 
-    def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]: ...
+    def advance(self, first: int, rounds: int, fuse: bool) -> list[Token]: ...
 
     def finish(self) -> list[Any]:
         """The result of each worker; a future on a cluster."""
@@ -114,7 +113,7 @@ def run_steps(
             if is_done(tokens):
                 break
             light = max(token.seconds for token in tokens) < LIGHT
-            tokens = chain.advance(rounds, chunk, tokens, light if fuse is None else fuse)
+            tokens = chain.advance(rounds, chunk, light if fuse is None else fuse)
         results, values = chain.finish(), [token.values for token in tokens]
         summaries = [one.pop(SUMMARY, None) for one in values]
         return Outcome(rounds, values, results, summaries, chain.route, chain.exchange)
@@ -145,36 +144,32 @@ def open_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], rounds: 
     supersteps while the others take theirs."""
     with end.failing():
         end.held = steps, steps.setup(end, partitions)
-    workers = range(len(end.route.workers))
-    return take_steps(end, range(rounds), [Token(end.route.run, START, w, (0,) * len(workers), {}) for w in workers])
+    return take_steps(end, rounds)
 
 
-def take_step(end: Exchange, round: int, tokens: list[Token], share: bool = False) -> Token:
-    """One superstep of one worker. When the run is over it hands its last token on."""
-    if is_done(tokens):
-        return tokens[end.worker]
-    with end.failing():
-        end.check()
-        end.expect(tokens)
-        steps, state = end.held
-        begun = time.perf_counter()
-        values = steps.step(state, round, [token.values for token in tokens])
-        if values.get("done"):  # all decide it alike, so nobody waits for this token
-            share, end.result = False, steps.finish(state)
-            if steps.summary is not None:
-                values = {**values, SUMMARY: steps.summary(end.result)}
-        return end.flush(round, values, time.perf_counter() - begun, share)
+def take_steps(end: Exchange, rounds: int, idle: Callable[[], None] | None = None) -> Token:
+    """The next supersteps of one worker, while the others take theirs, or fewer if the run is over; returns its last
+    token. It calls `idle` before it waits for long."""
+    with end.stepping(idle):
+        for _ in range(rounds):
+            if is_done([end.told]):
+                break
+            with end.failing():
+                end.check()
+                take_step(end, end.told.step + 1, end.gather(end.told.step, idle))
+        return end.told
 
 
-def take_steps(end: Exchange, rounds: range, tokens: list[Token]) -> Token:
-    """Several supersteps of one worker in one task, while the others take theirs: tokens go through the exchange."""
-    for round in rounds:
-        token = take_step(end, round, tokens, share=True)
-        if is_done([token]):
-            return token
-        with end.failing():
-            tokens = end.gather(round)
-    return tokens[end.worker]
+def take_step(end: Exchange, round: int, tokens: list[Token]) -> None:
+    steps, state = end.held
+    begun = time.perf_counter()
+    values = steps.step(state, round, [token.values for token in tokens])
+    if done := bool(values.get("done")):
+        end.result = steps.finish(state)
+        if steps.summary is not None:
+            values = {**values, SUMMARY: steps.summary(end.result)}
+    # all decide alike that the run is over, so nobody waits for the last token
+    end.flush(round, values, time.perf_counter() - begun, share=not done)
 
 
 # -- in this process ---------------------------------------------------------------------------------------------------
@@ -196,8 +191,8 @@ class LocalChain:
         shares = [{p: self.partitions[p] for p in end.partitions} for end in self.ends]
         return self._each(open_steps, [(self.steps, share, rounds) for share in shares])
 
-    def advance(self, first: int, rounds: int, tokens: list[Token], fuse: bool) -> list[Token]:
-        return self._each(take_steps, [(range(first, first + rounds), tokens)] * len(self.ends))
+    def advance(self, first: int, rounds: int, fuse: bool) -> list[Token]:
+        return self._each(take_steps, [(rounds,)] * len(self.ends))
 
     def finish(self) -> list[Any]:
         return [end.result for end in self.ends]

@@ -67,3 +67,10 @@ def check(results: list, parts: int, last: int = 3, length: int = 5) -> None:
     found = {p: v for result in results for p, v in result.items()}
     for p, expected in enumerate(answer(parts, last, length)):
         np.testing.assert_array_equal(found[p], expected)
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "still not so"
+        time.sleep(0.01)

@@ -4,7 +4,6 @@ import gc
 import os
 import signal
 import threading
-import time
 from contextlib import suppress
 
 import dask
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from clusters import worker_processes
 from distributed import Client, Future
-from mixing import check, mixing, start
+from mixing import check, mixing, start, wait_until
 
 from dgraph.errors import RunError
 from dgraph.exchange import dask as exchange
@@ -25,13 +24,6 @@ PARTS = 4
 
 def results(outcome):
     return [future.result() for future in outcome.results]
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "still not so"
-        time.sleep(0.01)
 
 
 def ends_on_workers(client):

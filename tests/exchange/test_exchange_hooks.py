@@ -48,11 +48,10 @@ def test_an_expression_is_all_that_a_chunk_sends():
     from dask._expr import Expr
     from distributed.protocol.pickle import dumps
 
-    from dgraph.exchange.mail import Token
     from dgraph.runs.step_graph import Chunk
 
     workers = ("tcp://127.0.0.1:1234", "tcp://127.0.0.1:1235")
-    chunk = Chunk("0" * 32, workers, 0, 10, [Token("0" * 32, -1, w, (0, 0)) for w in range(2)], fuse=False)
+    chunk = Chunk("0" * 32, workers, 0, 10, fuse=False)
     expression = chunk.expression()
     assert isinstance(expression, Expr)
     assert expression.__dask_keys__() == chunk.last_keys()

@@ -75,4 +75,4 @@ def test_every_message(fault, messages):
     if fault in ("repeat", "delay"):
         assert set(outcomes) == {"right"}
     if fault == "lose":
-        assert outcomes.count("error") >= messages - WORKERS  # tokens of the last round may not be needed any more
+        assert set(outcomes) == {"error"}

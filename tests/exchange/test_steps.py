@@ -4,10 +4,11 @@ import threading
 import time
 
 import pytest
-from mixing import check, mixing, start
+from distributed import Client, LocalCluster
+from mixing import check, mixing, start, wait_until
 
 from dgraph.errors import OptionError
-from dgraph.exchange.mail import Token
+from dgraph.exchange.registry import NAME
 from dgraph.runs.step_graph import Chunk
 from dgraph.runs.steps import Steps, run_steps
 
@@ -87,9 +88,8 @@ def test_ctrl_c_on_threads(monkeypatch):
 
 
 def test_tasks_grow_with_workers_alone():
-    tokens = [Token("r", -1, w, (0,) * 3) for w in range(3)]
-    assert len(Chunk("r", "abc", 0, 10, tokens, fuse=False).tasks()) == 33
-    assert len(Chunk("r", "abc", 0, 10, tokens, fuse=True).tasks()) == 3
+    assert len(Chunk("r", "abc", 0, 10, fuse=False).tasks()) == 30
+    assert len(Chunk("r", "abc", 0, 10, fuse=True).tasks()) == 3
 
 
 @pytest.mark.parametrize("parts", [2, 16])
@@ -101,7 +101,37 @@ def test_tasks_that_the_scheduler_gets(cluster, client, parts):
         run_steps(mixing(9), start(parts), client=client, fuse=False)
     finally:
         cluster.scheduler._create_taskstate_from_graph = update
-    assert sum(counts) == 2 + 20 + 2  # start, ten supersteps, and what comes after them
+    assert sum(counts) == 2 + 20  # start, and ten supersteps
+
+
+def test_a_step_that_waits_leaves_its_thread(client, tmp_path):
+    """One worker is not done before some other task has run where the other waits for it."""
+    door = tmp_path / "door"
+
+    def step(end, round, tokens):
+        while end.worker == 1 and not door.exists():
+            end.check()
+            time.sleep(0.01)
+        return {"done": round == 3}
+
+    def told(dask_worker):
+        return [end.told.step for end in dask_worker.plugins[NAME].ends.values()] if NAME in dask_worker.plugins else []
+
+    steps = Steps(lambda end, partitions: end, step, lambda end: None)
+    thread = threading.Thread(target=run_steps, args=(steps, [0, 1]), kwargs={"client": client, "fuse": False})
+    thread.start()
+    wait_until(lambda: sorted(client.run(told).values()) == [[-1], [0]])
+    first = next(worker for worker, steps in client.run(told).items() if steps == [0])
+    client.submit(door.touch, workers=[first], pure=False).result(timeout=60)
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("pause", [0, 0.02])
+def test_workers_of_several_threads_take_one_step_at_a_time(pause):
+    place = {"n_workers": 2, "threads_per_worker": 3, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**place) as cluster, Client(cluster, set_as_default=False) as client:
+        check(results(run_steps(mixing(12, pause=pause), start(PARTS), client=client, fuse=False)), PARTS, 12)
 
 
 @pytest.mark.parametrize("fuse", [True, False])
