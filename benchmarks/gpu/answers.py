@@ -103,6 +103,37 @@ def of_dask_cuda(scale: int) -> str:
         return _of_cluster(client, scale, {"cuda"})
 
 
+def of_direct_mail(scale: int) -> str:
+    """Two partitions on one GPU: what they tell each other does not leave it."""
+    graph = dg.rmat(scale=scale, seed=2, parts=2)
+    for name in "pagerank", "sssp", "wcc":
+        found = OPERATIONS[name](graph, device="cuda")
+        same(found.compute(), OPERATIONS[name](graph, device="cpu").compute())
+    return _direct(dg.pagerank(graph, max_iter=10, tol=0, device="cuda"))
+
+
+def of_ucxx(scale: int) -> str:
+    """Two workers, with one GPU or two, over UCXX and over TCP."""
+    told = []
+    for protocol in "ucxx", "tcp":
+        with mixed_cluster(cpu=0, gpu=2, threads=4, protocol=protocol) as client:
+            _of_cluster(client, scale, {"cuda"})
+            found = dg.pagerank(dg.rmat(scale=scale, seed=2, client=client), max_iter=10, tol=0)  # nothing is compiled
+            told.append(f"{protocol}: {_direct(found) if protocol == 'ucxx' else _seconds(found)}")
+    return "; ".join(told)
+
+
+def _direct(result: Any) -> str:
+    direct, all_bytes = (result.report[name].sum() for name in ("direct", "bytes"))
+    assert direct > all_bytes / 2, f"{direct:,} of {all_bytes:,} bytes went from GPU to GPU"
+    return f"{direct:,} of {all_bytes:,} bytes from GPU to GPU, {_seconds(result)}"
+
+
+def _seconds(result: Any) -> str:
+    report = result.report
+    return f"{1e3 * (report['busy'] + report['idle']).groupby(report['partition']).sum().max():.1f} ms"
+
+
 def _of_cluster(client: Any, scale: int, kinds: set[str]) -> str:
     graph = dg.rmat(scale=scale, seed=2, client=client)
     found = dg.pagerank(graph, max_iter=10, tol=0)

@@ -40,10 +40,11 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 PACKAGES = (
     *("dgraph", "numba", "numba-cuda", "cuda-core", "cuda-bindings", "cupy-cuda12x", "cupy-cuda13x", "numpy", "dask"),
     *("cudf-cu12", "cudf-cu13", "dask-cuda", "pylibcugraph-cu12", "pylibcugraph-cu13"),
+    *("distributed-ucxx-cu12", "distributed-ucxx-cu13", "libucx-cu12", "libucx-cu13", "rmm-cu12", "rmm-cu13"),
 )
+UCXX = "device buffers over UCXX, two workers"
 OTHERS = {  # what one GPU cannot show
-    "several GPUs": "needs several: a worker each, dask_cuda.LocalCUDACluster",
-    "device buffers over UCXX": "is not built: messages go through main memory",
+    "several GPUs": "needs several: a worker each, dask_cuda.LocalCUDACluster, over TCP and over UCXX with NVLink",
     "cuGraph on several GPUs": "needs several",
 }
 
@@ -110,11 +111,16 @@ def of_rapids(findings: Findings, quick: bool) -> None:
 
 
 def of_clusters(findings: Findings, quick: bool) -> None:
+    findings.check("messages between partitions of one GPU", answers.of_direct_mail, 18)
     findings.check("CPU and GPU workers together", answers.of_mixed_cluster, 18)
     if missing := answers.lacks("dask_cuda"):
         findings.left_out("dask_cuda.LocalCUDACluster", missing)
     else:
         findings.check("dask_cuda.LocalCUDACluster", answers.of_dask_cuda, 18)
+    if missing := answers.lacks("distributed_ucxx", "rmm"):
+        findings.left_out(UCXX, missing)
+    else:
+        findings.check(UCXX, answers.of_ucxx, 20)
 
 
 def of_speed(findings: Findings, scale: int) -> None:

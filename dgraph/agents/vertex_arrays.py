@@ -81,7 +81,7 @@ class VertexArrays:
     def copy(self, to: Any, array: Any) -> None:
         to[:] = array
 
-    def write(self, array: Any, ids: np.ndarray, values: np.ndarray) -> None:
+    def write(self, array: Any, ids: np.ndarray, values: Any) -> None:
         """What has come from others."""
         array[ids] = values
 
@@ -109,8 +109,12 @@ class VertexArrays:
         """A mask of rows that are not some given values, for this process."""
         return rows_that_differ([array[where] for array in arrays], values)
 
-    def take(self, array: Any, where: Where | None, picked: np.ndarray | None, out: np.ndarray) -> None:
-        """The values of some vertices, or of those of them that are picked by their place."""
+    def room_for_mail(self, size: int) -> Any:
+        """Room for values that travel, where kernels run; None: they had better travel from main memory."""
+        return None
+
+    def take(self, array: Any, where: Where | None, picked: np.ndarray | None, out: Any) -> None:
+        """The values of some vertices, or of those of them that are picked by their place, to such room or here."""
         if isinstance(where, slice):
             array, where = array[where], None
         if picked is not None:

@@ -147,9 +147,10 @@ class Cuda:
             self._launch(name, lo, hi, {LISTED: slots.QUEUED, **values, **own, ROWS: one.there}, one.threads)
 
     def counted(self) -> dict[str, Any]:
-        """Columns of the report, since this was last asked: of edges that do not stay."""
+        """Columns of the report, since this was last asked: of edges that do not stay, and of messages that do."""
         streamed, self.blocks.streamed = self.blocks.streamed, 0
-        return {"streamed": streamed, "block_size": self.blocks.size if streamed else 0}
+        direct, self.arrays.direct = self.arrays.direct, 0
+        return {"streamed": streamed, "block_size": self.blocks.size if streamed else 0, "direct": direct}
 
     def close(self) -> None:
         """Arrays know this object: forget them, so that their memory is free as soon as nobody else has them."""

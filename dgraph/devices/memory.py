@@ -36,6 +36,12 @@ class DeviceArray:
     def __getitem__(self, part: Any) -> DeviceArray:
         return DeviceArray(self.memory, self.raw[part])
 
+    def view(self, dtype: Any) -> DeviceArray:
+        return DeviceArray(self.memory, self.raw.view(dtype))
+
+    def reshape(self, *shape: Any) -> DeviceArray:
+        return DeviceArray(self.memory, self.raw.reshape(*shape))
+
     @cached_property
     def argument(self) -> Any:
         """What the compiler's kernels take; made once, for that takes longer than to launch one."""
@@ -45,7 +51,7 @@ class DeviceArray:
     def words(self) -> DeviceArray:
         """The same as rows of unsigned integers."""
         width = self.shape[1] if self.ndim == 2 else 1
-        return DeviceArray(self.memory, self.raw.view(f"u{self.dtype.itemsize}").reshape(len(self), width))
+        return self.view(f"u{self.dtype.itemsize}").reshape(len(self), width)
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         raise DeviceError(f"an array of {self.shape} {self.dtype} is on a device: bring it with Memory.get")
@@ -72,14 +78,14 @@ class Memory:
         if not self.fits(size):
             raise DeviceError(f"{size:,} bytes beside {self.used:,} are more than memory_budget={self.budget:,}")
         try:
-            return self._counted(self._empty(shape, dtype))
+            return self.counted(self._empty(shape, dtype))
         except MemoryError as error:
             self._sweep()  # for who tries again with less
             self.budget = self.used + size - 1  # as much was not there: in the next round nobody brings edges in vain
             raise DeviceError(f"the device has no {size:,} bytes left: set memory_budget= below what it has") from error
 
-    def _counted(self, raw: Any) -> DeviceArray:
-        """As long as somebody has it."""
+    def counted(self, raw: Any) -> DeviceArray:
+        """What lies on the device, of whatever maker: it is in use as long as somebody has it."""
         found = DeviceArray(self, raw)
         self._use(found.nbytes)
         weakref.finalize(found, self._use, -found.nbytes).atexit = False
@@ -107,15 +113,14 @@ class Memory:
 
     def stays(self, array: np.ndarray) -> DeviceArray:
         """Its one copy on the device, there as long as the array is here."""
-        key = id(array)
-        if key not in self._stay:
-            self._stay[key] = weakref.ref(array, partial(self._forget, key)), self.moved(array)
-        return self._stay[key][1]
+        if id(array) not in self._stay:
+            self._stay[id(array)] = weakref.ref(array, partial(self._forget, id(array))), self.moved(array)
+        return self._stay[id(array)][1]
 
     def adopt(self, array: np.ndarray, raw: Any) -> None:
         """What lies on the device already is the one copy of an array here, if the budget allows it."""
         if self.fits(raw.nbytes, 1 - WHOLE):
-            self._stay[id(array)] = weakref.ref(array, partial(self._forget, id(array))), self._counted(raw)
+            self._stay[id(array)] = weakref.ref(array, partial(self._forget, id(array))), self.counted(raw)
 
     def has(self, array: np.ndarray) -> bool:
         return id(array) in self._stay
@@ -206,9 +211,7 @@ class GpuMemory(Memory):
     def __init__(self) -> None:
         import cupy
 
-        if (
-            "rmm" in sys.modules
-        ):  # its pool, if it has one, is most of the GPU; without, each array is one of the driver
+        if "rmm" in sys.modules:  # its pool, if any, is most of the GPU; without, each array is one of the driver
             from rmm import mr
             from rmm.allocators.cupy import rmm_cupy_allocator
 
@@ -293,6 +296,5 @@ class GpuMemory(Memory):
         try:
             yield
         except self.xp.cuda.runtime.CUDARuntimeError as error:
-            raise DeviceError(
-                f"the GPU failed, and this process cannot use it any more: start it anew ({error})"
-            ) from error
+            reason = f"the GPU failed, and this process cannot use it any more: start it anew ({error})"
+            raise DeviceError(reason) from error

@@ -4,6 +4,7 @@ to the last. The host learns how long lists are, and what travels to other parti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from dgraph.errors import DeviceError
 QUEUED, LISTED, EDGES, COUNTED = "queued", "listed", "edges", "counted"  # what kernels tell beside global values
 REST = "rest_out", "rest_in"  # of each table of senders
 SLOTS = dict.fromkeys((QUEUED, LISTED, EDGES, *REST, COUNTED), "int64")
+DIRECT = 64 << 10  # bytes of a message from which on they stay on the device: below, a copy costs less
 PART = 1 << 11  # edges of a sender that are the work of one warp: the rest is shared by others
 
 Launch = Callable[..., Any]  # a kernel by name, over so many rows, with arguments by name
@@ -79,6 +81,7 @@ class DeviceVertexArrays(VertexArrays):
         self._rooms: dict[str, DeviceArray] = {}
         self._places: dict[tuple, DeviceArray] = {}
         self._rested: Ids | None = None  # the list whose long rows are in the rooms for them
+        self.direct = 0  # bytes of messages that stayed on devices
 
     def moved(self, array: Any) -> DeviceArray:
         return array if isinstance(array, DeviceArray) else self.memory.moved(array)
@@ -157,10 +160,11 @@ class DeviceVertexArrays(VertexArrays):
     def copy(self, to: DeviceArray, array: DeviceArray) -> None:
         self.memory.copy(to, array)
 
-    def write(self, array: DeviceArray, ids: np.ndarray, values: np.ndarray) -> None:
+    def write(self, array: DeviceArray, ids: np.ndarray, values: Any) -> None:
         if len(ids):
-            packed = self.given("packed", np.ascontiguousarray(values, array.dtype)).words
-            self._words("unpack", array, len(ids), ids=self.given("ids", ids.astype(np.uint32)), packed=packed)
+            here = not isinstance(values, DeviceArray)
+            packed = self.given("packed", np.ascontiguousarray(values, array.dtype)) if here else values
+            self._words("unpack", array, len(ids), ids=self.given("ids", ids.astype(np.uint32)), packed=packed.words)
 
     def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
         return self.run(name_in(phase, BEST), len(senders), {**values, "senders": senders})
@@ -191,9 +195,18 @@ class DeviceVertexArrays(VertexArrays):
             self._words("mark_unlike", array, where.stop, where.start, value=word, marks=marks)
         return self.memory.get(marks[: where.stop - where.start]).view(bool)
 
-    def take(self, array: DeviceArray, where: Where | None, picked: np.ndarray | None, out: np.ndarray) -> None:
+    def room_for_mail(self, size: int) -> DeviceArray | None:
+        found = None
+        if size >= DIRECT:
+            with suppress(DeviceError):
+                found = self.memory.empty(size, np.uint8)
+                self.direct += size
+        return found
+
+    def take(self, array: DeviceArray, where: Where | None, picked: np.ndarray | None, out: Any) -> None:
+        stays = isinstance(out, DeviceArray)
         if isinstance(where, slice) and picked is None:
-            self.memory.get(array[where], out)
+            self.memory.copy(out, array[where]) if stays else self.memory.get(array[where], out)
             return
         assert where is not None
         if picked is None:
@@ -201,10 +214,10 @@ class DeviceVertexArrays(VertexArrays):
         else:
             chosen = picked + where.start if isinstance(where, slice) else where[picked]
             ids = self.given("ids", chosen.astype(np.uint32, copy=False))
-        packed = self.room("packed", out.size, array.dtype)[: out.size]
-        shaped = DeviceArray(self.memory, packed.raw.reshape(out.shape))
-        self._words("pack", array, len(out), ids=ids, packed=shaped.words)
-        self.memory.get(shaped, out)
+        packed = out if stays else self.room("packed", out.size, array.dtype)[: out.size].reshape(out.shape)
+        self._words("pack", array, len(out), ids=ids, packed=packed.words)
+        if not stays:
+            self.memory.get(packed, out)
 
     # -- pieces of the above -------------------------------------------------------------------------------------------
 
@@ -227,8 +240,7 @@ class DeviceVertexArrays(VertexArrays):
 
     def given(self, name: str, array: np.ndarray) -> DeviceArray:
         """What the host has, in such room."""
-        room = self.room(name, array.size, array.dtype)[: array.size]
-        there = DeviceArray(self.memory, room.raw.reshape(array.shape))
+        there = self.room(name, array.size, array.dtype)[: array.size].reshape(array.shape)
         self.memory.put(there, array)
         return there
 

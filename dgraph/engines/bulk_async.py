@@ -8,10 +8,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.engines.standstill import Standstill
+from dgraph.exchange.mail import Buffer
 from dgraph.exchange.termination import Note, Termination
 from dgraph.states.state import NOBODY, State
 from dgraph.states.sweeping import can_sweep, sweep
@@ -55,7 +54,7 @@ class FreeRounds:
         self.limit = local_rounds or (TO_THE_END if self.phase.idempotent else 1)
         self.sweeps = all(map(can_sweep, rounds.states))
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
-        self.came: dict[int, dict[int, list[np.ndarray]]] = defaultdict(lambda: defaultdict(list))
+        self.came: dict[int, dict[int, list[Buffer]]] = defaultdict(lambda: defaultdict(list))
         self.first = rounds.round  # local rounds are counted from there: from a checkpoint, or from nothing
         self.worked = now = time.perf_counter()  # when anything was last done here
         self.ended = 0.0  # when the end was known here
@@ -114,7 +113,7 @@ class FreeRounds:
                 found = True
         return found
 
-    def merge(self, state: State, came: dict[int, list[np.ndarray]]) -> None:
+    def merge(self, state: State, came: dict[int, list[Buffer]]) -> None:
         """Take in what has come; of each partition a buffer at a time: a later one would overwrite an earlier."""
         while any(came.values()):
             state.post.bring([(sender, buffers.pop(0)) for sender, buffers in came.items() if buffers])

@@ -32,6 +32,7 @@ from dgraph.exchange.worker_memory import Window, keep_freed
 IN_FLIGHT = 3  # messages on their way to one peer
 WINDOW = 64 << 20  # bytes on their way from one worker; a sender that would exceed it waits
 PATIENCE_OF_END = 5.0  # seconds that the scheduler has to answer when a run is over; it may be gone
+DIRECT = "ucx", "ucxx", "inproc"  # protocols that carry arrays of GPUs as they are
 ATTEMPTS = 3  # to bring a message to a peer; a second copy does no harm, numbers tell it
 
 
@@ -44,6 +45,7 @@ class DaskExchange(Exchange):
     def __init__(self, route: Route, worker: int, plugin: ExchangeOnWorker, patience: float = PATIENCE):
         super().__init__(route, worker, patience)
         self.plugin, self.sums, self.cores = plugin, 0, own_cores(route.workers, worker)
+        self.direct = all(address.partition("://")[0] in DIRECT for address in route.workers)
         self._gates = [asyncio.Semaphore(IN_FLIGHT) for _ in route.workers]
         self._carrying: set[asyncio.Task[None]] = set()
 

@@ -4,6 +4,7 @@ Values travel without ids: both ends hold the slice in the same order (the addre
 in the slice is all the address that a value needs. Every encoding decodes to exactly the positions that changed.
 
 Layout, in blocks padded to 8 bytes:  header, one entry a field | positions (bits, or integers) | values of each field
+The values may be on a device: then what precedes them is in main memory all the same, for hosts read it at both ends.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 from dgraph.agents.vertex_arrays import IN_PROCESS, Where
 from dgraph.errors import RunError
+from dgraph.exchange.mail import Buffer, OnDevice
 
 HEADER = struct.Struct(
     "<BBHIQQ"
@@ -50,13 +52,15 @@ def encode(
     rows: Where | None = None,
     *,
     exact: bool = True,
-    take: Callable[[Any, Where | None, np.ndarray | None, np.ndarray], None] = IN_PROCESS.take,
-) -> np.ndarray | None:
+    take: Callable[[Any, Where | None, np.ndarray | None, Any], None] = IN_PROCESS.take,
+    room: Callable[[int], Any] | None = None,
+) -> Buffer | None:
     """The changed rows of `values` (arrays of one length, scalars or vectors) as bytes; None where nothing changed.
 
     `changed` is a boolean mask, or None when everything did. With `rows` the slice is `values[rows]`. Where it does no
     harm to send what has not changed (`exact=False`), nearly all of it travels as all: that is quicker at both ends.
-    `take` writes values to the buffer, from wherever they are.
+    `take` writes values to the buffer, from wherever they are; `room` is asked for so many bytes of a device, where
+    they may stay.
     """
     length = rows.stop - rows.start if isinstance(rows, slice) else len(values[0] if rows is None else rows)
     count = length if changed is None else int(np.count_nonzero(changed))
@@ -65,32 +69,35 @@ def encode(
     if not exact and count >= NEARLY * length:
         changed, count = None, length
     encoding, position_bytes = choose(length, count)
-    layout = [HEADER.size + FIELD.size * len(values), position_bytes, *(count * _row(column) for column in values)]
-    buffer = np.empty(sum(map(_padded, layout)), np.uint8)
+    layout = [HEADER.size + FIELD.size * len(values), position_bytes]
+    sizes = [count * _row(column) for column in values]
+    head, rest = _length(layout), _length(sizes)
+    there = None if room is None else room(rest)
+    buffer = np.empty(head + (rest if there is None else 0), np.uint8)
     HEADER.pack_into(buffer, 0, encoding, _position_width(length), 0, len(values), length, count)
     for i, column in enumerate(values):
         width = column.shape[1] if column.ndim == 2 else 0
         FIELD.pack_into(buffer, HEADER.size + FIELD.size * i, column.dtype.str.encode(), width)
 
-    blocks = _blocks(buffer, layout)
-    picked = None
+    positions, picked = _blocks(buffer, layout)[1], None
     if encoding is not Encoding.DENSE:
         assert changed is not None
         picked = np.flatnonzero(changed)
         if encoding is Encoding.BITMASK:
-            blocks[1][:] = np.packbits(changed, bitorder="little")
+            positions[:] = np.packbits(changed, bitorder="little")
         else:
-            blocks[1].view(_position_type(length))[:] = picked
-    for block, column in zip(blocks[2:], values, strict=True):
+            positions.view(_position_type(length))[:] = picked
+    for block, column in zip(_blocks(buffer[head:] if there is None else there, sizes), values, strict=True):
         take(column, rows, picked, block.view(column.dtype).reshape(count, *column.shape[1:]))
-    return buffer
+    return buffer if there is None else OnDevice(buffer, there)
 
 
-def decode(buffer: np.ndarray) -> tuple[Positions, list[np.ndarray]]:
+def decode(received: Buffer) -> tuple[Positions, list[Any]]:
     """Which positions of the slice changed, ascending, and their values field by field, as views of the buffer.
 
     Positions are a slice when all changed; `masters[positions]` is right for both kinds.
     """
+    buffer, there = received if isinstance(received, OnDevice) else (received, None)
     try:
         code, width, _, fields, length, count = HEADER.unpack_from(buffer, 0)
         encoding = Encoding(code)
@@ -104,25 +111,32 @@ def decode(buffer: np.ndarray) -> tuple[Positions, list[np.ndarray]]:
         raise RunError(f"a message of {count} of {length} values does not describe itself; run again")
     shapes = [(count, vector) if vector else (count,) for _, vector in entries]
     position_bytes = {Encoding.DENSE: 0, Encoding.BITMASK: (length + 7) // 8, Encoding.INDEX: count * width}[encoding]
-    rows = [dtype.itemsize * math.prod(shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
-    layout = [HEADER.size + FIELD.size * fields, position_bytes, *rows]
-    if sum(map(_padded, layout)) != buffer.nbytes:
-        raise RunError(f"an encoded buffer of {sum(map(_padded, layout))} bytes arrived with {buffer.nbytes}")
+    sizes = [dtype.itemsize * math.prod(shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
+    layout = [HEADER.size + FIELD.size * fields, position_bytes]
+    head, rest = _length(layout), _length(sizes)
+    if head + rest != received.nbytes or (there is not None and head != buffer.nbytes):
+        raise RunError(f"an encoded buffer of {head + rest} bytes arrived with {received.nbytes}")
 
-    blocks = _blocks(buffer, layout)
-    values = [b.view(dtype).reshape(shape) for b, dtype, shape in zip(blocks[2:], dtypes, shapes, strict=True)]
+    blocks = _blocks(buffer[head:] if there is None else there, sizes)
+    values = [block.view(dtype).reshape(shape) for block, dtype, shape in zip(blocks, dtypes, shapes, strict=True)]
     positions: Positions = slice(0, count)
+    block = _blocks(buffer, layout)[1]
     if encoding is Encoding.BITMASK:
-        positions = np.flatnonzero(np.unpackbits(blocks[1], count=length, bitorder="little"))
+        positions = np.flatnonzero(np.unpackbits(block, count=length, bitorder="little"))
     elif encoding is Encoding.INDEX:
-        positions = blocks[1].view(_position_type(length))
+        positions = block.view(_position_type(length))
     placed = len(positions) if isinstance(positions, np.ndarray) else length
     if placed != count:  # kernels look at no bound
         raise RunError(f"a message has {count} values for {placed} positions; run again")
     return positions, values
 
 
-def _blocks(buffer: np.ndarray, layout: Sequence[int]) -> list[np.ndarray]:
+def _length(layout: Sequence[int]) -> int:
+    """Of blocks with their padding."""
+    return sum(map(_padded, layout))
+
+
+def _blocks(buffer: Any, layout: Sequence[int]) -> list[Any]:
     """The buffer's blocks without their padding."""
     starts = np.cumsum([0, *map(_padded, layout)])
     return [buffer[start : start + size] for start, size in zip(starts, layout, strict=False)]

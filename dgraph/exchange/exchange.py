@@ -8,16 +8,14 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from dgraph.errors import RunError
 from dgraph.exchange.free import FreeMail
-from dgraph.exchange.mail import FRAGMENT, START, Fragment, Mailbox, Message, Route, Token, as_bytes, cut, join
+from dgraph.exchange.mail import FRAGMENT, START, Buffer, Fragment, Mailbox, Message, Route, Token, as_bytes, cut, join
 
 PATIENCE = 30.0  # seconds without any mail, after which a message that its sender has sent counts as lost
 MOMENT = 0.01  # seconds without any mail, after which a step that waits need not do so at once
@@ -39,6 +37,8 @@ class Outbox:
 
 class Exchange(ABC):
     """Safe to use from several threads. A buffer that was sent belongs to the exchange: do not write to it again."""
+
+    direct = False  # whether arrays on GPUs go from worker to worker as they are
 
     def __init__(self, route: Route, worker: int, patience: float = PATIENCE):
         self.route, self.worker, self.patience = route, worker, patience
@@ -73,6 +73,11 @@ class Exchange(ABC):
     @abstractmethod
     def sum(self, values: list[float]) -> list[float]:
         """The sum over all workers, which must all ask for it at the same time: fused steps, and long tasks."""
+
+    def passes(self, partition: int, gpus: Container[str]) -> bool:
+        """Whether arrays on a GPU of this worker reach a partition as they are; `gpus` are workers that have one."""
+        home = self.route.homes[partition]
+        return home == self.worker or (self.direct and self.route.workers[home] in gpus)
 
     def lodge(self, peer: int, run: str, checkpoint: str, part: int, parts: int, data: bytes) -> None:
         """Have a peer keep a copy of a piece of a checkpoint."""
@@ -129,7 +134,7 @@ class Exchange(ABC):
 
     # -- receiving -----------------------------------------------------------------------------------------------------
 
-    def collect(self, step: int, receiver: int) -> list[tuple[int, np.ndarray]]:
+    def collect(self, step: int, receiver: int) -> list[tuple[int, Buffer]]:
         """All buffers for a partition here, as (sender, bytes), by sender and number whatever the order of arrival."""
         self._await(step, tokens_from=set())
         return join(self.mailbox.collect(step, receiver))

@@ -1,4 +1,5 @@
-"""A message as frames of distributed: small fragments together in one, large ones without a copy, none compressed."""
+"""A message as frames of distributed: small fragments together in one, large ones without a copy, none compressed; what
+is on a device by distributed's own serialisers for GPUs."""
 
 from __future__ import annotations
 
@@ -8,37 +9,49 @@ import numpy as np
 from distributed.protocol.pickle import dumps, loads
 from distributed.protocol.serialize import Serialized, serialize
 
+from dgraph.devices import cuda
 from dgraph.errors import RunError
 from dgraph.exchange.mail import Fragment, Message
 
+FAMILIES = "cuda", "dask"  # of serialisers for arrays on a device: of CuPy; of NumPy in the simulator
 SMALL = 64 << 10  # bytes: below, a copy costs less than a frame of its own
 
 
 def pack(message: Message) -> dict[str, Any]:
     """The arguments of the call that carries a message. `Serialized` is neither compressed nor split on its way."""
-    small = [f.data for f in message.fragments if f.data.nbytes < SMALL]
-    large = [f.data for f in message.fragments if f.data.nbytes >= SMALL]
+    here = [f for f in message.fragments if isinstance(f.data, np.ndarray)]
+    there = [f for f in message.fragments if not isinstance(f.data, np.ndarray)]
+    small = [f.data for f in here if f.data.nbytes < SMALL]
+    large = [f.data for f in here if f.data.nbytes >= SMALL]
     frames = ([np.concatenate(small)] if small else []) + large
+    raw = [f.data.raw for f in there]
     return {
         "run": message.run,
         "step": message.step,
         "sender": message.worker,
         "number": message.number,
-        "manifest": [number for f in message.fragments for number in (*f[:5], f.data.nbytes)],
+        "manifest": [number for f in [*here, *there] for number in (*f[:5], f.data.nbytes)],
         "frames": Serialized(*serialize([memoryview(frame) for frame in frames])) if frames else [],
+        "there": Serialized(*serialize(raw, FAMILIES, "raise", iterate_collection=True)) if raw else [],
         "token": None if message.token is None else dumps(message.token),
     }
 
 
-def unpack(run: str, step: int, sender: int, number: int, manifest: list, frames: list, token: bytes | None) -> Message:
+def unpack(
+    run: str, step: int, sender: int, number: int, manifest: list, frames: list, there: list, token: bytes | None
+) -> Message:
     """What `pack` made, without copying the frames."""
     try:
         entries = np.array(manifest, np.int64).reshape(-1, 6).tolist()
         arrays = iter([np.frombuffer(frame, np.uint8) for frame in frames])
-        together = next(arrays) if any(entry[5] < SMALL for entry in entries) else np.empty(0, np.uint8)
+        here = len(entries) - len(there)
+        together = next(arrays) if any(entry[5] < SMALL for entry in entries[:here]) else np.empty(0, np.uint8)
+        data: Any
         fragments, used = [], 0
-        for source, receiver, buffer, total, start, size in entries:
-            if size < SMALL:
+        for place, (source, receiver, buffer, total, start, size) in enumerate(entries):
+            if place >= here:
+                data = cuda.own_memory().counted(there[place - here])
+            elif size < SMALL:
                 data, used = together[used : used + size], used + size
             else:
                 data = next(arrays)

@@ -12,9 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dgraph.exchange.mail import FRAGMENT, Fragment, Message, Token, as_bytes, cut, join
+from dgraph.exchange.mail import FRAGMENT, Buffer, Fragment, Message, Token, as_bytes, cut, join
 
 if TYPE_CHECKING:
     from dgraph.exchange.exchange import Exchange
@@ -24,7 +22,7 @@ ROOM = 32 << 20  # bytes that have come and were not taken, beyond which senders
 AHEAD = 2  # messages under way to each peer: with more, news would overtake each other instead of merging
 CROWDED = 32 << 20  # bytes under way from one worker, beyond which it sends no more
 
-Buffers = list[tuple[int, int, np.ndarray]]  # sending partition, receiving partition, bytes
+Buffers = list[tuple[int, int, Buffer]]  # sending partition, receiving partition, bytes
 
 
 class FreeInbox:

@@ -67,7 +67,7 @@ class Fragment(NamedTuple):
     number: int  # of its buffer, counted per sender, receiver and step
     size: int  # bytes of the whole buffer
     start: int  # where this fragment begins in it
-    data: np.ndarray  # bytes
+    data: Any  # bytes: an array here, or one on a device
 
 
 class Message(NamedTuple):
@@ -79,22 +79,41 @@ class Message(NamedTuple):
     token: Token | None = None  # with the last message of a step, where steps are fused
 
 
-def as_bytes(buffer: Any) -> np.ndarray:
+class OnDevice(NamedTuple):
+    """A buffer whose values are in the memory of a device; what precedes them is here."""
+
+    here: np.ndarray  # bytes, both
+    there: Any
+
+    @property
+    def nbytes(self) -> int:
+        return self.here.nbytes + self.there.nbytes
+
+
+Buffer = np.ndarray | OnDevice
+
+
+def as_bytes(buffer: Any) -> Buffer:
     """Any contiguous buffer as an array of bytes, without copying."""
+    if isinstance(buffer, OnDevice):
+        return buffer
     if isinstance(buffer, np.ndarray):
         return np.ascontiguousarray(buffer).reshape(-1).view(np.uint8)
     return np.frombuffer(buffer, np.uint8)
 
 
-def cut(sender: int, receiver: int, number: int, data: np.ndarray) -> list[Fragment]:
-    """A buffer in fragments of at most FRAGMENT bytes."""
-    starts = range(0, max(data.nbytes, 1), FRAGMENT)
-    return [Fragment(sender, receiver, number, data.nbytes, start, data[start : start + FRAGMENT]) for start in starts]
+def cut(sender: int, receiver: int, number: int, data: Buffer) -> list[Fragment]:
+    """A buffer in fragments of at most FRAGMENT bytes, but for what is on a device."""
+    here, there = data if isinstance(data, OnDevice) else (data, None)
+    place = sender, receiver, number, data.nbytes
+    starts = range(0, max(here.nbytes, 1), FRAGMENT)
+    found = [Fragment(*place, start, here[start : start + FRAGMENT]) for start in starts]
+    return found if there is None else [*found, Fragment(*place, here.nbytes, there)]
 
 
-def join(fragments: list[Fragment]) -> list[tuple[int, np.ndarray]]:
+def join(fragments: list[Fragment]) -> list[tuple[int, Buffer]]:
     """Buffers with their senders, ordered by sender and number whatever the order of arrival; aligned for kernels."""
-    buffers = []
+    buffers: list[tuple[int, Buffer]] = []
     for (sender, number), group in groupby(sorted(fragments, key=lambda f: f[:5]), key=lambda f: (f.sender, f.number)):
         parts = list(group)
         size, first = parts[0].size, parts[0].data
@@ -102,11 +121,12 @@ def join(fragments: list[Fragment]) -> list[tuple[int, np.ndarray]]:
             raise RunError(
                 f"buffer {number} of partition {sender} arrived in part; run again, and report it if it recurs"
             )
+        there = None if isinstance(parts[-1].data, np.ndarray) else parts.pop().data
         if len(parts) > 1 or first.ctypes.data % 8:
-            first = np.empty(size, np.uint8)
+            first = np.empty(size if there is None else size - there.nbytes, np.uint8)
             for part in parts:
                 first[part.start : part.start + part.data.nbytes] = part.data
-        buffers.append((sender, first))
+        buffers.append((sender, first if there is None else OnDevice(first, there)))
     return buffers
 
 

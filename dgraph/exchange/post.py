@@ -15,6 +15,7 @@ import numpy as np
 from dgraph.agents.vertex_arrays import IN_PROCESS, VertexArrays
 from dgraph.exchange.encoding import Positions, decode, encode
 from dgraph.exchange.exchange import Exchange
+from dgraph.exchange.mail import Buffer, OnDevice
 from dgraph.partition.partition import Partition
 
 REDUCE, BROADCAST, TARGET = 1, 2, 3  # tags: to masters, to proxies that send, to proxies that are sent to
@@ -24,18 +25,19 @@ REPORT, ANSWER = 4, 5  # to another partition, of no vertices that both have
 class Mail(NamedTuple):
     tag: int
     locals: np.ndarray  # whose values these are, by local ids here
-    values: list[np.ndarray]
+    values: list[Any]
 
 
 class Post:
-    """One partition's mail. Whoever drives it sets `step`; it sends in that step and collects the one before."""
+    """One partition's mail. Whoever drives it sets `step`; it sends in that step and collects the one before. Values
+    for the partitions in `direct` stay on this one's device if they lie there."""
 
-    def __init__(self, exchange: Exchange, partition: Partition):
-        self.exchange, self.partition, self.step = exchange, partition, 0
+    def __init__(self, exchange: Exchange, partition: Partition, direct: Container[int] = ()):
+        self.exchange, self.partition, self.direct, self.step = exchange, partition, direct, 0
         self.arrays: VertexArrays = IN_PROCESS  # which knows where the values are
         self.buffers = self.bytes = 0  # sent so far
         self.waited = 0.0  # seconds, for mail
-        self.free: list[tuple[int, np.ndarray]] | None = None
+        self.free: list[tuple[int, Buffer]] | None = None
         self.peers = [q for q in range(partition.parts) if q != partition.index]
 
     def proxies(self, side: str, peer: int) -> slice:
@@ -68,7 +70,7 @@ class Post:
                     mask = self.arrays.unlike(arrays, mine, changed)
                 elif changed is not None:
                     mask = self.arrays.marked(changed, mine)
-                self._send(peer, REDUCE, encode(mask, arrays, mine, exact=exact, take=self.arrays.take))
+                self._send(peer, REDUCE, self._encoded(peer, mask, arrays, mine, exact))
 
     def broadcast(self, tag: int, side: str, arrays: Sequence[Any], changed: Any, *, exact: bool = True) -> None:
         """The masters' values to their proxies; unless `exact`, a few that have not changed may travel as well."""
@@ -76,7 +78,7 @@ class Post:
             mine = self.masters(side, peer)
             if len(mine):
                 mask = None if changed is None else self.arrays.marked(changed, mine)
-                self._send(peer, tag, encode(mask, arrays, mine, exact=exact, take=self.arrays.take))
+                self._send(peer, tag, self._encoded(peer, mask, arrays, mine, exact))
 
     def collect(self, sides: Mapping[int, str]) -> Iterator[Mail]:
         """What came under some tags, each with the side that takes part."""
@@ -91,16 +93,16 @@ class Post:
         """Arrays of one length to another partition, or to this one."""
         self._send(peer, tag, encode(None, arrays))
 
-    def opened(self, tags: Container[int]) -> Iterator[tuple[int, int, Positions, list[np.ndarray]]]:
+    def opened(self, tags: Container[int]) -> Iterator[tuple[int, int, Positions, list[Any]]]:
         """What came under some tags: the tag, the sender, and the positions of values in the list that both know."""
         for sender, buffer in self._arrived(tags):
             yield tag_of(buffer), sender, *decode(buffer)
 
-    def bring(self, buffers: Sequence[tuple[int, np.ndarray]]) -> None:
+    def bring(self, buffers: Sequence[tuple[int, Buffer]]) -> None:
         """From now on mail is free: what `collect` yields next, no matter in which step."""
         self.free = list(buffers)
 
-    def _arrived(self, tags: Container[int]) -> list[tuple[int, np.ndarray]]:
+    def _arrived(self, tags: Container[int]) -> list[tuple[int, Buffer]]:
         if self.free is not None:
             return [(sender, buffer) for sender, buffer in self.free if tag_of(buffer) in tags]
         begun = time.perf_counter()
@@ -108,10 +110,16 @@ class Post:
         self.waited += time.perf_counter() - begun
         return found
 
-    def _send(self, peer: int, tag: int, buffer: np.ndarray | None) -> None:
+    def _encoded(self, peer: int, mask: Any, arrays: Sequence[Any], mine: Any, exact: bool) -> Buffer | None:
+        room = self.arrays.room_for_mail if peer in self.direct else None
+        return encode(mask, arrays, mine, exact=exact, take=self.arrays.take, room=room)
+
+    def _send(self, peer: int, tag: int, buffer: Buffer | None) -> None:
         if buffer is None:
             return
-        buffer[2:4].view(np.uint16)[0] = tag  # a free field of the header
+        if isinstance(buffer, OnDevice):
+            self.arrays.wait()  # who carries them does not ask the device
+        _tag(buffer)[0] = tag
         if self.free is None:
             self.exchange.send(self.step, self.partition.index, peer, buffer)
         else:
@@ -120,8 +128,13 @@ class Post:
         self.bytes += buffer.nbytes
 
 
-def tag_of(buffer: np.ndarray) -> int:
-    return int(buffer[2:4].view(np.uint16)[0])
+def tag_of(buffer: Buffer) -> int:
+    return int(_tag(buffer)[0])
+
+
+def _tag(buffer: Buffer) -> np.ndarray:
+    """A free field of the header."""
+    return (buffer.here if isinstance(buffer, OnDevice) else buffer)[2:4].view(np.uint16)
 
 
 _NONE = np.empty(0, np.uint32)

@@ -147,7 +147,8 @@ def _in_rounds(
     checkpoints = kept_for(graph, recipe, plan, given, plan.checkpoints) if plan.checkpoints else None
     cores = graph.workers.threads_of_each(len(partitions))
     cost = rebalancing.cost_of(graph) if plan.rebalance else None
-    job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost)
+    gpus = frozenset(graph.workers.with_cuda if plan.device != CPU else ())
+    job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost, gpus=gpus)
 
     def go_on(carried: Sequence[Any], round: int) -> Outcome:
         return run_steps(

@@ -18,7 +18,7 @@ from dgraph.engines.rounds import Rounds, Superstep, Told
 from dgraph.engines.settling import SettlingRounds
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.post import Post
-from dgraph.plan import AUTO, Plan
+from dgraph.plan import AUTO, CUDA, Plan
 from dgraph.runs import rebalancing
 from dgraph.runs.found import Found, has_none
 from dgraph.runs.reads import vertex_columns_of
@@ -44,6 +44,7 @@ class Job:
     checkpoints: Kept | None = None
     cost: float | None = None  # seconds to move edges, where that may be done
     round: int = 0  # that the run goes on from, if edges have moved
+    gpus: frozenset[str] = frozenset()  # the workers that run kernels on one
 
     @property
     def steps(self) -> Steps:
@@ -79,7 +80,10 @@ class Job:
         where["lazy"] = switches.lazy_upload
         connection = agent_of(worker).connect(recipe, partition.num_local, self.plan.settings, **where)
         edges = EdgeTables(partition, self.directed, self.columns, threads)
-        post = Post(end, partition)
+        direct = frozenset[int]()
+        if device == CUDA and switches.changed_only:  # else the host must see who is told
+            direct = frozenset(part for part in range(partition.parts) if end.passes(part, self.gpus))
+        post = Post(end, partition, direct)
         parts = edges, recipe, connection, post, switches, self.vertices, columns
         if isinstance(self.plan.settle, Contract):
             return Contracting(self.plan.settle, *parts)

@@ -17,7 +17,8 @@ class RunReport(pd.DataFrame):
     device: what ran the partition's kernels. exchanges: how often the workers waited for each other's mail in a
     superstep; skipped: not once. busy, idle: seconds. Where partitions have no common rounds, a row is a local round,
     and `wait` are the seconds in which there was something to do that had to wait: for another partition of the worker,
-    or until mail was received.
+    or until mail was received. On GPUs, `streamed` are bytes of edges that found no room there, and `direct` those of
+    messages that went to another GPU without a copy here.
     """
 
     _metadata: ClassVar[list[str]] = ["options"]

@@ -14,16 +14,18 @@ from distributed import Client, Nanny, Scheduler, SpecCluster
 from dgraph.devices.probe import SIMULATOR, gpus, lacking
 from dgraph.options import whole_number
 
+CONTEXT = "DASK_DISTRIBUTED_UCXX__CREATE_CUDA_CONTEXT"  # if True, a worker has one before UCX looks for it
 SWITCHES = 1e-4  # seconds a thread of Python runs: those of the simulator meet at barriers
 
 
 @contextmanager
-def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1) -> Iterator[Client]:
+def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1, protocol: str = "tcp") -> Iterator[Client]:
     """A client of a cluster with so many workers of each kind, which ends with the block. It is not made the current
     client: name it, as in `Graph.from_edges(frame, client=client)` and `result.frame.compute(scheduler=client)`.
 
     GPU workers have `resources={"GPU": 1}` and take this machine's GPUs in turn; where there is none, Numba simulates
-    one in them, which is right but thousands of times slower.
+    one in them, which is right but thousands of times slower. With protocol="ucxx", of the package distributed-ucxx,
+    GPUs send each other what is on them.
 
         >>> with mixed_cluster() as client:
         ...     graph = dg.rmat(scale=4, client=client, capacities=[1, 1])
@@ -35,12 +37,14 @@ def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1) -> Iterator[C
     for number in range(cpu):
         workers[f"cpu-{number}"] = {"env": {"CUDA_VISIBLE_DEVICES": "", SIMULATOR: "0"}}
     for number in range(gpu):
-        env = {"CUDA_VISIBLE_DEVICES": str(number % real), SIMULATOR: "0"} if real else {SIMULATOR: "1"}
+        shown = {"CUDA_VISIBLE_DEVICES": str(number % real), CONTEXT: "True"} if real else {}
+        env = {SIMULATOR: "0" if real else "1", **shown}
         workers[f"gpu-{number}"] = {"env": env, "resources": {"GPU": 1}}
-    every = {"nthreads": threads, "host": "127.0.0.1", "dashboard": False, "silence_logs": logging.WARNING}
+    place = {"host": "127.0.0.1", "protocol": protocol}
+    every = {**place, "nthreads": threads, "dashboard": False, "silence_logs": logging.WARNING}
     cluster = SpecCluster(
         workers={name: {"cls": Nanny, "options": {**every, **options}} for name, options in workers.items()},
-        scheduler={"cls": Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard_address": ":0"}},
+        scheduler={"cls": Scheduler, "options": {**place, "port": 0, "dashboard_address": ":0"}},
         silence_logs=logging.WARNING,
     )
     with cluster, Client(cluster, set_as_default=False) as client:

@@ -4,12 +4,13 @@ import sys
 
 import cudf_on_cpu
 import cugraph_on_cpu
+import cupy_on_cpu
 import pytest
 import raft_on_cpu
-from one_thread import OneThread
+from one_thread import OneThread, OneThreadOfAGpu
 
 from dgraph.devices import cuda, probe
-from dgraph.devices.memory import Memory
+from dgraph.devices.memory import GpuMemory, Memory
 
 
 @pytest.fixture
@@ -17,6 +18,17 @@ def one_thread(monkeypatch):
     """Bodies of CUDA kernels run on a thread of this CPU."""
     monkeypatch.setattr(cuda, "Device", OneThread)
     monkeypatch.setattr(probe, "lacking", lambda *packages: ())
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    """As if CuPy were there, and a GPU of 16 MiB whose kernels run on a thread of this CPU."""
+    monkeypatch.setitem(sys.modules, "cupy", cupy_on_cpu.module(1 << 24))
+    monkeypatch.delitem(sys.modules, "rmm", raising=False)
+    monkeypatch.setattr(cuda, "Device", OneThreadOfAGpu)
+    monkeypatch.setattr(OneThreadOfAGpu, "memory", GpuMemory())
+    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
+    return sys.modules["cupy"]
 
 
 @pytest.fixture

@@ -87,3 +87,10 @@ class OneThread:
 
     def launch(self, name, blocks, arguments):
         self.kernels[name](*(one.raw if isinstance(one, DeviceArray) else one for one in arguments))
+
+
+class OneThreadOfAGpu(OneThread):
+    """Its arrays are those of the stand-in for CuPy."""
+
+    def launch(self, name, blocks, arguments):
+        self.kernels[name](*(one.raw.array if isinstance(one, DeviceArray) else one for one in arguments))

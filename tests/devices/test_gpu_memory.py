@@ -9,27 +9,12 @@ import cupy_on_cpu
 import numpy as np
 import pandas as pd
 import pytest
-from one_thread import OneThread
+from one_thread import OneThreadOfAGpu
 
 import dgraph as dg
-from dgraph.devices import cuda, probe
+from dgraph.devices import cuda
 from dgraph.devices.memory import GpuMemory
 from dgraph.errors import DeviceError
-
-
-class OneThreadOfAGpu(OneThread):
-    def launch(self, name, blocks, arguments):
-        self.kernels[name](*(one.raw.array if hasattr(one, "raw") else one for one in arguments))
-
-
-@pytest.fixture
-def cupy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cupy", cupy_on_cpu.module(1 << 24))
-    monkeypatch.delitem(sys.modules, "rmm", raising=False)
-    monkeypatch.setattr(cuda, "Device", OneThreadOfAGpu)
-    monkeypatch.setattr(OneThreadOfAGpu, "memory", GpuMemory())
-    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
-    return sys.modules["cupy"]
 
 
 def shortest(graph, **options):

@@ -120,7 +120,7 @@ def take_message(data: bytes) -> None:
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return
     frames = [np.zeros(size, np.uint8) for size in sizes]
-    join(unpack("run", 3, 0, 0, manifest, frames, None).fragments)
+    join(unpack("run", 3, 0, 0, manifest, frames, [], None).fragments)
 
 
 def read_piece(data: bytes) -> None:
