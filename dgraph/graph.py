@@ -14,7 +14,7 @@ from dgraph.building.shares import check_capacities, shares_of
 from dgraph.errors import ColumnError, OptionError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.room import admit_build
-from dgraph.options import switch, whole_number
+from dgraph.options import known_options, switch, whole_number
 from dgraph.partition import chunk as chunks_of
 from dgraph.partition import policies, rules
 from dgraph.partition import source as sources
@@ -61,6 +61,7 @@ class Graph:
         self._as_saved = False  # whether the partitions of a saved graph are to be used as they are
 
     @classmethod
+    @known_options()
     def from_edges(
         cls,
         frame: Any,
@@ -98,8 +99,7 @@ class Graph:
         rules.check(loops, repeats)
         if switch("symmetrize", symmetrize) and not directed:
             raise OptionError("symmetrize=True is for directed graphs; an undirected graph has both directions already")
-        edges = sources.edge_source(frame, source, destination, weight)
-        workers = Workers.find(client)
+        edges, workers = sources.edge_source(frame, source, destination, weight), Workers.find(client)
         parts = whole_number("parts", parts, 1, 2**16 - 1, or_none=True)
         check_capacities(workers, capacities, parts or len(workers.addresses) or 1)
         graph = cls(

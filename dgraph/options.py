@@ -22,7 +22,7 @@ def known_options(*more: Callable[..., Any]) -> Callable[[Callable[P, R]], Calla
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
         every = [one for each in (function, *more) for one in inspect.signature(each).parameters.values()]
         known = list(dict.fromkeys(one.name for one in every if one.kind is not one.VAR_KEYWORD))
-        named = [name for name in known if name not in ("graph", "program")]
+        named = [name for name in known if name not in ("cls", "frame", "graph", "program")]
 
         @wraps(function)
         def checked(*given: P.args, **options: P.kwargs) -> R:

@@ -48,6 +48,7 @@ GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
         ({}, {"policy": "hash"}, OptionError, "policy='hash'.*choose one of outgoing"),
         ({}, {"loops": "skip"}, OptionError, "loops='skip'.*keep, drop"),
         ({}, {"repeats": "mean"}, OptionError, "repeats='mean'.*keep, first, sum, min, max"),
+        ({}, {"partitions": 2}, OptionError, "partitions=2: from_edges has no such option; did you mean parts=?"),
         ({}, {"parts": 0}, OptionError, "parts=0.*1 to 65535"),
         ({}, {"parts": 1.5}, OptionError, r"parts=1\.5"),
         ({}, {"parts": True}, OptionError, "parts=True"),
