@@ -39,7 +39,9 @@ def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
     above, component = np.empty(partition.num_local, np.uint32), np.empty(partition.num_local, np.int64)
     counts = np.zeros((2 * ROUNDS + 4, 8), np.int64)
     threads = edges.threads if tables[0].num_edges >= SERIAL else 1
-    team(_unite, threads, *arrays, len(tables), met_twice, GRAIN, above, component, counts)
+    # of the second order's edges, so many of each vertex come first, too: a proxy may have no others
+    others_first = ROUNDS // 2 if edges.directed and len(tables) == 2 else 0
+    team(_unite, threads, *arrays, len(tables), others_first, met_twice, GRAIN, above, component, counts)
     return component, int(counts[-1, 0])
 
 
@@ -52,12 +54,13 @@ def _met_twice(edges: EdgeTables, table: Adjacency) -> int:
 
 @kernel
 def _unite(
-    rank, size, signals, indptr, neighbours, other_indptr, other_neighbours, tables, met_twice, grain, above, component,
-    counts,
+    rank, size, signals, indptr, neighbours, other_indptr, other_neighbours, tables, others_first, met_twice, grain,
+    above, component, counts,
 ):  # fmt: skip
     """`above` makes trees of vertices. Phases: plant; link some edges and flatten the trees, in turn; link the rest;
     flatten."""
     n, last, largest, looked = above.size, 2 * ROUNDS + 2, NOBODY, np.int64(0)
+    first = ROUNDS - others_first
     for phase in range(last + 1):
         if phase == last - 1 and met_twice:
             largest = _most_frequent(above)
@@ -71,9 +74,13 @@ def _unite(
                 for u in range(uint64(begin), uint64(end)):
                     above[u] = u
             elif phase == last - 1:
-                looked += _link_rest(begin, end, ROUNDS, largest, met_twice, indptr, neighbours, above)
+                looked += _link_rest(begin, end, first, largest, met_twice, indptr, neighbours, above)
                 if tables == 2:
-                    looked += _link_rest(begin, end, 0, largest, met_twice, other_indptr, other_neighbours, above)
+                    looked += _link_rest(
+                        begin, end, others_first, largest, met_twice, other_indptr, other_neighbours, above
+                    )
+            elif phase % 2 and phase // 2 >= first:
+                looked += _link_one(begin, end, phase // 2 - first, other_indptr, other_neighbours, above)
             elif phase % 2:
                 looked += _link_one(begin, end, phase // 2, indptr, neighbours, above)
             else:
