@@ -23,7 +23,7 @@ import numpy as np
 from harness import Claim, Wrong, worker_processes
 
 import dgraph as dg
-from dgraph.estimates.forecast import Cluster, calibrate, seconds
+from dgraph.estimates.forecast import Cluster, calibrate, forecast
 from dgraph.exchange.exchange import Exchange
 from dgraph.partition.threads import cores
 from dgraph.runs.steps import Steps, run_steps
@@ -122,40 +122,35 @@ def replay(name: str, operation: Any, given: argparse.Namespace) -> None:
 
 def check_plan(graphs: dict[str, Any], given: argparse.Namespace) -> None:
     """What is told from a quarter of the edges, against runs on all: here, and on two workers; and against four workers
-    that wait for as long as partitions here were busy. A machine that is slow for a while is slow for both sides, as
-    they take turns."""
-    with worker_processes(2, silence_logs=50) as two, worker_processes(4, silence_logs=50) as four:
+    that wait for as long as partitions here were busy. Nothing else runs beside, not even workers of the next."""
+    for title, make in graphs.items():
+        graph = make()
+        compare(title, graph, Cluster(1, cores()), lambda run, graph=graph: timed(lambda: run(graph)), given.trials)
+    with worker_processes(2, silence_logs=50) as two:
+        cluster = network(two)
         for title, make in graphs.items():
-            graph, spread, recorded = make(), make(client=two), make(parts=4)
-            clusters = Cluster(1, cores()), network(two), network(four)
-            runs: tuple[Callable[[Run], float], ...] = (
-                lambda run, graph=graph: timed(lambda: run(graph)),
-                lambda run, spread=spread: timed(lambda: run(spread)),
-                lambda run, recorded=recorded: replayed(four, Recording.of(run(recorded).report)),
-            )
-            for name in PLANNED:
-                compare(title, name, graph, list(zip(clusters, runs, strict=True)), given.trials)
+            spread = make(client=two)
+            compare(title, make(), cluster, lambda run, spread=spread: timed(lambda: run(spread)), given.trials)
+    with worker_processes(4, silence_logs=50) as four:
+        cluster = network(four)
+        for title, make in graphs.items():
+            recorded = make(parts=4)
+            compare(title, make(), cluster, partial(waited, four, recorded), given.trials)
 
 
-def compare(
-    title: str, name: str, graph: Any, places: list[tuple[Cluster, Callable[[Run], float]]], trials: int
-) -> None:
-    """A claim for each place: what is told of it, over what a run takes there."""
-    run = PLANNED[name]
-    estimates = [graph.estimate(name, workers=cluster.workers).frame for cluster, _ in places]
-    told: list[list[float]] = [[] for _ in places]
-    took: list[list[float]] = [[] for _ in places]
-    for trial in range(trials + 1):
-        known = calibrate(graph, name, run, edges=-(-graph.num_edges // 4))
-        for i, (cluster, measured) in enumerate(places):
-            row, there = seconds(estimates[i], cluster, known).loc[graph.policy], measured(run)
-            if trial:  # the first one compiles
-                told[i].append(float(row["seconds"] - row["build"]))
-                took[i].append(there)
-    for i, (cluster, _) in enumerate(places):
+def compare(title: str, graph: Any, cluster: Cluster, measured: Callable[[Run], float], trials: int) -> None:
+    """A claim for each operation: what is told of it, over what a run takes. A machine that is slow for a while is slow
+    for both sides, as they take turns."""
+    for name, run in PLANNED.items():
+        told, took = [], []
+        for _ in range(trials + 1):
+            known = calibrate(graph, name, run, workers=cluster.workers, edges=-(-graph.num_edges // 4))
+            row = forecast(graph, name, cluster, run, measured=known).frame.loc[graph.policy]
+            told.append(float(row["seconds"] - row["build"]))
+            took.append(measured(run))
         what = f"seconds of {name} on {cluster.workers} worker{'s' * (cluster.workers > 1)}, {title}"
         against = "the run" if cluster.workers < 4 else "processes that wait and send"
-        claim_of(f"{what}, as `dgraph plan` tells them", against, told[i], took[i])
+        claim_of(f"{what}, as `dgraph plan` tells them", against, told[1:], took[1:])  # the first one compiles
 
 
 def claim_of(what: str, against: str, told: list[float], took: list[float]) -> None:
@@ -223,6 +218,11 @@ def replayed(client: Any, recorded: Recording) -> float:
     if outcome.rounds < len(recorded.busy):
         raise Wrong(f"{outcome.rounds} rounds of {len(recorded.busy)} were replayed")
     return took
+
+
+def waited(client: Any, graph: Any, run: Run) -> float:
+    """Seconds of workers that wait for as long as the partitions of a graph here are busy."""
+    return replayed(client, Recording.of(run(graph).report))
 
 
 def check_waiting(given: argparse.Namespace, workers: int = 4) -> None:

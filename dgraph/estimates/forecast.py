@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 EDGES = 1 << 22  # of the sample that is run
 FEWER = 4  # times fewer are run, too, to tell what does not grow
+PARTS = 4  # partitions of a sample at most, or as many as there are cores: with more than two, rounds are others
 STEEPEST = 0.5  # power of its edges: no cache is that much quicker than memory over many sizes
 MOST = 1 << 26  # edges that are gathered over
-RUNS, ENOUGH = 3, 0.5  # at least so many runs of each, and so many seconds of all
+RUNS, ENOUGH = 5, 0.5  # at least so many runs of each, and so many seconds of all
 
 
 @dataclass(frozen=True)
@@ -71,17 +72,15 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Measured on this machine; times are those of one core."""
+    """Measured on this machine, for one worker or for several: where all is one partition, the operation's own solver
+    runs. Times are those of one core."""
 
     build: float  # seconds an edge, to place and sort it
     edge: float  # seconds an edge of a partition and run: all its rounds together
-    alone: float  # the same where all is one partition, and the operation's own solver runs
-    call: float  # seconds of that, however few edges there are
     rounds: int
     traffic: float  # of a run, in rounds in which every vertex changes
     turn: float = 0.0  # seconds of a partition and run, however few its edges are
     part: float = inf  # edges of a partition in which `edge` was measured
-    whole: float = inf  # and `alone`
     growth: float = 0.0  # seconds an edge grow with this power of the edges: caches hold less and less of a graph
 
 
@@ -117,7 +116,7 @@ def forecast(
 ) -> Forecast:
     """`run(graph, **options)` runs the operation, to measure it on a sample of the graph."""
     found = estimate(graph, op, cluster.workers, None)
-    known = measured or calibrate(graph, op, run)
+    known = measured or calibrate(graph, op, run, workers=cluster.workers)
     return Forecast(op, cluster, known, found.vertices, found.edges, seconds(found.frame, cluster, known))
 
 
@@ -125,11 +124,10 @@ def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients) -> p
     """The model: the largest partition says how long all compute, and each worker sends its share."""
     frame = pd.DataFrame(index=estimated.index)
     spread = cluster.workers > 1
-    frame["start"] = cluster.start if spread else known.call
+    frame["start"] = cluster.start * spread
     frame["build"] = known.build * estimated["edges"] / max(cluster.cores, 1)
-    an_edge, measured = (known.edge, known.part) if spread else (known.alone, known.whole)
-    slower = np.maximum(estimated["edges"] / measured, 1.0) ** known.growth
-    frame["compute"] = an_edge * slower * estimated["edges"] / cluster.capacity + known.turn * spread
+    slower = np.maximum(estimated["edges"] / known.part, 1.0) ** known.growth
+    frame["compute"] = known.edge * slower * estimated["edges"] / cluster.capacity + known.turn
     traffic = estimated["exchange"] * known.traffic * spread
     frame["exchange"] = traffic / cluster.workers / cluster.bandwidth
     frame["rounds"] = known.rounds * cluster.latency * spread
@@ -139,36 +137,34 @@ def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients) -> p
     return frame
 
 
-def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, edges: int = EDGES) -> Coefficients:
-    """Run the operation on samples of two sizes: as one partition, and as one for each core here."""
+def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 1, edges: int = EDGES) -> Coefficients:
+    """Run the operation on samples of two sizes: as one partition for one worker, and for more as several."""
     from dgraph.graph import Graph
 
     found = sample(graph)
     weighted = FOOTPRINTS[op].weighted and graph.weight is not None
+    step, parts = -(-max(len(found.chunk.sources), 1) // edges), min(workers, max(PARTS, cores_here()))
 
-    def sampled(step: int, parts: int) -> Graph:
+    def sampled(step: int) -> Graph:
         columns: dict[str, Any] = folded(found, step)
         if weighted:  # some numbers will do: the rounds hardly depend on them
             columns["weight"] = np.random.default_rng(1).integers(1, 100, len(columns["src"])).astype(np.float64)
         weight = "weight" if weighted else None
         return Graph.from_edges(columns, directed=graph.directed, weight=weight, parts=parts)
 
-    step, parts = -(-max(len(found.chunk.sources), 1) // edges), max(2, cores_here())
-    graphs = [sampled(by, among) for by in (FEWER * step, step) for among in (1, parts)]
-    few, few_spread, alone, spread = _in_turn(graphs, run)
-    fewer, arcs = (max(1, graphs[i].listed.num_arcs) for i in (0, -1))
-    call, each = line((fewer, few.seconds), (arcs, alone.seconds))
-    turn, of_part = line((fewer, few_spread.busy), (arcs, spread.busy))
+    graphs = [sampled(FEWER * step), sampled(step)]
+    few, many = _in_turn(graphs, run)
+    told = [estimate(one, op, parts, None).frame.loc[one.policy] for one in graphs]
+    fewer, part = (max(1, int(one["edges"])) for one in told)
+    turn, edge = line((fewer, few.seconds), (part, many.seconds))
+    built, arcs = graphs[-1].partitions.report.seconds, max(1, graphs[-1].listed.num_arcs)
     return Coefficients(
-        build=sum(graphs[-1].partitions.report.seconds.values()) * min(parts, cores_here()) / arcs,
-        edge=of_part,
-        alone=each * cores_here(),
-        call=call,
-        rounds=spread.rounds,
-        traffic=_traffic(graphs[-1], op, spread.bytes),
-        turn=turn / parts,
-        part=arcs / parts,
-        whole=float(arcs),
+        build=sum(built.values()) * min(parts, cores_here()) / arcs,
+        edge=edge * max(1, cores_here() // parts),
+        rounds=many.rounds,
+        traffic=_traffic(op, many.bytes, float(told[-1]["exchange"])),
+        turn=turn,
+        part=part,
         growth=_growth(found, step, not graph.directed, FOOTPRINTS[op].gathers),
     )
 
@@ -217,20 +213,16 @@ def _growth(found: Sample, step: int, mirror: bool, gathers: bool) -> float:
     return min(max(log(small / large, known), 0.0), inf if found.exact else STEEPEST)
 
 
-def _traffic(graph: Graph, op: str, sent: int) -> float:
+def _traffic(op: str, sent: int, each: float) -> float:
     """What a run sent, in rounds in which every vertex changes. What is passed on beside rounds is in no report."""
-    if FOOTPRINTS[op].passed_bytes:
-        return 1.0
-    told = estimate(graph, op, graph.num_parts, None).frame.loc[graph.policy]
-    return sent / told["exchange"] if told["exchange"] else 0.0
+    return 1.0 if FOOTPRINTS[op].passed_bytes else sent / each if each else 0.0
 
 
 @dataclass(frozen=True)
 class _Measured:
     """Medians."""
 
-    seconds: float
-    busy: float
+    seconds: float  # of one partition the run's; of several what the busiest of each round was busy
     bytes: int
     rounds: int
 
@@ -240,15 +232,17 @@ def _in_turn(graphs: list[Graph], run: Callable[..., Any]) -> list[_Measured]:
     slow for a while is slow for all."""
     for graph in graphs:
         run(graph)
-    turns: list[list[tuple[float, float, int, int]]] = []
+    turns: list[list[tuple[float, int, int]]] = []
     begun = time.perf_counter()
     while len(turns) < RUNS or time.perf_counter() - begun < ENOUGH:
         turns.append([_timed(graph, run) for graph in graphs])
     return [_Measured(*map(median, zip(*found, strict=True))) for found in zip(*turns, strict=True)]
 
 
-def _timed(graph: Graph, run: Callable[..., Any]) -> tuple[float, float, int, int]:
+def _timed(graph: Graph, run: Callable[..., Any]) -> tuple[float, int, int]:
     begun = time.perf_counter()
     result = run(graph)
     took, rows = time.perf_counter() - begun, result.report
-    return took, float(rows["busy"].sum()), int(rows["bytes"].sum()), result.rounds
+    if graph.num_parts > 1:
+        took = float(rows.groupby("superstep")["busy"].max().sum())
+    return took, int(rows["bytes"].sum()), result.rounds

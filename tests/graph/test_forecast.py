@@ -11,7 +11,7 @@ from dgraph.errors import OptionError
 from dgraph.estimates.estimate import sample
 from dgraph.estimates.forecast import Cluster, Coefficients, calibrate, folded, forecast, line, seconds
 
-KNOWN = Coefficients(build=1e-8, edge=4e-8, alone=1e-8, call=0.5, rounds=10, traffic=5.0)
+KNOWN = Coefficients(build=1e-8, edge=4e-8, rounds=10, traffic=5.0)
 ESTIMATED = pd.DataFrame(
     {"edges": [1e8], "exchange": [8e8], "build": [2e9], "run": [3e9]}, index=["outgoing"]
 )  # of the largest of 4 partitions
@@ -34,11 +34,10 @@ def test_the_model_by_hand():
 
 
 def test_what_caches_hold_no_longer():
-    slower = replace(KNOWN, part=2.5e7, whole=1e8, growth=0.5)
-    found = seconds(ESTIMATED, Cluster(4, cores=2), slower).loc["outgoing"]
-    assert found["compute"] == pytest.approx(2 * row(cores=2)["compute"])
-    alone = seconds(ESTIMATED, Cluster(1), slower).loc["outgoing"]
-    assert alone["compute"] == pytest.approx(1.0)  # as many as were measured
+    for part, times in ((2.5e7, 2), (1e8, 1), (4e8, 1)):
+        slower = replace(KNOWN, part=part, growth=0.5)
+        found = seconds(ESTIMATED, Cluster(4, cores=2), slower).loc["outgoing"]
+        assert found["compute"] == pytest.approx(times * row(cores=2)["compute"])
 
 
 def test_devices_compute_and_do_not_build():
@@ -49,8 +48,8 @@ def test_devices_compute_and_do_not_build():
 
 def test_alone_nothing_is_sent():
     found = seconds(ESTIMATED, Cluster(1), KNOWN).loc["outgoing"]
-    assert (found["exchange"], found["rounds"], found["traffic"]) == (0, 0, 0)
-    assert (found["start"], found["compute"]) == pytest.approx((0.5, 1.0))
+    assert (found["start"], found["exchange"], found["rounds"], found["traffic"]) == (0, 0, 0, 0)
+    assert found["compute"] == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize("wrong", [{"workers": 0}, {"workers": 2, "cores": 0}, {"workers": 2, "bandwidth": 0}])
@@ -61,10 +60,15 @@ def test_what_is_no_cluster(wrong):
 
 def test_measured_on_a_sample():
     graph = dg.rmat(scale=12)
+    alone, two = (calibrate(graph, "wcc", dg.wcc, workers=workers) for workers in (1, 2))
     found = forecast(graph, "wcc", Cluster(4), dg.wcc)
     known = found.coefficients
-    assert min(known.build, known.traffic, known.edge + known.turn, known.alone + known.call) > 0
-    assert known.rounds == dg.wcc(dg.rmat(scale=12, parts=2)).rounds
+    for one in (alone, two, known):
+        assert min(one.build, one.edge + one.turn) > 0
+    assert alone.traffic == 0 < min(two.traffic, known.traffic)
+    for one, parts in ((alone, 1), (two, 2), (known, 4)):  # more than two partitions take other rounds
+        assert one.rounds == dg.wcc(dg.rmat(scale=12, parts=parts)).rounds
+    assert alone.rounds < two.rounds < known.rounds
     assert found.policy in repr(found)
     assert (found.frame["seconds"] > 0).all()
 
