@@ -14,6 +14,7 @@ from dgraph.errors import FileError, OptionError
 from dgraph.io import files
 
 HEAD = 1 << 18
+SAMPLE = 100  # rows
 BLANKS = " "  # as a delimiter: any run of blanks and tabs
 COMMENTS = ("#", "%")
 _CHOICES = (",", "\t", ";", "|", BLANKS)
@@ -21,6 +22,7 @@ _FIRST_CHOICE = {".csv": (",",), ".tsv": ("\t",), ".tab": ("\t",), ".el": (BLANK
 _NAMES = {"source", "src", "from", "target", "dst", "dest", "destination", "to", "id1", "id2", "id_1", "id_2"}
 _NAMES |= {"node1", "node2", "node_1", "node_2", "fromnodeid", "tonodeid"}
 _FIELD = re.compile(r"[^ \t\r\n\v\f]+")
+_DECIMAL_COMMA = re.compile(r"[^;,]*(;[^;,]*)+;\s*[-+]?\d+,\d+\s*(;[^;,]*)*")
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf|infinity|nan)\s*", re.IGNORECASE)
 
 
@@ -79,21 +81,9 @@ def sniff(
         raise OptionError(f"delimiter={delimiter!r} is not one character (' ' stands for any run of blanks)")
     head = read_head(path)
     check_text(head, path)
-    whole = len(head) < HEAD
-    bare_cr = b"\r" in head and b"\n" not in head
-    text = head.decode("utf-8-sig", errors="replace")
-    lines = text.replace("\r", "\n").split("\n") if bare_cr else [line.rstrip("\r") for line in text.split("\n")]
-    if not whole and len(lines) > 1:
-        lines.pop()
-    rows: list[tuple[int, str]] = []
-    comment = ""  # the last one before the first row: it may name the columns
-    for number, line in enumerate(lines):
-        if line.strip() and not line.lstrip().startswith(COMMENTS):
-            rows.append((number, line))
-            if len(rows) == 100:
-                break
-        elif not rows and line.strip():
-            comment = line.strip().lstrip("".join(COMMENTS))
+    whole, bare_cr = len(head) < HEAD, b"\r" in head and b"\n" not in head
+    lines = _lines(head, whole, bare_cr)
+    comment, rows = _first_rows(lines)
     if not rows:
         words = tuple(split_line(comment, BLANKS))
         if whole and len(words) > 1 and _NAMES.issuperset(words[:2]):  # names of columns, and no row below them
@@ -127,6 +117,28 @@ def sniff(
     )
 
 
+def _lines(head: bytes, whole: bool, bare_cr: bool) -> list[str]:
+    text = head.decode("utf-8-sig", errors="replace")
+    lines = text.replace("\r", "\n").split("\n") if bare_cr else [line.rstrip("\r") for line in text.split("\n")]
+    if not whole and len(lines) > 1:
+        lines.pop()
+    return lines
+
+
+def _first_rows(lines: Sequence[str]) -> tuple[str, list[tuple[int, str]]]:
+    """The last comment before the first row, for it may name the columns; and some rows with the numbers of their
+    lines."""
+    comment, rows = "", list[tuple[int, str]]()
+    for number, line in enumerate(lines):
+        if line.strip() and not line.lstrip().startswith(COMMENTS):
+            rows.append((number, line))
+            if len(rows) == SAMPLE:
+                break
+        elif not rows and line.strip():
+            comment = line.strip().lstrip("".join(COMMENTS))
+    return comment, rows
+
+
 def plain(path: str, names: tuple[str, ...], skip: int, comments: tuple[str, ...] = ()) -> Dialect:
     """The dialect of formats that fix it themselves: numbers between blanks, after a header read elsewhere."""
     return Dialect(BLANKS, names, skip=skip, comments=comments, quoting=False)
@@ -147,6 +159,8 @@ def _records(rows: list[tuple[int, str]]) -> list[tuple[int, str]]:
 def _delimiter(rows: list[tuple[int, str]], suffix: str) -> str | None:
     records, lines = [line for _, line in _records(rows)], [line for _, line in rows]
     choices = list(dict.fromkeys([*_FIRST_CHOICE.get(suffix, ()), *_CHOICES]))
+    if all(_DECIMAL_COMMA.fullmatch(line) for line in records):
+        choices = [";"]
     for choice in choices:
         counts = {len(split_line(line, choice)) for line in (lines if choice == BLANKS else records)}
         if len(counts) == 1 and counts.pop() >= 2:
