@@ -74,6 +74,9 @@ def of_answers(findings: Findings, quick: bool) -> None:
     if not probe.simulated():
         for rules in ({}, {"repeats": "sum"}, {"directed": False, "loops": "drop"}, {"parts": 3, "policy": "hybrid"}):
             findings.check(f"a graph built on the GPU, {rules}", partial(measures.building, small, **rules))
+        far = {name: column << 40 if name != "weight" else column for name, column in small.edges.compute().items()}
+        far_apart = dg.Graph.from_edges(far, weight="weight")
+        findings.check("a graph of ids far apart built on the GPU", partial(measures.building, far_apart, parts=2))
     for name in measures.CEILINGS if quick else answers.OPERATIONS:
         findings.check(f"answers of {name}", answers.of_operation, name, small)
     for kind in ("cuda",) if quick else ("cuda", "cuda own process"):

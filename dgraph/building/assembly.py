@@ -8,7 +8,7 @@ partition nothing is placed or moved: the rows are sorted straight from the call
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import accumulate, pairwise
@@ -20,7 +20,7 @@ import numpy as np
 from dgraph.partition import numbering, placement, policies, rules
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
 from dgraph.partition.chunk import Chunk, Numbered
-from dgraph.partition.numbering import IDENTITY, Numbering
+from dgraph.partition.numbering import IDENTITY, Encoded, Numbering
 from dgraph.partition.partition import Partition, Piece, agree, assemble
 from dgraph.partition.placement import Placement
 from dgraph.partition.policies import Policy
@@ -32,10 +32,10 @@ from dgraph.workers import Workers
 
 
 def number(
-    workers: Workers, chunks: Sequence[Any], vertices: Sequence[Any], listed: range
+    workers: Workers, chunks: Sequence[Any], vertices: Sequence[Any], listed: range, by: Any = numbering
 ) -> tuple[Numbering, list[Any], list[int]]:
     """The numbering of all ids, the chunks by number (held), and the rows of each. `vertices` are chunks that list ids
-    without edges, and so does the range `listed`."""
+    without edges, and so does the range `listed`. `by` finds distinct ids: `numbering`, or `devices/distinct.py`."""
     everything = [*chunks, *vertices]
     surveys = workers.get([workers.call(numbering.survey, chunk) for chunk in everything])
     total = reduce(numbering.Survey.join, surveys, numbering.survey_of_range(listed))
@@ -43,21 +43,18 @@ def number(
     if total.by_bitmap:
         known = _by_bitmap(workers, everything, total, listed)
         shared = workers.share(known)
-        tasks = [workers.call(number_again, chunk, shared, workers.client is None) for chunk in chunks]
+        tasks = [workers.call(number_again, chunk, shared, workers.client is None, by.encode) for chunk in chunks]
         return known, workers.hold(tasks), rows
 
     if len(listed):
         everything.append(Chunk(total.id_type, np.arange(listed.start, listed.stop), np.empty(0, np.int64)))
-    encoded = workers.hold([workers.call(numbering.encode, chunk, total.id_type) for chunk in everything])
+    encoded = workers.hold([workers.call(by.encode, chunk, total.id_type) for chunk in everything])
     buckets = max(1, min(len(workers.addresses), len(encoded)))
     samples = workers.get([workers.call(numbering.sample, one) for one in encoded]) if buckets > 1 else []
     cuts = numbering.splitters(samples, buckets)
     pieces = [workers.call(numbering.split, one, cuts) for one in encoded]
     merged = workers.hold(
-        [
-            workers.call(numbering.merge, [workers.call(itemgetter(b), piece) for piece in pieces])
-            for b in range(len(cuts) + 1)
-        ]
+        [workers.call(by.merge, [workers.call(itemgetter(b), piece) for piece in pieces]) for b in range(len(cuts) + 1)]
     )
     tables = [workers.call(itemgetter(0), bucket) for bucket in merged]
     known = workers.keep(workers.call(Numbering.by_tables, total.id_type, tables))
@@ -69,13 +66,13 @@ def number(
     return known, workers.hold(tasks), rows
 
 
-def number_again(chunk: Chunk, known: Numbering, in_place: bool) -> Numbered:
+def number_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[..., Encoded]) -> Numbered:
     """A chunk of a graph whose numbering is known. Integers stay as they are and are numbered as they are read, unless
     the chunk is to be kept: then a number takes four bytes."""
     if known.ranks is not None:
         found = Numbered(chunk.sources, chunk.destinations, chunk.columns, known.ranks)
         return found if in_place else found.compact()
-    encoded = numbering.encode(chunk, known.id_type)
+    encoded = encode(chunk, known.id_type)
     return numbering.by_table(encoded, [known.number(encoded.distinct)], [0, known.size])
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from dgraph.building import assembly
 from dgraph.building.on_device import EdgesThere
 from dgraph.building.report import Stopwatch
-from dgraph.devices import rows
+from dgraph.devices import distinct, rows
 from dgraph.errors import ColumnError, IdError, WeightError
-from dgraph.partition import adjacency, rules
+from dgraph.partition import adjacency, numbering, rules
 from dgraph.partition import chunk as chunks_of
 from dgraph.partition.adjacency import Sort
 from dgraph.partition.numbering import Numbering
@@ -133,7 +133,7 @@ class Listed:
                     for number, piece in _numbered(self.vertices.frame, self.vertex_pieces)
                 ]
                 found = assembly.number(
-                    self.workers, self.workers.hold(self.id_chunks()), vertices, self.vertices.listed
+                    self.workers, self.workers.hold(self.id_chunks()), vertices, self.vertices.listed, self.by
                 )
                 self._numbering, self.fresh, self.rows = found
         return self._numbering
@@ -181,16 +181,25 @@ class Listed:
     @property
     def sort(self) -> Sort:
         """Who sorts edges: of a graph from a GPU the GPUs of those who build it, where they have one."""
-        return rows.build if self.edges.of_cudf or self.edges.on_device else adjacency.build
+        return rows.build if self.of_gpus else adjacency.build
+
+    @property
+    def by(self) -> Any:
+        """Likewise, who finds their distinct ids."""
+        return distinct if self.of_gpus else numbering
+
+    @property
+    def of_gpus(self) -> bool:
+        return self.edges.of_cudf or self.edges.on_device
 
     def as_listed(self) -> list[Any]:
         known = self.numbering
         if self.fresh is not None:
             return self.fresh
         shared = self.workers.share(known)
-        in_place = self.workers.client is None
+        how = self.workers.client is None, self.by.encode
         return self.workers.hold(
-            [self.workers.call(assembly.number_again, chunk, shared, in_place) for chunk in self.id_chunks()]
+            [self.workers.call(assembly.number_again, chunk, shared, *how) for chunk in self.id_chunks()]
         )
 
     def id_chunks(self) -> list[Any]:

@@ -1,5 +1,5 @@
 """A graph built on the GPU that has its edges: ids to numbers, edges to rows. Ids are integers, and the graph is of one
-partition; of all others GPUs sort the rows alone (`devices/rows.py`).
+partition; of all others GPUs find distinct ids and sort rows alone (`devices/distinct.py`, `devices/rows.py`).
 
 Written over an array module, `xp`: CuPy, or in tests NumPy. Numbers, rows and merged edges are those of `partition/`,
 in the same order.

@@ -6,14 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from cudf_on_cpu import There
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from one_thread import OneThread
 
 import dgraph as dg
 from dgraph.building.on_device import EdgesThere
-from dgraph.devices import cuda
+from dgraph.devices import cuda, distinct
 from dgraph.devices.memory import Memory
 from dgraph.errors import ColumnError, WeightError
-from dgraph.partition import adjacency
+from dgraph.partition import adjacency, numbering
+from dgraph.partition.chunk import Chunk
+from dgraph.partition.ids import IdType
 
 
 @pytest.fixture(autouse=True)
@@ -135,6 +139,34 @@ def test_rows_of_several_partitions_are_sorted_there(rules, policy, monkeypatch)
     same(found, expected)
     for one in found.partitions.held:
         assert all(OneThread.memory.has(array) for side in (one.out, one.incoming) for array in arrays_of(side))
+
+
+@given(lists=st.lists(st.lists(st.integers(-(2**62), 2**62) | st.integers(-3, 3), max_size=9), min_size=2, max_size=4))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_distinct_ids_are_those_of_the_cpu(lists):
+    arrays, id_type = [np.array(one, np.int64) for one in lists], IdType("integer", "int64")
+    for by in (distinct, numbering):
+        encoded = by.encode(Chunk(id_type, *arrays[:2]), id_type)
+        merged, ranks = by.merge([by.encode(Chunk(id_type, one, one[:0]), id_type).distinct for one in arrays])
+        found = [*encoded.codes, *ranks, np.asarray(encoded.distinct), np.asarray(merged)]
+        if by is distinct:
+            there = found
+    for mine, theirs in zip(there, found, strict=True):
+        np.testing.assert_array_equal(mine, theirs, strict=True)
+
+
+@pytest.mark.parametrize("rules", [{}, {"vertices": {"id": [7, 2**60]}}, {"repeats": "sum"}], ids=str)
+@pytest.mark.parametrize("ids", ["far apart", "unsigned"])
+def test_ids_of_several_partitions_are_numbered_there(ids, rules, monkeypatch):
+    draw = np.random.default_rng(5)
+    edges = {"src": IDS[ids](draw, 300), "dst": IDS[ids](draw, 300), "w": draw.integers(1, 9, 300)}
+    if "vertices" in rules:
+        rules = {"vertices": {"id": np.array(rules["vertices"]["id"], edges["src"].dtype)}}
+    found, expected = (dg.Graph.from_edges(one, weight="w", parts=3, **rules) for one in (there(edges), edges))
+    expected.partitioned(["out", "incoming"], ["w"])
+    monkeypatch.setattr(numbering, "_distinct", None)  # the CPU's
+    found.partitioned(["out", "incoming"], ["w"])
+    same(found, expected)
 
 
 @pytest.mark.parametrize("vertices", [range(0, 60), range(5, 40), 500])
