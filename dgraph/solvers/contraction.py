@@ -19,8 +19,9 @@ class Labels:
 
     def __init__(self, component: np.ndarray, numbers: np.ndarray):
         self.component, self.of = component, np.empty_like(numbers)
-        self._met = np.full_like(numbers, np.iinfo(numbers.dtype).max)  # by component: the last label that it has met
-        _label(component, numbers, np.full_like(numbers, np.iinfo(numbers.dtype).max), self.of)
+        self._none = numbers.dtype.type(np.iinfo(numbers.dtype).max)
+        self._met = np.full_like(numbers, self._none)  # by component: the last label that it has met
+        _label(component, numbers, self._met.copy(), self.of)
 
     def meet(self, vertices: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Pairs, as two rows, of labels here and those that the same vertices have elsewhere; most duplicates are left
@@ -35,7 +36,8 @@ class Labels:
         changed = known != lowest
         if not changed.any():
             return news[:0]
-        return news[: int(_lower(self.component, known[changed], lowest[changed], self.of, news))]
+        labels = known[changed], lowest[changed], self.of
+        return news[: int(_lower(self.component, self._met, self._none, *labels, news))]
 
 
 def joined(pairs: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -78,12 +80,12 @@ def _join(some, others, above):
 
 
 @kernel
-def _lower(component, known, lowest, labels, news):
-    """The first vertex of a component looks its label up; the others have what that has."""
+def _lower(component, met, none, known, lowest, labels, news):
+    """The first vertex of a component that has met others looks its label up; the others have what that has."""
     count = uint64(0)
     for v in range(uint64(news.size)):
         c, label = uint64(component[v]), labels[v]
-        if c == v:
+        if c == v and met[v] != none:
             low, high = uint64(0), uint64(known.size)
             while low < high:
                 middle = (low + high) >> ONE
@@ -93,7 +95,7 @@ def _lower(component, known, lowest, labels, news):
                     high = middle
             if low < uint64(known.size) and known[low] == label:
                 labels[v] = lowest[low]
-        else:
+        elif c != v:
             labels[v] = labels[c]
         if labels[v] != label:
             news[count] = v

@@ -1,6 +1,7 @@
 """Breadth-first search on one partition of several: levels in ascending order from what others have told, so that no
-vertex goes twice in a round. Before a large level the round ends, because what others know may spare it. Large levels
-are found by those who are not reached yet (Beamer, Asanović, Patterson, SC 2012)."""
+vertex goes twice in a round. Before a large level the round ends, because what others know may spare it; and after many
+small ones, because others go on from there meanwhile. Large levels are found by those who are not reached yet (Beamer,
+Asanović, Patterson, SC 2012)."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ from dgraph.solvers.solver import Unsettled
 from dgraph.solvers.team import kernel, part, prefetch
 
 LARGE = 1 << 17  # edges out of a level, from which on a round of all workers costs less than they do
+MANY = 1 << 20  # edges of a round
 ALPHA = 30  # to look for predecessors pays from 1/ALPHA of the edges on that have not been pushed along,
 SCAN = 8  # unless it is cheaper to push along an edge than to look at so many vertices, of which most are reached
-AHEAD = uint64(8)  # vertices whose row is asked for before its turn
+NEAR, FAR = uint64(8), uint64(24)  # whose row, and the place of whose row, is asked for before its turn
 ONE, SIX, LOW = uint64(1), uint64(6), uint64(63)
 
 
@@ -66,7 +68,7 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     ascending = order.ascending and kept(out, "by number", lambda: _by_number(out.indptr, numbers))
     rows = Rows(out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours, ascending, numbers)
     reached = Reached(part.best, part.improved, bits, part.values["depth_limit"])
-    pulled = _settle(rows, reached, room, frontier, levels, LARGE)
+    pulled = _settle(rows, reached, room, frontier, levels, LARGE, MANY)
     order.looked += pulled
     looked, length, rest, _ = room.counts.tolist()
     waits = part.best[frontier[rest:]] >> bits == levels[rest:]  # it has gone, or is in the list, if it is lower now
@@ -88,10 +90,11 @@ def _levels(best, frontier, bits):
 
 
 @kernel
-def _settle(rows, reached, room, frontier, levels, large):
+def _settle(rows, reached, room, frontier, levels, large, many):
     """Leaves in room.now what is in hand. Returns at how many edges it was looked in vain, or for a predecessor."""
-    best, bits, now = reached.best, reached.bits, room.now
-    rest, length, level, looked, pulled = uint64(0), uint64(0), np.int64(0), np.int64(0), np.int64(0)
+    indptr, best, bits, now, after = rows.indptr, reached.best, reached.bits, room.now, room.next
+    rest, length, level = uint64(0), uint64(0), np.int64(0)
+    ahead, looked, pulled = uint64(0), np.int64(0), np.int64(0)
     while True:
         if length == 0:
             if rest == frontier.size:
@@ -102,37 +105,39 @@ def _settle(rows, reached, room, frontier, levels, large):
             if best[v] >> bits == level:  # else a lower one has been found meanwhile, and it has gone
                 now[length] = v
                 length += ONE
+                ahead += indptr[v + ONE] - indptr[v]
             rest += ONE
-        ahead = np.int64(0)
-        for i in range(length):
-            ahead += rows.indptr[uint64(now[i]) + ONE] - rows.indptr[uint64(now[i])]
-        if looked and ahead > large:
+        edges = np.int64(ahead)
+        if looked and (edges > large or looked > many):
             break
         if level >= reached.limit:
-            length = uint64(0)
+            length = ahead = uint64(0)
             continue
         level += 1
-        if ahead * ALPHA > rows.neighbours.size - room.counts[3] and ahead * SCAN > best.size:
-            length, seen = _pull(rows, reached, level, room, length)
+        if edges * ALPHA > rows.neighbours.size - room.counts[3] and edges * SCAN > best.size:
+            length, ahead, seen = _pull(rows, reached, level, room.front, now, length, after)
             pulled += seen
             looked += seen
         else:
-            length = _push(rows, reached, level, room, length)
-            looked += ahead
-        room.counts[3] += ahead
-        now[:length] = room.next[:length]
+            length, ahead = _push(rows, reached, level, now, length, after)
+            looked += edges
+        room.counts[3] += edges
+        now[:length] = after[:length]
     room.counts[0], room.counts[1], room.counts[2] = looked, length, rest
     return pulled
 
 
 @part
-def _push(rows, reached, level, room, length):
-    """Those in room.now tell their neighbours of a level; who had none so low goes next. Returns how many these are."""
-    indptr, neighbours, best, improved, now = rows.indptr, rows.neighbours, reached.best, reached.improved, room.now
-    count, above = uint64(0), (level + 1) << reached.bits
+def _push(rows, reached, level, now, length, after):
+    """Those in `now` tell their neighbours of a level; who had none so low goes next. Returns how many these are, and
+    how many edges lead on from them."""
+    indptr, neighbours, best, improved = rows.indptr, rows.neighbours, reached.best, reached.improved
+    count, ahead, above = uint64(0), uint64(0), (level + 1) << reached.bits
     for i in range(length):
-        if i + AHEAD < length:
-            prefetch(indptr, uint64(now[i + AHEAD]))
+        if i + FAR < length:
+            prefetch(indptr, uint64(now[i + FAR]))
+        if i + NEAR < length:
+            prefetch(neighbours, uint64(indptr[uint64(now[i + NEAR])]))
         u = uint64(now[i])
         message = (level << reached.bits) + rows.numbers[u] + 1
         for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
@@ -141,20 +146,22 @@ def _push(rows, reached, level, room, length):
             if message < old:
                 best[v], improved[v] = message, True
                 if old >= above:
-                    room.next[count] = v
+                    after[count] = v
                     count += ONE
-    return count
+                    ahead += indptr[v + ONE] - indptr[v]
+    return count, ahead
 
 
 @part
-def _pull(rows, reached, level, room, length):
+def _pull(rows, reached, level, front, now, length, after):
     """The same, by all who are not below that level; and at how many edges it was looked."""
-    indptr, neighbours, best, front = rows.in_indptr, rows.in_neighbours, reached.best, room.front
+    indptr, neighbours, best = rows.in_indptr, rows.in_neighbours, reached.best
     front[:] = uint64(0)
     for i in range(length):
-        u = uint64(room.now[i])
+        u = uint64(now[i])
         front[u >> SIX] |= ONE << (u & LOW)
-    count, looked, below, above = uint64(0), uint64(0), level << reached.bits, (level + 1) << reached.bits
+    count, ahead, looked = uint64(0), uint64(0), uint64(0)
+    below, above = level << reached.bits, (level + 1) << reached.bits
     for v in range(uint64(best.size)):
         old = best[v]
         if old < below:
@@ -172,6 +179,7 @@ def _pull(rows, reached, level, room, length):
         if new < old:
             best[v], reached.improved[v] = new, True
             if old >= above:
-                room.next[count] = v
+                after[count] = v
                 count += ONE
-    return count, np.int64(looked)
+                ahead += rows.indptr[v + ONE] - rows.indptr[v]
+    return count, ahead, np.int64(looked)

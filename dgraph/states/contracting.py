@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.vertex_lists import NOBODY
+from dgraph.agents.vertex_lists import NOBODY, put_same
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.text import inbox
 from dgraph.exchange.post import ANSWER, BROADCAST, REDUCE, REPORT
@@ -113,6 +113,6 @@ class Contracting(State):
         """Owned vertices take their labels. Who goes on from a checkpoint by single steps has all of them send."""
         (phase,) = self.analysis.phases
         (message,) = phase.messages
-        self.values[inbox(phase, message)][vertices] = labels.of[vertices]
+        put_same(self.values[inbox(phase, message)], vertices, labels.of)
         self.fire_these(phase, vertices)
         self.frontier.send(np.arange(self.n, dtype=np.uint32))

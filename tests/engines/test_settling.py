@@ -50,12 +50,14 @@ def test_the_answer_is_that_of_single_steps(name, kind, directed, parts, policy)
     pd.testing.assert_frame_equal(call(graph, engine="bulk_async").compute(), expected)
 
 
-@pytest.mark.parametrize("large", [0, 8, 1 << 40])
-def test_levels_that_are_left_for_the_next_round(large, monkeypatch):
+@pytest.mark.parametrize(("large", "many"), [(0, 0), (8, 1 << 40), (1 << 40, 20), (1 << 40, 1 << 40)])
+def test_levels_that_are_left_for_the_next_round(large, many, monkeypatch):
     monkeypatch.setattr(levels, "LARGE", large)
-    for policy in ("outgoing", "cartesian"):
-        found = dg.bfs(graph_of("random", parts=3, policy=policy), 3).compute()
-        pd.testing.assert_frame_equal(found, dg.bfs(graph_of("random"), 3).compute())
+    monkeypatch.setattr(levels, "MANY", many)
+    for (kind, directed, policy), engine in product(CASES_OF_PAUSES, ("gas", "bulk_async")):
+        graph = graph_of(kind, directed=directed, parts=3, policy=policy)
+        found = dg.bfs(graph, [3, 17], engine=engine).compute()
+        pd.testing.assert_frame_equal(found, dg.bfs(graph_of(kind, directed=directed), [3, 17]).compute())
 
 
 @pytest.mark.parametrize("limit", [1, 20])
