@@ -13,7 +13,7 @@ import numpy as np
 
 from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.errand import STOP
-from dgraph.solvers.relaxing import BEYOND, FAR, FLAT, LOOKED, Rows, Words, relax_chunk, relax_words
+from dgraph.solvers.relaxing import BEYOND, FAR, FLAT, LOOKED, Rows, Words, relax_chunk
 from dgraph.solvers.slots import (
     DROPPED,
     FEW,
@@ -79,13 +79,14 @@ def relax(
     `target`, distances above that of this vertex need not be final; nor those that lead on from who is still waiting
     afterwards, because no slot is begun after so many edges as `limit` says. `delta` is the width of a slot, the same
     as long as some are waiting; `room` how many vertices can wait at once: at least the frontier. With `words`,
-    rows.dist are the distances in these, and nothing else is told.
+    rows.dist are the distances in these.
     """
     scale, looked, flat, beyond = 1.0 / max(delta or width(rows), LEAST), 0, False, False
     senders = int(np.searchsorted(rows.indptr, rows.indptr[-1]))  # rows from there on are empty
     waiting = waiting if waiting is not None else Waiting(len(rows.dist), threads, room)
     while len(frontier) or waiting.some:
-        rows.improved[frontier] = True
+        if len(rows.improved):
+            rows.improved[frontier] = True
         added = waiting.begin(rows.dist, frontier, scale)
         lists = waiting.tails, waiting.spare, waiting.pool, waiting.chained, waiting.work, waiting.shared
         where = team(
@@ -155,7 +156,7 @@ def _relax(
             seen = np.int64(0)
             k = atomic_add(shared, now + TAKEN, 1)
             while k < listed:
-                seen += _relax_chunk(work[k], slot, alone, rows, words, senders, window, scale, lists)
+                seen += relax_chunk(work[k], slot, alone, rows, words, senders, window, scale, lists)
                 k = atomic_add(shared, now + TAKEN, 1)
             # What little has come to the same slot; and if nobody else is at work, to those after it.
             here, bound = slot, LISTS if alone else slot + 1
@@ -170,7 +171,7 @@ def _relax(
                     place, tails[r, here] = tails[r, here], 0
                     while place > 0:
                         earlier = before(place, lists)
-                        seen += _relax_chunk(place, here, alone, rows, words, senders, window, scale, lists)
+                        seen += relax_chunk(place, here, alone, rows, words, senders, window, scale, lists)
                         place = earlier
                 here = next_of(here, tails, low, high)
             atomic_add(shared, LOOKED, seen)
@@ -183,13 +184,6 @@ def _relax(
         if within:
             window = shared[now + WINDOW]
     return window, slot
-
-
-@part
-def _relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
-    if words is None:
-        return relax_chunk(place, slot, alone, rows, senders, window, scale, lists)
-    return relax_words(place, slot, alone, rows, words, senders, window, scale, lists)
 
 
 @part

@@ -33,7 +33,7 @@ from dgraph.solvers.team import (
 AHEAD = 8  # vertices whose rows are asked for before their turn
 LOCKED = np.int64(-(2**63))  # the sign bit of a parent
 FAR = (1 << 32) - 1  # half a word: no distance, or no predecessor
-BLOCK = 4096  # weights that are looked at before it is asked whether it matters
+BLOCK = 4096  # vertices that are listed, and weights that are looked at, before it is asked what that means
 HALF, LOW = uint64(32), uint64(FAR)
 
 LOOKED, FLAT, BEYOND = 16, 17, 18  # places in `shared`, after those of `slots.py`
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
     weights: np.ndarray
     dist: np.ndarray
     parent: np.ndarray  # the smallest strictly nearer one on a shortest path; empty if nobody asks
-    improved: np.ndarray
+    improved: np.ndarray  # empty if nobody asks, which may be in words only
     numbers: np.ndarray  # by which parents are named and compared; empty if these are the rows
     tied: np.ndarray  # who has got another parent at the same distance; empty if nobody asks
 
@@ -63,6 +63,14 @@ class Words(NamedTuple):
         """The distances, where they stand in the words."""
         return self.known.view(np.uint32)[sys.byteorder == "little" :: 2]
 
+    def learn(self, ids: np.ndarray, dist: np.ndarray, parent: np.ndarray) -> bool:
+        """Take in what has come for some vertices, with predecessors if there are any; False if it finds no room."""
+        return bool(_learn(self.known, ids, dist, parent))
+
+    def tell(self, improved: np.ndarray, owned: int, dist: np.ndarray, parent: np.ndarray) -> None:
+        """What has improved here to where others look for it. A predecessor alone is news of proxies only."""
+        _tell(self.known, improved, owned, dist, parent)
+
     def apart(self, threads: int) -> tuple[np.ndarray, np.ndarray]:
         """Distances and predecessors by themselves."""
         dist, parent = np.empty(len(self.known)), np.empty(len(self.known), np.int64)
@@ -70,11 +78,9 @@ class Words(NamedTuple):
         return dist, parent
 
 
-def words_of(vertices: int, sources: np.ndarray, largest: int) -> Words:
-    """Before anything else is known than where paths begin."""
-    known = np.full(vertices, (FAR << 32) | FAR, np.uint64)
-    known[sources] = FAR
-    return Words(known, largest)
+def words_of(vertices: int, largest: int) -> Words:
+    """Of vertices of which nothing is known."""
+    return Words(np.full(vertices, (FAR << 32) | FAR, np.uint64), largest)
 
 
 def largest_whole(weights: np.ndarray, threads: int) -> int:
@@ -99,6 +105,34 @@ def _largest_whole(rank, size, signals, weights, found):
 
 
 @kernel
+def _learn(known, ids, dist, parent):
+    for i in range(uint64(ids.size)):
+        v = ids[i]
+        far = dist[v]
+        if not (far < FAR and far == np.floor(far)):
+            return False
+        known[v] = uint64(np.int64(far)) << HALF | uint64(min(parent[v], FAR) if parent.size else FAR)
+    return True
+
+
+@kernel
+def _tell(known, improved, owned, dist, parent):
+    listed = np.empty(BLOCK, np.uint32)
+    for start in range(0, improved.size, BLOCK):
+        count = uint64(0)
+        for v in range(uint64(start), uint64(min(start + BLOCK, improved.size))):
+            listed[count] = v
+            count += uint64(improved[v])
+        for i in range(count):
+            v = uint64(listed[i])
+            far, by = np.float64(known[v] >> HALF), np.int64(known[v] & LOW)
+            improved[v] = far < dist[v] or (v >= owned and parent.size > 0)
+            if parent.size and (far < dist[v] or by < parent[v]):
+                parent[v] = UNREACHED if by == FAR else by
+            dist[v] = far
+
+
+@kernel
 def _apart(rank, size, signals, known, dist, parent):
     lo, hi = share(rank, size, known.size)
     for v in range(uint64(lo), uint64(hi)):
@@ -108,132 +142,97 @@ def _apart(rank, size, signals, known, dist, parent):
 
 
 @part
-def relax_chunk(place, slot, alone, rows, senders, window, scale, lists):
+def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
     """Relax the edges of a chunk's vertices, and give back the chunk; the number of edges.
 
-    Who sets the sign bit of a parent has that vertex for itself. `push` is written out here, because a call would count
-    references to all arrays, for every edge: that costs a fifth.
+    Numba leaves out what is for the other form. Without words, who sets the sign bit of a parent has that vertex for
+    itself; with words, who is so far that a distance might not fit is left out. `push` is written out here, because a
+    call would count references to all arrays, for every edge: that costs a fifth, and more if Numba inlines it.
     """
     indptr, neighbours, weights, dist, parent, improved, numbers, tied = rows
     tails, spare, pool, chained, shared = lists
-    tree, named, tells_ties = parent.size > 0, numbers.size > 0, tied.size > 0
+    if words is not None:
+        known, largest = words
+    tree, named, tells, tells_ties = parent.size > 0, numbers.size > 0, improved.size > 0, tied.size > 0
     chunk = (place - 1) // ROOM
     begin, end, looked = uint64(chunk * ROOM), uint64(place), uint64(0)
     for i in range(begin, end):
         if i + uint64(AHEAD) < end:
             x = uint64(pool[i + uint64(AHEAD)])
             prefetch(indptr, x)
-            prefetch(dist, x)
+            if words is None:
+                prefetch(dist, x)
+            else:
+                prefetch(known, x)
         if i + uint64(AHEAD // 2) < end:
             row = indptr[uint64(pool[i + uint64(AHEAD // 2)])]
             prefetch(neighbours, row)
             prefetch(weights, row)
             prefetch(neighbours, row + 16)
         u = uint64(pool[i])
-        d = dist[u]
+        if words is None:
+            d = dist[u]
+        else:
+            d = known[u] >> HALF
         if list_of(number_of(d, scale), window) != slot:
             continue  # it has been taken from a nearer slot
+        if words is not None and d >= uint64(FAR - largest):
+            shared[BEYOND] = 1
+            continue
         number = np.int64(numbers[u]) if named else np.int64(u)  # with unsigned numbers, signed ones become floats
         first, last = uint64(indptr[u]), uint64(indptr[u + uint64(1)])
         looked += last - first
         for e in range(first, last):
             v = uint64(neighbours[e])
-            new, old = d + weights[e], dist[v]
-            tie = tree and new == old and d < new < np.inf and not 0 <= atomic_load(parent, v) <= number
-            if not (new < old or tie):
-                continue
-            if not d < new:
-                shared[FLAT] = 1
-            if tie and tells_ties:
-                tied[v] = True
-            by = number if d < new else UNREACHED
-            if alone:
-                dist[v] = new
-                if tree:
-                    parent[v] = by if new < old else min(parent[v], by)
-            elif not tree:
-                old = atomic_min(dist, v, new)
-            else:
-                held = atomic_or(parent, v, LOCKED)
-                while held < 0:
+            if words is None:
+                new, old = d + weights[e], dist[v]
+                tie = tree and new == old and d < new < np.inf and not 0 <= atomic_load(parent, v) <= number
+                if not (new < old or tie):
+                    continue
+                if not d < new:
+                    shared[FLAT] = 1
+                if tie and tells_ties:
+                    tied[v] = True
+                by = number if d < new else UNREACHED
+                if alone:
+                    dist[v] = new
+                    if tree:
+                        parent[v] = by if new < old else min(parent[v], by)
+                elif not tree:
+                    old = atomic_min(dist, v, new)
+                else:
                     held = atomic_or(parent, v, LOCKED)
-                old, after = dist[v], held
-                if new < old:
-                    dist[v], after = new, by
-                elif new == old:
-                    after = min(held, by)
-                compare_and_swap(parent, v, held | LOCKED, after)
+                    while held < 0:
+                        held = atomic_or(parent, v, LOCKED)
+                    old, after = dist[v], held
+                    if new < old:
+                        dist[v], after = new, by
+                    elif new == old:
+                        after = min(held, by)
+                    compare_and_swap(parent, v, held | LOCKED, after)
+                waits = improved[v]
+            else:
+                weight = uint64(np.int64(weights[e]))
+                after, held = ((d + weight) << HALF) | uint64(number), known[v]
+                if after >= held:
+                    continue
+                if weight == 0:
+                    shared[FLAT] = 1
+                    after |= LOW
+                    if after >= held:
+                        continue
+                if alone:
+                    known[v] = after
+                else:
+                    held = atomic_min(known, v, after)
+                new, old = after >> HALF, held >> HALF
+                waits = improved[v] if tells else old != LOW
+            if tells:
+                improved[v] = True
             if old <= new:
                 continue
             there = list_of(number_of(new, scale), window)
-            if there != slot and improved[v] and list_of(number_of(old, scale), window) == there:
-                continue  # it waits there already
-            improved[v] = True
-            if v >= senders:
-                continue  # nothing leads on
-            place = tails[there]
-            if place % ROOM == 0:
-                fresh = spare[0]
-                if fresh >= 0:
-                    spare[0] = chained[uint64(fresh)]
-                else:
-                    fresh = atomic_add(shared, USED, 1)
-                    if fresh >= chained.size:
-                        shared[DROPPED] = 1
-                        continue
-                chained[uint64(fresh)] = place // ROOM - 1
-                place = fresh * ROOM
-            pool[uint64(place)] = v
-            tails[there] = place + 1
-    free(chunk, lists)
-    return looked
-
-
-@part
-def relax_words(place, slot, alone, rows, words, senders, window, scale, lists):
-    """The same where distance and predecessor are one word. Who is so far that a distance might not fit is left out."""
-    indptr, neighbours, weights, known = rows.indptr, rows.neighbours, rows.weights, words.known
-    tails, spare, pool, chained, shared = lists
-    furthest = uint64(FAR - words.largest)
-    chunk = (place - 1) // ROOM
-    begin, end, looked = uint64(chunk * ROOM), uint64(place), uint64(0)
-    for i in range(begin, end):
-        if i + uint64(AHEAD) < end:
-            x = uint64(pool[i + uint64(AHEAD)])
-            prefetch(indptr, x)
-            prefetch(known, x)
-        if i + uint64(AHEAD // 2) < end:
-            row = indptr[uint64(pool[i + uint64(AHEAD // 2)])]
-            prefetch(neighbours, row)
-            prefetch(weights, row)
-            prefetch(neighbours, row + 16)
-        u = uint64(pool[i])
-        d = known[u] >> HALF
-        if list_of(number_of(d, scale), window) != slot:
-            continue
-        if d >= furthest:
-            shared[BEYOND] = 1
-            continue
-        first, last = uint64(indptr[u]), uint64(indptr[u + uint64(1)])
-        looked += last - first
-        for e in range(first, last):
-            v, weight = uint64(neighbours[e]), uint64(np.int64(weights[e]))
-            new, old = ((d + weight) << HALF) | u, known[v]
-            if new >= old:
-                continue
-            if weight == 0:
-                shared[FLAT] = 1
-                new |= LOW
-                if new >= old:
-                    continue
-            if alone:
-                known[v] = new
-            else:
-                old = atomic_min(known, v, new)
-            if old >> HALF <= new >> HALF:
-                continue
-            there = list_of(number_of(new >> HALF, scale), window)
-            if there != slot and old >> HALF != LOW and list_of(number_of(old >> HALF, scale), window) == there:
+            if there != slot and waits and list_of(number_of(old, scale), window) == there:
                 continue  # it waits there already
             if v >= senders:
                 continue  # nothing leads on

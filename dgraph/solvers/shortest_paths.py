@@ -9,8 +9,8 @@ from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.bellman_ford import bellman_ford, by_steps
 from dgraph.solvers.breadth_first import Goal, search
 from dgraph.solvers.delta_stepping import Relaxed, relax, rows_of, width
-from dgraph.solvers.relaxing import FAR, Rows, largest_whole, words_of
-from dgraph.solvers.slots import Waiting
+from dgraph.solvers.relaxing import FAR, Rows, Words, largest_whole, words_of
+from dgraph.solvers.slots import LISTS, Waiting
 from dgraph.solvers.solver import Problem, Solved, Unsettled
 
 SERIAL = 1 << 15  # edges below which a second thread costs more than it saves
@@ -55,40 +55,60 @@ def from_each(problem: Problem) -> Solved:
 def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     """Delta-stepping from whoever has news, as far as LIMIT goes; who still waits then is kept, and one of them named,
     so that there is a next round. The width of slots is chosen once. Predecessors are kept beside distances, if anybody
-    asks; proxies whose master is to hear of another count as improved."""
-    threads, owned = _threads(part), part.edges.partition.num_owned
-    if not part.kept:
+    asks; proxies whose master is to hear of another count as improved. In words, as long as all fits into these."""
+    threads, owned, kept, edges = _threads(part), part.edges.partition.num_owned, part.kept, _weighted(part)
+    if not kept:
         tied = np.zeros(len(part.beside), bool)
-        part.kept |= {"tied": tied, "waiting": Waiting(len(part.best), threads), "named": {}}
-    tree = part.beside, part.improved, part.edges.numbers(), part.kept["tied"]
-    rows = Rows(*_weighted(part), part.best, *tree)
-    if "delta" not in part.kept:
-        part.kept["delta"] = width(rows)
-    waiting, named = part.kept["waiting"], part.kept["named"]
+        kept |= {"tied": tied, "waiting": Waiting(len(part.best), threads), "named": {}, "words": _words(part)}
+    waiting, words, named = kept["waiting"], kept["words"], kept["named"]
+    if words is not None and not words.learn(part.frontier, part.best, part.beside):
+        words = kept["words"] = None
+    limit = LIMIT if "delta" in kept else max(1, LIMIT // 8)  # others may be waiting for a beginning
+    dist = part.best if words is None else words.dist
+    rows = Rows(*edges, dist, part.beside, part.improved, part.edges.numbers(), kept["tied"])
+    if "delta" not in kept:
+        kept["delta"] = width(rows)
     news = [u for u in part.frontier[:1].tolist() if named.get(u) == part.best[u]]
     frontier = part.frontier[len(news) :]
-    found = relax(rows, frontier, delta=part.kept["delta"], threads=threads, limit=LIMIT, waiting=waiting)
+    found = relax(rows, frontier, delta=kept["delta"], threads=threads, limit=limit, waiting=waiting, words=words)
     left = waiting.one()
-    part.kept["named"] = {u: part.best[u] for u in left.tolist()}
-    if len(rows.tied):
+    if words is not None:
+        words.tell(part.improved, owned, part.best, part.beside)
+    elif len(rows.tied):
         part.improved[owned:] |= rows.tied[owned:]
         rows.tied[:] = False
+    if found.beyond:  # all whom a path reaches go once more
+        left, waiting.slot, kept["words"] = np.flatnonzero(part.best < np.inf).astype(np.uint32), LISTS, None
+    kept["named"] = {} if found.beyond else {u: part.best[u] for u in left.tolist()}
     return found.looked, left
 
 
 def _relaxed(problem: Problem, sources: np.ndarray, *, tree: bool = False) -> tuple[np.ndarray, np.ndarray, Relaxed]:
     """Distances from the nearest of `sources` and, with a `tree`, predecessors: in words, where they fit into these."""
     target, threads, edges = problem.values.get("target", NONE), _threads(problem), _weighted(problem)
-    (out,), column = problem.edges.senders("out"), problem.edges.columns.get("weight")
-    largest = kept(out, ("largest whole", column), lambda: largest_whole(edges[2], threads))
-    if largest < FAR and problem.vertices <= FAR:
-        words = words_of(problem.vertices, sources, largest)
-        found = relax(rows_of(*edges, words.dist), sources, target=target, threads=threads, words=words)
+    words = _words(problem)
+    if words is not None:
+        words.known[sources] = FAR
+        rows = rows_of(*edges, words.dist)._replace(improved=np.empty(0, bool))
+        found = relax(rows, sources, target=target, threads=threads, words=words)
         if not found.beyond:
             return *words.apart(threads), found
     rows = rows_of(*edges, _start(problem, sources), tree=tree)
     found = relax(rows, sources, target=target, threads=threads)
     return rows.dist, rows.parent, found
+
+
+def _words(part: Problem | Unsettled) -> Words | None:
+    """Of vertices of which nothing is known, where weights and numbers of vertices fit into words."""
+    (out,), column, weights = part.edges.senders("out"), part.edges.columns.get("weight"), _weighted(part)[2]
+    numbers, threads = part.edges.partition.numbers, _threads(part)
+
+    def largest() -> int:
+        return largest_whole(weights, threads) if numbers.max(initial=0) < FAR else FAR
+
+    if column is None or kept(out, ("largest whole", column), largest) >= FAR:
+        return None
+    return words_of(len(numbers), kept(out, ("largest whole", column), largest))
 
 
 def _sources(problem: Problem) -> np.ndarray:

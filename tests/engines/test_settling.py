@@ -82,6 +82,29 @@ def test_predecessors_come_with_the_distances(engine, policy):
     pd.testing.assert_frame_equal(found.compute(), dg.sssp(whole, source).compute())
 
 
+WEIGHTS = {  # all in words; heard of by such; too long for a word after a while; and in none
+    "whole": lambda rng, size: rng.integers(0, 9, size),
+    "one half": lambda rng, size: np.where(np.arange(size) == 70, 0.5, rng.integers(0, 9, size)),
+    "far": lambda rng, size: rng.integers(0, 2**31, size),
+    "too far": lambda rng, size: rng.integers(0, 2**33, size),
+}
+
+
+@pytest.mark.parametrize("kind", list(WEIGHTS))
+def test_distances_and_predecessors_in_one_word_or_not(kind, monkeypatch):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.integers(0, 60, (180, 2)), columns=["src", "dst"])
+    frame["weight"] = WEIGHTS[kind](rng, len(frame)).astype(float)
+    whole = dg.Graph.from_edges(frame, weight="weight")
+    expected = dg.sssp(whole, [3, 17], engine="gas", local_rounds=1).compute()
+    for limit, parts, engine in product((4, 1 << 20), (2, 3), ("gas", "bulk_async")):
+        monkeypatch.setattr(shortest_paths, "LIMIT", limit)
+        graph = dg.Graph.from_edges(frame, weight="weight", parts=parts, policy="cartesian" if parts == 3 else "auto")
+        for predecessors in (True, False):
+            found = dg.sssp(graph, [3, 17], engine=engine, predecessors=predecessors).compute()
+            pd.testing.assert_frame_equal(found, expected[list(found.columns)])
+
+
 @pytest.mark.parametrize("name", ["wcc", "bfs", "sssp"])
 def test_on_a_cluster(name, client):
     graph = graph_of("random", parts=4, policy="cartesian", client=client)
