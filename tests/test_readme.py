@@ -15,7 +15,7 @@ from dgraph.io.registry import FORMATS
 from dgraph.partition.policies import NAMES
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 README = (ROOT / "README.md").read_text()
 GRAPHS = (ROOT / "docs" / "graphs.md").read_text()
 

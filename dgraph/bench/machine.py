@@ -7,9 +7,10 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from dgraph import __version__
 from dgraph.partition.threads import cores
 
-PACKAGES = ("dgraph", "numpy", "scipy", "pandas", "pyarrow", "numba", "dask", "distributed")
+PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "dask", "distributed")
 
 
 def machine() -> str:
@@ -22,8 +23,8 @@ def machine() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of the packages that matter, those that are installed."""
-    found = {}
+    """Of dgraph as it runs, and of the packages that matter, those that are installed."""
+    found = {"dgraph": __version__}
     for name in PACKAGES:
         try:
             found[name] = version(name)
