@@ -107,8 +107,7 @@ def pagerank(
     shared = {"strength": _strength(graph, options)} if weighted else {}
     by_block = options.get("engine") == DESCENT
     freely = Asked(**options).sends_changes(graph) and not (by_block and graph.num_parts == 1)
-    if (freely or by_block) and (alpha == 1 or not tol):
-        what = f"tol={tol!r} asks for a number of rounds" if not tol else "with alpha=1 no change ever fades"
+    if (freely or by_block) and (what := _no_end(tol, alpha, dtype if freely else None)):
         why = f"engine={options['engine']!r} cannot be had: it ends when ranks are within tol of the fixed point"
         raise OptionError(f"{why}, and {what}; choose one of bsp, gas")
     if several and not (freely or by_block):
@@ -132,6 +131,17 @@ def pagerank(
         limit = limits["tol"] * found.totals.get("mass", 1.0)
         warn_unsettled(found, max_iter, found.totals["change"], limit, max_iter, tol)
     return found
+
+
+def _no_end(tol: float | None, alpha: float, dtype: str | None) -> str:
+    """Why ranks never are within `tol`, or not by a number of this type."""
+    if not tol:
+        return f"tol={tol!r} asks for a number of rounds"
+    if alpha == 1:
+        return "with alpha=1 no change ever fades"
+    if dtype and tol < np.finfo(dtype).eps:
+        return f"tol={tol!r} is less than ranks in {dtype} can tell: give at least {np.finfo(dtype).eps:.1e}"
+    return ""
 
 
 def _jumps(graph: Graph, personalization: Any, dangling: Any) -> dict[str, Any]:
