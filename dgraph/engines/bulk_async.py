@@ -73,7 +73,7 @@ class FreeRounds:
         while not self.over:
             if self.still is not None:
                 self.still.look()
-            news = self.receive()
+            news = self.mail.inbox.news
             if not self.local_round():
                 self.rest(news)
         self.close()
@@ -101,9 +101,11 @@ class FreeRounds:
         return news
 
     def local_round(self) -> bool:
-        """One for each partition that has something to do; whether there was any, and nothing to wait for."""
+        """One for each partition that has something to do, by what has come until its turn; whether there was any, and
+        nothing to wait for."""
         found = False
         for state in self.rounds.states:
+            self.receive()
             begun, came = time.perf_counter(), self.came.pop(state.partition.index, {})
             self.merge(state, came)
             goes_on = bool(self.waiting(state)) and not self.mail.crowded
@@ -111,7 +113,7 @@ class FreeRounds:
             if came or goes_on:
                 self.report(state, begun, steps)
                 found = True
-        return found
+        return found or any(self.came.values())
 
     def merge(self, state: State, came: dict[int, list[Buffer]]) -> None:
         """Take in what has come; of each partition a buffer at a time: a later one would overwrite an earlier."""
