@@ -43,6 +43,15 @@ def test_a_number_of_rounds_is_refused():
             operation(dg.rmat(scale=5, seed=1, parts=1), tol=None, engine="block_descent")
 
 
+def test_no_tolerance_below_what_numbers_tell():
+    graph = dg.rmat(scale=6, seed=3, parts=2)
+    for dtype, tol, least in (("float64", 1e-17, "2.2e-16"), ("float32", 1e-9, "1.2e-07")):
+        for options in ({"engine": "bulk_async"}, {"engine": "block_descent", "operator": "push"}):
+            with pytest.raises(OptionError, match=f"tol={tol!r} is less than .* {dtype} .* at least {least}"):
+                dg.pagerank(graph, tol=tol, dtype=dtype, **options)
+    assert dg.pagerank(graph, tol=3e-16, engine="bulk_async").compute()["pagerank"].sum() == pytest.approx(1)
+
+
 class Doubled(VertexProgram):
     """A fixed point in which a parameter that is called `relaxation`, and is 1, is what the user means by it."""
 

@@ -180,15 +180,6 @@ def test_without_rounds_it_goes_on_from_what_was_found(monkeypatch, options):
         assert found[0].report["edges"].sum() < in_two.report["edges"].sum() / 2
 
 
-def test_no_tolerance_below_what_numbers_tell():
-    graph = dg.rmat(scale=6, seed=3, parts=2)
-    for dtype, tol, least in (("float64", 1e-17, "2.2e-16"), ("float32", 1e-9, "1.2e-07")):
-        for options in ({"engine": "bulk_async"}, {"engine": "block_descent", "operator": "push"}):
-            with pytest.raises(errors.OptionError, match=f"tol={tol!r} is less than .* {dtype} .* at least {least}"):
-                dg.pagerank(graph, tol=tol, dtype=dtype, **options)
-    assert dg.pagerank(graph, tol=3e-16, engine="bulk_async").compute()["pagerank"].sum() == pytest.approx(1)
-
-
 def test_what_rounds_leave_is_no_wrong_answer():
     """With alpha near 1 a hundred rounds do not settle."""
     graph = dg.grid(rows=30, cols=30)
