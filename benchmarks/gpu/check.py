@@ -2,11 +2,12 @@
 
     PYTHONPATH=. python benchmarks/gpu/check.py [PART ...] [--scales 22 24] [--seconds 1700] [--write [FILE]] [--quick]
 
-For all of it, where a command may take ten minutes, three of them:
+For all of it, where a command may take ten minutes and half an hour is all there is, to install packages too, three of
+them:
 
-    check.py supersteps speed --seconds 560 --write
-    check.py streaming answers --seconds 560 --write
-    check.py rapids clusters --seconds 560 --write
+    check.py supersteps speed --seconds 500 --write
+    check.py streaming answers --seconds 500 --write
+    check.py rapids clusters --seconds 500 --write
 
 Parts are supersteps, speed, streaming, answers, rapids and clusters, what says most first, a process each: a check that
 fails, dies or hangs is a line of the table, with its traceback, and the others go on. All ends in time; what found none

@@ -20,7 +20,7 @@ from dgraph.errors import DeviceError
 QUEUED, LISTED, EDGES, COUNTED = "queued", "listed", "edges", "counted"  # what kernels tell beside global values
 REST = "rest_out", "rest_in"  # of each table of senders
 SLOTS = dict.fromkeys((QUEUED, LISTED, EDGES, *REST, COUNTED), "int64")
-DIRECT = 64 << 10  # bytes of a message from which on they stay on the device: below, a copy costs less
+LARGE = 64 << 10  # bytes of a message from which on they stay on the device: below, a copy costs less
 PART = 1 << 11  # edges of a sender that are the work of one warp: the rest is shared by others
 
 Launch = Callable[..., Any]  # a kernel by name, over so many rows, with arguments by name
@@ -84,7 +84,9 @@ class DeviceVertexArrays(VertexArrays):
         self.direct = 0  # bytes of messages that stayed on devices
 
     def moved(self, array: Any) -> DeviceArray:
-        return array if isinstance(array, DeviceArray) else self.memory.moved(array)
+        if isinstance(array, DeviceArray):
+            return array
+        return self.memory.moved(array) if isinstance(array, np.ndarray) else self.memory.counted(array)
 
     def brought(self, array: Any, count: int) -> np.ndarray:
         array = array.array if isinstance(array, Ids) else array
@@ -197,7 +199,7 @@ class DeviceVertexArrays(VertexArrays):
 
     def room_for_mail(self, size: int) -> DeviceArray | None:
         found = None
-        if size >= DIRECT:
+        if size >= LARGE:
             with suppress(DeviceError):
                 found = self.memory.empty(size, np.uint8)
                 self.direct += size

@@ -9,7 +9,6 @@ import numpy as np
 from distributed.protocol.pickle import dumps, loads
 from distributed.protocol.serialize import Serialized, serialize
 
-from dgraph.devices import cuda
 from dgraph.errors import RunError
 from dgraph.exchange.mail import Fragment, Message
 
@@ -50,7 +49,7 @@ def unpack(
         fragments, used = [], 0
         for place, (source, receiver, buffer, total, start, size) in enumerate(entries):
             if place >= here:
-                data = cuda.own_memory().counted(there[place - here])
+                data = there[place - here]
             elif size < SMALL:
                 data, used = together[used : used + size], used + size
             else:

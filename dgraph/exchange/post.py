@@ -96,6 +96,8 @@ class Post:
     def opened(self, tags: Container[int]) -> Iterator[tuple[int, int, Positions, list[Any]]]:
         """What came under some tags: the tag, the sender, and the positions of values in the list that both know."""
         for sender, buffer in self._arrived(tags):
+            if isinstance(buffer, OnDevice):
+                buffer = buffer._replace(there=self.arrays.moved(buffer.there))
             yield tag_of(buffer), sender, *decode(buffer)
 
     def bring(self, buffers: Sequence[tuple[int, Buffer]]) -> None:

@@ -8,7 +8,7 @@ from distributed.comm.registry import backends
 from one_thread import OneThreadOfAGpu
 
 import dgraph as dg
-from dgraph.devices import cuda, vertex_arrays
+from dgraph.devices import vertex_arrays
 from dgraph.devices.memory import GpuMemory
 from dgraph.workers import Workers
 
@@ -25,8 +25,7 @@ RUNS = {
 
 @pytest.fixture(autouse=True)
 def any_size(cupy, monkeypatch):
-    monkeypatch.setattr(vertex_arrays, "DIRECT", 1)
-    monkeypatch.setattr(cuda, "own_memory", lambda: OneThreadOfAGpu.memory)
+    monkeypatch.setattr(vertex_arrays, "LARGE", 1)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +60,7 @@ def test_in_one_process(name, monkeypatch):
     found, few = copied(run, graph, device="cuda")
     direct = found.report["direct"].sum()
     same(found, run(graph, device="cpu"))
-    monkeypatch.setattr(vertex_arrays, "DIRECT", 1 << 60)
+    monkeypatch.setattr(vertex_arrays, "LARGE", 1 << 60)
     usual, many = copied(run, graph, device="cuda")
     assert many - few >= 2 * direct - 8 * usual.report["messages"].sum() > 0 and not usual.report["direct"].any()
 
@@ -102,7 +101,7 @@ def test_without_room_or_if_it_is_little_they_go_as_ever(monkeypatch):
     memory.budget = 1000
     arrays = vertex_arrays.DeviceVertexArrays(memory, None, None, None)
     assert arrays.room_for_mail(600).nbytes == arrays.direct == 600
-    monkeypatch.setattr(vertex_arrays, "DIRECT", 600)
+    monkeypatch.setattr(vertex_arrays, "LARGE", 600)
     room = arrays.room_for_mail(600)
     assert room is not None and arrays.room_for_mail(599) is None
     assert arrays.room_for_mail(601) is None and arrays.direct == 1200
