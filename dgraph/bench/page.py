@@ -47,7 +47,8 @@ def page(
         parts.append(f'<p class="aside">{escape(note)}</p>')
     parts += ["<h2>All cases</h2>", _table(case_cells(suite, trials)), f'<p class="aside">{_legend(trials)}</p>']
     body = "\n".join(parts)
-    head = f'<meta charset="utf-8"><title>{escape(suite.name)}: {escape(suite.title)}</title><style>{STYLE}</style>'
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head += f"<title>{escape(suite.name)}: {escape(suite.title)}</title><style>{STYLE}</style>"
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
 
 

@@ -8,14 +8,14 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from dgraph.cli.signatures import OF
-from dgraph.errors import DgraphError, InputError, ProgramError
+from dgraph.errors import DgraphError, InputError, OptionError, ProgramError
 
 
 class Command(click.Command):
@@ -63,6 +63,28 @@ def operations(context: click.Context, param: click.Parameter, begun: str) -> li
     import dgraph as dg
 
     return [name for name in (one.replace("_", "-") for one in dg.OPERATIONS) if name.startswith(begun)]
+
+
+def named(operation: str, known: Iterable[str] | None = None, more: str = "") -> str:
+    """What Python calls an operation."""
+    import dgraph as dg
+
+    known, name = known or dg.OPERATIONS, operation.replace("-", "_")
+    if name not in known:
+        raise OptionError(f"{operation!r} is no operation; take {', '.join(known).replace('_', '-')}{more}")
+    return name
+
+
+def among(option: str, words: Sequence[str], about: str = "") -> Any:
+    """An option of one of some words, which its help names and the shell offers; the library refuses others."""
+    told = f"{about}{', '.join(words[:-1])} or {words[-1]}."
+    return click.option(
+        option,
+        default="auto",
+        show_default=True,
+        help=told,
+        shell_complete=lambda context, param, begun: [word for word in words if word.startswith(begun)],
+    )
 
 
 # what an option of the command line says by itself, and what no option can say

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dgraph.cli.command import Command, as_json, operations
+from dgraph.cli.command import Command, as_json, named, operations
 from dgraph.cli.graphs import Edges, reads_graph
 
 
@@ -25,8 +25,11 @@ def command(edges: Edges, operation: str, memory: str | None, on_workers: int | 
     """
     import json
 
+    from dgraph.estimates.footprints import FOOTPRINTS
+
+    name = named(operation, FOOTPRINTS)
     with edges.graph() as graph:
-        found = graph.estimate(operation.replace("-", "_"), workers=on_workers, memory=memory)
+        found = graph.estimate(name, workers=on_workers, memory=memory)
     if as_json:
         policies = json.loads(found.frame.to_json(orient="index"))
         told = {"operation": operation, "workers": found.workers, "policy": found.policy, "policies": policies}

@@ -7,7 +7,7 @@ import runpy
 
 import click
 
-from dgraph.cli.command import Command, operations
+from dgraph.cli.command import Command, named, operations
 from dgraph.errors import OptionError
 
 
@@ -44,9 +44,7 @@ def _programs(name: str) -> list[type]:
         if not (isinstance(found, type) and issubclass(found, dg.VertexProgram)):
             raise OptionError(f"{path} has no vertex program {wanted!r}")
         return [found]
-    name = name.replace("-", "_")
-    if name not in dg.OPERATIONS:
-        raise OptionError(f"{name!r} is no operation; take {', '.join(dg.OPERATIONS)}, or FILE.py:CLASS")
+    name = named(name, more=", or FILE.py:CLASS")
     module = __import__(f"dgraph.ops.{name}", fromlist=["x"])
     own = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, dg.VertexProgram)]
     own = [one for one in own if one.__module__ == module.__name__]

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command
+from dgraph.cli.command import Command, among
 from dgraph.cli.graphs import Place, runs_somewhere
 
 
@@ -17,7 +17,7 @@ from dgraph.cli.graphs import Place, runs_somewhere
 @click.option("--repetitions", type=click.IntRange(1), default=1, show_default=True)
 @click.option("-o", "--output", metavar="FOLDER", help="Write the values of every job there.")
 @click.option("--rules", type=click.Choice(["ldbc", "strict"]), default="ldbc", show_default=True)
-@click.option("--engine", default="auto", show_default=True, help="auto, local, bsp, gas, bulk_async or block_descent.")
+@among("--engine", ("auto", "local", "bsp", "gas", "bulk_async", "block_descent"))
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every job.")
 @runs_somewhere
 def command(directory: str, place: Place, output: str | None, rules: str, as_json: bool, **given: Any) -> None:

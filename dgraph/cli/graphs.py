@@ -16,9 +16,10 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import called
+from dgraph.cli.command import among, called
 from dgraph.errors import FileError, OptionError, RunError
 
+POLICIES = ("auto", "outgoing", "incoming", "cartesian", "hybrid", "metis")
 READING = (
     click.argument("edges", metavar="EDGES"),
     click.option("--format", help="Format of EDGES, where its suffix does not tell; of standard input: text."),
@@ -35,7 +36,7 @@ READING = (
         "--repeats", type=click.Choice(["keep", "first", "sum", "min", "max"]), default="keep", show_default=True
     ),
     click.option("--symmetrize", is_flag=True, help="Add the reverse of every edge."),
-    click.option("--policy", default="auto", show_default=True, help="Which partition owns a vertex or an edge."),
+    among("--policy", POLICIES, "Which partition owns a vertex or an edge: "),
     click.option("--parts", type=int, help="Partitions.  [default: one for each worker]"),
 )
 PLACE = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, as_json, operations
+from dgraph.cli.command import Command, as_json, named, operations
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.errors import OptionError
 
@@ -49,11 +49,9 @@ def command(edges: Edges, operation: str, split: list[float] | None, as_json: bo
     import dgraph as dg
     from dgraph.estimates.forecast import Cluster, forecast
 
-    name = operation.replace("-", "_")
-    if name == "factorize":
+    if operation == "factorize":
         raise OptionError("factorize takes all ratings to one worker: time it with `dgraph run`; more do not help")
-    if name not in dg.OPERATIONS:
-        raise OptionError(f"{operation!r} is no operation; take {', '.join(dg.OPERATIONS)}")
+    name = named(operation)
     cluster = Cluster.described(given.pop("on_workers"), **given)
     needed = None if split is None else dg.daemons_for(split, largest=cluster.capacity)
     with edges.graph() as graph:

@@ -9,20 +9,15 @@ from typing import Any
 import click
 
 import dgraph as dg
-from dgraph.cli.command import Command, Group, as_json, tell
+from dgraph.cli.command import Command, Group, among, as_json, tell
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.cli.results import OUTPUT, write_frames, write_result, writer_of
 from dgraph.cli.signatures import described, id_reader, options_of, values_of
 from dgraph.errors import OptionError
 
 RUNNING = (
-    click.option(
-        "--engine",
-        default="auto",
-        show_default=True,
-        help="auto, local, bsp, gas, bulk_async, block_descent or cugraph.",
-    ),
-    click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda."),
+    among("--engine", ("auto", "local", "bsp", "gas", "bulk_async", "block_descent", "cugraph")),
+    among("--device", ("auto", "cpu", "cuda")),
     click.option("--max-rounds", type=int, help="Stop after so many rounds."),
     click.option("--checkpoint", help="A folder or URL: write the run there every 10 rounds, and go on from there."),
 )

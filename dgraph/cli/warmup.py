@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command
+from dgraph.cli.command import Command, named
 from dgraph.cli.command import operations as known
-from dgraph.errors import OptionError
 
 NEEDS: dict[str, dict[str, Any]] = {"bfs": {"source": 0}, "sssp": {"source": 0}}
 
@@ -35,11 +34,7 @@ def warm_up(operations: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
     """Run operations on tiny graphs; each with the seconds that it took."""
     import dgraph as dg
 
-    names = [name.replace("-", "_") for name in operations] or list(dg.OPERATIONS)
-    for name in names:
-        if name not in dg.OPERATIONS:
-            raise OptionError(f"{name!r} is no operation; take {', '.join(dg.OPERATIONS)}")
-    for name in names:
+    for name in [named(one) for one in operations] or dg.OPERATIONS:
         begun = time.perf_counter()
         for weights in (None, (1, 9)):
             for parts in (1, 2):  # of one partition the local solver, of two the rounds

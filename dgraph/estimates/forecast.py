@@ -106,9 +106,11 @@ class Forecast:
         for name in shown:
             form: Callable = format_bytes if name in ("memory", "traffic") else "{:.3g} s".format
             shown[name] = shown[name].map(form)
-        head = f"{self.op} on {self.cluster.workers} workers of {self.cluster.capacity:g} cores: "
-        graph = f"{self.vertices:,} vertices, {self.edges:,} edges, {self.coefficients.rounds} rounds"
-        return f"{head}{graph}\n{shown.to_string()}\nquickest policy: {self.policy}"
+        many = [(self.cluster.workers, "worker"), (self.cluster.capacity, "core")]
+        workers, cores = (f"{number:g} {what}{'s' * (number != 1)}" for number, what in many)
+        rounds = f"{self.coefficients.rounds} round{'s' * (self.coefficients.rounds != 1)}"
+        head = f"{self.op} on {workers} of {cores}: {self.vertices:,} vertices, {self.edges:,} edges, {rounds}"
+        return f"{head}\n{shown.to_string()}\nquickest policy: {self.policy}"
 
 
 def forecast(

@@ -130,6 +130,8 @@ def test_values_by_vertex(run):
         ("explain nothing", 2, "'nothing' is no operation"),
         ("explain nothing.py:Program", 2, "nothing.py cannot be read"),
         ("warmup nothing", 2, "'nothing' is no operation"),
+        ("plan nothing calls.csv", 2, "'nothing' is no operation"),
+        ("estimate nothing calls.csv", 2, "'nothing' is no operation"),
         ("run nothing calls.csv", 2, "nothing"),
     ],
 )
@@ -246,9 +248,11 @@ def test_an_error_of_the_run_is_not_taken_for_one_of_the_cluster(run, client, mo
 def test_completion_of_the_shell(run):
     asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": "dgraph val", "COMP_CWORD": "1"}
     assert run("", env=asked).output.split() == ["plain,validate"]
-    for begun, offered in {"bench qui": "quick", "plan pager": "pagerank", "warmup core-": "core-number"}.items():
-        asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": f"dgraph {begun}", "COMP_CWORD": "2"}
-        assert run("", env=asked).output.split() == [f"plain,{offered}"]
+    offered = {"bench qui": "quick", "plan pager": "pagerank", "warmup core-": "core-number"}
+    offered["run wcc a --policy o"] = "outgoing"
+    for begun, one in offered.items():
+        asked |= {"COMP_WORDS": f"dgraph {begun}", "COMP_CWORD": str(len(begun.split()))}
+        assert run("", env=asked).output.split() == [f"plain,{one}"]
     assert "_dgraph_completion" in run("", env={"_DGRAPH_COMPLETE": "bash_source"}).output
 
 
