@@ -83,6 +83,9 @@ class Files(NullCache):
         if not beside and (why := distrusted(folder, stat.S_IWOTH)):
             told(OSError(f"{folder} {why}"))
             return NullCache()
+        # Numba looks at the function's own file alone, but what the function calls is compiled into it.
+        called = sorted({part.__code__.co_filename for part in _compiled_into(self._function)})
+        files._cache_file._source_stamp = tuple((Path(name).name, *(_stamp_of(name) or ())) for name in called)
         return files
 
     @property
@@ -109,10 +112,25 @@ def distrusted(folder: Path, others: int = stat.S_IWGRP | stat.S_IWOTH) -> str:
     return "can be written by others (chmod 700 it)" if status.st_mode & others else ""
 
 
+def _compiled_into(function: Any) -> set[Any]:
+    """A function, and the compiled ones that it calls, and that these call."""
+    found, waiting = {function}, [function]
+    while waiting:
+        caller = waiting.pop()
+        called = {getattr(caller.__globals__.get(name), "py_func", None) for name in caller.__code__.co_names}
+        waiting += called - found - {None}
+        found |= called - {None}
+    return found
+
+
 def _stamp(function: Callable) -> tuple[int, int] | None:
     """Of the file that a function comes from."""
+    return _stamp_of(function.__code__.co_filename)
+
+
+def _stamp_of(name: str) -> tuple[int, int] | None:
     try:
-        found = Path(function.__code__.co_filename).stat()
+        found = Path(name).stat()
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size

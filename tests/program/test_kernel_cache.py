@@ -1,7 +1,9 @@
 """Kernels on disk: in a folder that nobody else may write to, as they were generated, and as they were read."""
 
 import gc
+import importlib
 import os
+import sys
 from pathlib import Path
 
 import programs
@@ -55,6 +57,23 @@ def test_a_file_that_was_changed_since_it_was_read_is_not_kept(tmp_path, monkeyp
     (tmp_path / "changing.py").write_text("def f(x):\n    return x + 1000\n")
     assert early(1) == 2
     assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_machine_code_is_as_old_as_what_is_compiled_into_it(tmp_path, monkeypatch):
+    """A kernel whose part has changed, in another file, is compiled anew."""
+    (tmp_path / "the_kernel.py").write_text("from the_part import part\n\ndef f(x):\n    return part(x)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for added, hits in ((1, 0), (1, 1), (1000, 0)):
+        if not hits:
+            text = "from dgraph.machine_code import part_of_kernels\n\n@part_of_kernels()\ndef part(x):\n"
+            (tmp_path / "the_part.py").write_text(f"{text}    return x + {added}\n")
+        for name in ("the_kernel", "the_part"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        kernel = machine_code.kept()(importlib.import_module("the_kernel").f)
+        assert kernel(1) == 1 + added
+        assert sum(kernel.stats.cache_hits.values()) == hits
 
 
 def test_machine_code_is_not_taken_from_a_folder_that_others_may_write(tmp_path, monkeypatch):
