@@ -30,7 +30,8 @@ def findings(monkeypatch):
 
     monkeypatch.setattr(findings, "LEAST", 0.0)
     monkeypatch.setattr(findings, "LONGEST", 0.0)
-    monkeypatch.setattr(findings, "PATIENCE", 6.0)
+    monkeypatch.setattr(findings, "PATIENCE", 4.0)
+    monkeypatch.setattr(findings, "KEEP", 0.2)
     return findings.Findings()
 
 
@@ -52,7 +53,7 @@ def findings(monkeypatch):
         (
             "time.sleep(60)",
             60,
-            [("part", "FAILED", "its process took more than 6 s, during: this"), ("the next", "ok", "done")],
+            [("part", "FAILED", "its process took more than 4 s, during: this"), ("the next", "ok", "done")],
         ),
     ],
 )

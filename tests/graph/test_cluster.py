@@ -200,10 +200,10 @@ def test_in_a_task_of_the_cluster(client, client_of_task):
     pd.testing.assert_frame_equal(task.result(timeout=120), components_of(frame))
 
 
-def test_an_asynchronous_client_is_refused():
+def test_an_asynchronous_client_is_refused(client):
     async def task():
-        async with Client(processes=False, asynchronous=True, dashboard_address=None, set_as_default=False) as client:
-            dg.Graph.from_edges(frame_of("dense"), client=client)
+        async with Client(client.scheduler.address, asynchronous=True, set_as_default=False) as other:
+            dg.Graph.from_edges(frame_of("dense"), client=other)
 
     with pytest.raises(OptionError, match="is asynchronous; pass one that is not"):
         asyncio.run(task())
