@@ -61,7 +61,8 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
         _write_manifest(beside / MANIFEST, content)
         _move(beside, folder)
     except OSError as cause:
-        raise StorageError(f"{folder}: could not be written ({cause}); nothing was changed") from cause
+        remedy = "check the space on the disk"
+        raise StorageError(f"{folder}: could not be written ({cause}; {remedy}); nothing was changed") from cause
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
