@@ -107,7 +107,7 @@ def _rules(graph: Graph, counts: Counts) -> list[str]:
         )
         notes.append(f"{counts.loops:,} self loops {done}")
     if counts.repeats:
-        done = 'are kept (repeats="first", "sum", "min" or "max" makes them one)'
+        done = 'are kept (repeats="first" makes them one)'
         if graph.listed.rules.repeats != "keep":
             done = f'are made one (repeats="{graph.listed.rules.repeats}")'
         notes.append(f"{counts.repeats:,} repeated edges {done}")

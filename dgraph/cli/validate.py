@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, as_json
+from dgraph.cli.command import Command, as_json, as_typed
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.errors import AnswerError, FileError, OptionError
 
@@ -62,7 +62,8 @@ def command(edges: Edges, as_json: bool, **asked: Any) -> None:
             click.echo(json.dumps(told) if as_json else text)
             return
         found = graph.validate()
-    click.echo(json.dumps(asdict(found), default=str) if as_json else repr(found))
+    typed = as_typed(repr(found), click.get_current_context().command.params)
+    click.echo(json.dumps(asdict(found), default=str) if as_json else typed)
 
 
 def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str, ...], given: Any) -> dict[str, Any]:

@@ -14,6 +14,12 @@ def test_the_first_rows_of_a_run_on_workers(run):
     assert run("run wcc calls.csv --workers 2").output.split()[:4] == ["vertex", "component", "ann", "ann"]
 
 
+def test_what_surprises_is_mended_by_options_as_they_are_typed(run):
+    told = run("validate -", input="1 1\n1 2\n1 2\n").output
+    assert '(--loops "drop" leaves them out)' in told
+    assert '(--repeats "first" makes them one)' in told
+
+
 def test_columns_by_position_and_how_text_is_written(run, tmp_path):
     (tmp_path / "names.txt").write_text("who|whom|n\nann|bob|007\nbob|cat|8\n")
     asked = run("run wcc names.txt --header --delimiter '|' --source 1 --destination 0 -o -")
