@@ -167,7 +167,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
         traffic=_traffic(op, many.bytes, float(told[-1]["exchange"])),
         turn=turn,
         part=part,
-        growth=_growth(found, step, not graph.directed, FOOTPRINTS[op].gathers),
+        growth=_growth(found, step, not graph.directed, FOOTPRINTS[op].gathers and parts == 1),
     )
 
 
