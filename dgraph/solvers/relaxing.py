@@ -191,8 +191,6 @@ def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
                     continue
                 if not d < new:
                     shared[FLAT] = 1
-                if tie and tells_ties:
-                    tied[v] = True
                 by = number if d < new else UNREACHED
                 if alone:
                     dist[v] = new
@@ -227,10 +225,12 @@ def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
                     held = atomic_min(known, v, after)
                 new, old = after >> HALF, held >> HALF
                 waits = improved[v] if tells else old != LOW
-            if tells:
-                improved[v] = True
             if old <= new:
+                if tells_ties:
+                    tied[v] = True
                 continue
+            if tells:
+                improved[v] = True  # not of a tie: who has gone before, and has another parent only, waits nowhere
             there = list_of(number_of(new, scale), window)
             if there != slot and waits and list_of(number_of(old, scale), window) == there:
                 continue  # it waits there already

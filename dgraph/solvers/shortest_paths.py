@@ -72,11 +72,12 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     frontier = part.frontier[len(news) :]
     found = relax(rows, frontier, delta=kept["delta"], threads=threads, limit=limit, waiting=waiting, words=words)
     left = waiting.one()
+    if len(rows.tied):
+        first = owned if words is None else 0  # in words, parents of all are still to be told
+        part.improved[first:] |= rows.tied[first:]
+        rows.tied[:] = False
     if words is not None:
         words.tell(part.improved, owned, part.best, part.beside)
-    elif len(rows.tied):
-        part.improved[owned:] |= rows.tied[owned:]
-        rows.tied[:] = False
     if found.beyond:  # all whom a path reaches go once more
         left, waiting.slot, kept["words"] = np.flatnonzero(part.best < np.inf).astype(np.uint32), LISTS, None
     kept["named"] = {} if found.beyond else {u: part.best[u] for u in left.tolist()}

@@ -105,6 +105,19 @@ def test_distances_and_predecessors_in_one_word_or_not(kind, monkeypatch):
             pd.testing.assert_frame_equal(found, expected[list(found.columns)])
 
 
+@pytest.mark.parametrize("share", [1, 1 / 4])
+def test_a_vertex_that_has_gone_and_gets_another_predecessor_goes_again(share, monkeypatch):
+    """Where a path is found that is as short and then one that is shorter, in a round after the vertex had its turn."""
+    edges = dg.grid(rows=120, cols=120, seed=2, weights=(1, 12)).edges.compute()
+    names = dict(zip(("source", "destination", "weight"), edges.columns, strict=True))
+    edges[names["weight"]] = edges[names["weight"]] * share
+    expected = dg.sssp(dg.Graph.from_edges(edges, **names, directed=False), 0).compute()
+    for limit in (500, 3000, 1 << 20):
+        monkeypatch.setattr(shortest_paths, "LIMIT", limit)
+        cut = dg.Graph.from_edges(edges, **names, directed=False, parts=2)
+        pd.testing.assert_frame_equal(dg.sssp(cut, 0).compute(), expected)
+
+
 @pytest.mark.parametrize("name", ["wcc", "bfs", "sssp"])
 def test_on_a_cluster(name, client):
     graph = graph_of("random", parts=4, policy="cartesian", client=client)
