@@ -75,7 +75,7 @@ def test_what_tol_bounds(engine, row):
             limited = dg.pagerank(graph, tol=1e-12, max_iter=3, **how)
         assert (limited.rounds == 3) == limits
         for options in ({"tol": 0, "max_iter": 7}, {"alpha": 1}):
-            if row["`tol=0`, `alpha=1`"] == "refused":
+            if row["`tol=0`, `alpha=1`"].startswith("refused"):
                 with pytest.raises(OptionError, match="choose one of bsp, gas"):
                     dg.pagerank(graph, **options, **how)
             else:
