@@ -83,9 +83,11 @@ class Files(NullCache):
         if not beside and (why := distrusted(folder, stat.S_IWOTH)):
             told(OSError(f"{folder} {why}"))
             return NullCache()
-        # Numba looks at the function's own file alone, but what the function calls is compiled into it.
-        called = sorted({part.__code__.co_filename for part in _compiled_into(self._function)})
-        files._cache_file._source_stamp = tuple((Path(name).name, *(_stamp_of(name) or ())) for name in called)
+        # Numba looks at the own file alone, but what a function calls, and numbers that it names, are compiled into it.
+        parts = _compiled_into(self._function)
+        called = sorted({part.__code__.co_filename for part in parts})
+        stamps = [(Path(name).name, *(_stamp_of(name) or ())) for name in called]
+        files._cache_file._source_stamp = (*stamps, *sorted(set().union(*map(_numbers_in, parts))))
         return files
 
     @property
@@ -121,6 +123,12 @@ def _compiled_into(function: Any) -> set[Any]:
         waiting += called - found - {None}
         found |= called - {None}
     return found
+
+
+def _numbers_in(function: Any) -> set[tuple[str, str]]:
+    """Those that a function reads by name, which may come from any file."""
+    found = {name: function.__globals__.get(name) for name in function.__code__.co_names}
+    return {(name, repr(value)) for name, value in found.items() if isinstance(value, int | float)}
 
 
 def _stamp(function: Callable) -> tuple[int, int] | None:

@@ -81,7 +81,7 @@ class FreeRounds:
 
     @property
     def over(self) -> bool:
-        """Whether the run is, and those below in the tree have been told."""
+        """Whether the run is, and those below in the tree, or the other root, have been told."""
         return self.end.over and not self.mail.under_way
 
     def receive(self) -> int:

@@ -4,13 +4,16 @@ When one is due the first worker tells the others. Each goes on merging, and pas
 and again and again all add up, in a sum for which everybody waits, how many messages they have sent and how many they
 had received before they last took them in. Nobody sends while the others add, so equal sums say that nothing is on its
 way: it is all in the inboxes of the vertices' owners. Those with news fire, without sending yet (by blocks they stay in
-the queue), and this is the moment between two rounds of which `checkpoint/keeper.py` makes pieces. Meanwhile nobody
-votes on the end of the run, so nobody leaves before all have come here.
+the queue), and this is the moment between two rounds of which `checkpoint/keeper.py` makes pieces. Nobody leaves before
+all have come here: the first worker does not ask for this while its vote is for the end of the run, and from then on
+nobody votes.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dgraph.exchange.termination import Status
 
 if TYPE_CHECKING:
     from dgraph.engines.bulk_async import FreeRounds
@@ -43,7 +46,8 @@ class Standstill:
     def look(self) -> None:
         """Make a checkpoint if it is time for one."""
         free = self.free
-        if free.exchange.worker == 0 and not free.end.over and self.keeper.is_due(free.taken, self.keeper.overdue):
+        asks = free.exchange.worker == 0 and free.end.status not in (Status.READY2, Status.TERMINATED)
+        if asks and self.keeper.is_due(free.taken, self.keeper.overdue):
             self.asked = free.taken
             for peer in range(1, len(free.exchange.route.workers)):
                 free.mail.note(peer, Halt(free.taken))

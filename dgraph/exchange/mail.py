@@ -76,7 +76,7 @@ class Message(NamedTuple):
     worker: int  # the index of the worker that sent it
     number: int
     fragments: list[Fragment]
-    token: Token | None = None  # with the last message of a step, where steps are fused
+    token: Token | None = None  # with the last message of a step
 
 
 class OnDevice(NamedTuple):

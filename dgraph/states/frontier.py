@@ -40,6 +40,6 @@ class Frontier:
         """Nobody has a message."""
         self.queued, self.scan = 0, False
 
-    def send(self, senders: Any, edges: Any = None) -> None:
+    def send(self, senders: Any) -> None:
         """These have something to send."""
-        self.senders, self.edges = senders, edges
+        self.senders, self.edges = senders, None

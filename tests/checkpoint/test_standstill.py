@@ -14,8 +14,10 @@ import dgraph as dg
 from dgraph.analysis import analyse
 from dgraph.checkpoint.folder import Folder
 from dgraph.codegen.explain import engines_for
+from dgraph.engines.standstill import Standstill
 from dgraph.errors import OptionError
 from dgraph.exchange.local import LocalExchange
+from dgraph.exchange.termination import Status
 
 sys.path.append(str(Path(__file__).parents[1] / "engines"))
 
@@ -99,6 +101,39 @@ def test_many_of_them_change_nothing(tmp_path, name, how, late):
     graph = graph_for(name, parts=4, policy="hybrid")
     option = dg.Checkpoint(tmp_path, every=None, seconds=1e-9)
     check_values(name, True, dg.run(graph, PROGRAMS[name], **how, checkpoint=option))
+
+
+def test_one_that_is_due_when_a_worker_knows_the_end(tmp_path, monkeypatch):
+    """Whoever knows the end leaves, so nobody is asked to come to a standstill any more."""
+    there, look, begin = {}, Standstill.look, Standstill.__init__
+
+    def begun(one, free, keeper) -> None:
+        begin(one, free, keeper)
+        there[free.exchange.worker] = free
+
+    def late(one) -> None:
+        """The first worker has voted for the end, and is slow to hear that the other has."""
+        if one.free.exchange.worker == 0 and one.free.end.status is Status.READY2:
+            until = time.monotonic() + 0.2
+            while not there[1].end.over and time.monotonic() < until:
+                time.sleep(0.001)
+            if there[1].end.over:
+                one.keeper._opened = -1e9
+        look(one)
+
+    monkeypatch.setattr(Standstill, "__init__", begun)
+    monkeypatch.setattr(Standstill, "look", late)
+    found, graph = [], graph_for("Residuals", parts=2)
+    option = dg.Checkpoint(tmp_path, every=None, seconds=3600)
+
+    def run() -> None:
+        found.append(dg.run(graph, PROGRAMS["Residuals"], **ASYNC, checkpoint=option))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert found
+    check_values("Residuals", True, found[0])
 
 
 @pytest.mark.parametrize("parts", [1, 3])

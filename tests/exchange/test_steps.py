@@ -118,7 +118,9 @@ def test_a_step_that_waits_leaves_its_thread(client, tmp_path):
         return [end.told.step for end in dask_worker.plugins[NAME].ends.values()] if NAME in dask_worker.plugins else []
 
     steps = Steps(lambda end, partitions: end, step, lambda end: None)
-    thread = threading.Thread(target=run_steps, args=(steps, [0, 1]), kwargs={"client": client, "fuse": False})
+    assert set(client.nthreads().values()) == {1}
+    how = {"client": client, "fuse": False}
+    thread = threading.Thread(target=run_steps, args=(steps, [0, 1]), kwargs=how, daemon=True)
     thread.start()
     wait_until(lambda: sorted(client.run(told).values()) == [[-1], [0]])
     first = next(worker for worker, steps in client.run(told).items() if steps == [0])

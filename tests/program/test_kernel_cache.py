@@ -60,19 +60,21 @@ def test_a_file_that_was_changed_since_it_was_read_is_not_kept(tmp_path, monkeyp
 
 
 def test_machine_code_is_as_old_as_what_is_compiled_into_it(tmp_path, monkeypatch):
-    """A kernel whose part has changed, in another file, is compiled anew."""
-    (tmp_path / "the_kernel.py").write_text("from the_part import part\n\ndef f(x):\n    return part(x)\n")
+    """A kernel is compiled anew when, in another file, its part has changed, or a number that it names."""
+    text = "from the_number import N\nfrom the_part import part\n\ndef f(x):\n    return part(x) + N\n"
+    (tmp_path / "the_kernel.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    for added, hits in ((1, 0), (1, 1), (1000, 0)):
+    text = "from dgraph.machine_code import part_of_kernels\n\n@part_of_kernels()\ndef part(x):\n"
+    for added, number, hits in ((1, 0, 0), (1, 0, 1), (1000, 0, 0), (1000, 0, 1), (1000, 7, 0)):
         if not hits:
-            text = "from dgraph.machine_code import part_of_kernels\n\n@part_of_kernels()\ndef part(x):\n"
             (tmp_path / "the_part.py").write_text(f"{text}    return x + {added}\n")
-        for name in ("the_kernel", "the_part"):
+            (tmp_path / "the_number.py").write_text(f"N = {number}\n")
+        for name in ("the_kernel", "the_part", "the_number"):
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
         kernel = machine_code.kept()(importlib.import_module("the_kernel").f)
-        assert kernel(1) == 1 + added
+        assert kernel(1) == 1 + added + number
         assert sum(kernel.stats.cache_hits.values()) == hits
 
 
