@@ -14,7 +14,8 @@ from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, p
 ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
 SAMPLES = 256  # vertices that it is chosen by
 GRAIN = 4096  # vertices that a thread takes at once
-AHEAD = uint64(16)  # vertices whose neighbours are asked for before their turn
+AHEAD = uint64(16)  # vertices whose neighbours, and trees, are asked for before their turn
+FAR = uint64(48)  # vertices whose edges are
 SERIAL = 1 << 15  # edges below which a second thread costs more than it saves
 
 ONE = uint64(1)
@@ -109,6 +110,8 @@ def _link_one(first, last, nth, indptr, neighbours, above):
     """The nth edge of every vertex. Returns how many have one."""
     edges = np.int64(0)
     for u in range(uint64(first), uint64(last)):
+        if u + FAR < uint64(last):
+            prefetch(neighbours, uint64(indptr[u + FAR]) + uint64(nth))
         if u + AHEAD < uint64(last):
             e = uint64(indptr[u + AHEAD]) + uint64(nth)
             if e < uint64(indptr[u + AHEAD + ONE]):
@@ -143,6 +146,8 @@ def _link_rest(first, last, skip, largest, met_twice, indptr, neighbours, above)
 def flatten(first, last, above):
     """Every vertex right below its root; others may do the same for those in between."""
     for u in range(uint64(first), uint64(last)):
+        if u + AHEAD < uint64(last):
+            prefetch(above, above[u + AHEAD])
         root = above[u]
         while root != above[root]:
             root = above[root]
