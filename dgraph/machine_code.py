@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numba.core.caching import FunctionCache, NullCache
 
@@ -128,7 +129,7 @@ def _compiled_into(function: Any) -> set[Any]:
 def _numbers_in(function: Any) -> set[tuple[str, str]]:
     """Those that a function reads by name, which may come from any file."""
     found = {name: function.__globals__.get(name) for name in function.__code__.co_names}
-    return {(name, repr(value)) for name, value in found.items() if isinstance(value, int | float)}
+    return {(name, repr(value)) for name, value in found.items() if isinstance(value, int | float | np.generic)}
 
 
 def _stamp(function: Callable) -> tuple[int, int] | None:

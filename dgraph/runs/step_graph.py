@@ -51,6 +51,7 @@ def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
 
 
 def fused_task(run: str, address: str, rounds: int, before: list[None]) -> Any:
+    """Several steps of a worker; no task of the chunk comes `before`."""
     with exchange.taking_part(run, address) as end:
         if end.held[0].secedes:
             end.leave_thread()

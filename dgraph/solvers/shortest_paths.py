@@ -56,21 +56,21 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     """Delta-stepping from whoever has news, as far as LIMIT goes; who still waits then is kept, and one of them named,
     so that there is a next round. The width of slots is chosen once. Predecessors are kept beside distances, if anybody
     asks; proxies whose master is to hear of another count as improved. In words, as long as all fits into these."""
-    threads, owned, kept, edges = _threads(part), part.edges.partition.num_owned, part.kept, _weighted(part)
-    if not kept:
+    threads, owned, own, edges = _threads(part), part.edges.partition.num_owned, part.kept, _weighted(part)
+    if not own:
         tied = np.zeros(len(part.beside), bool)
-        kept |= {"tied": tied, "waiting": Waiting(len(part.best), threads), "named": {}, "words": _words(part)}
-    waiting, words, named = kept["waiting"], kept["words"], kept["named"]
+        own |= {"tied": tied, "waiting": Waiting(len(part.best), threads), "named": {}, "words": _words(part)}
+    waiting, words, named = own["waiting"], own["words"], own["named"]
     if words is not None and not words.learn(part.frontier, part.best, part.beside):
-        words = kept["words"] = None
-    limit = LIMIT if "delta" in kept else max(1, LIMIT // 8)  # others may be waiting for a beginning
+        words = own["words"] = None
+    limit = LIMIT if "delta" in own else max(1, LIMIT // 8)  # others may be waiting for a beginning
     dist = part.best if words is None else words.dist
-    rows = Rows(*edges, dist, part.beside, part.improved, part.edges.numbers(), kept["tied"])
-    if "delta" not in kept:
-        kept["delta"] = width(rows)
+    rows = Rows(*edges, dist, part.beside, part.improved, part.edges.numbers(), own["tied"])
+    if "delta" not in own:
+        own["delta"] = width(rows)
     news = [u for u in part.frontier[:1].tolist() if named.get(u) == part.best[u]]
     frontier = part.frontier[len(news) :]
-    found = relax(rows, frontier, delta=kept["delta"], threads=threads, limit=limit, waiting=waiting, words=words)
+    found = relax(rows, frontier, delta=own["delta"], threads=threads, limit=limit, waiting=waiting, words=words)
     left = waiting.one()
     if len(rows.tied):
         first = owned if words is None else 0  # in words, parents of all are still to be told
@@ -79,8 +79,8 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     if words is not None:
         words.tell(part.improved, owned, part.best, part.beside)
     if found.beyond:  # all whom a path reaches go once more
-        left, waiting.slot, kept["words"] = np.flatnonzero(part.best < np.inf).astype(np.uint32), LISTS, None
-    kept["named"] = {} if found.beyond else {u: part.best[u] for u in left.tolist()}
+        left, waiting.slot, own["words"] = np.flatnonzero(part.best < np.inf).astype(np.uint32), LISTS, None
+    own["named"] = {} if found.beyond else {u: part.best[u] for u in left.tolist()}
     return found.looked, left
 
 
@@ -107,9 +107,8 @@ def _words(part: Problem | Unsettled) -> Words | None:
     def largest() -> int:
         return largest_whole(weights, threads) if numbers.max(initial=0) < FAR else FAR
 
-    if column is None or kept(out, ("largest whole", column), largest) >= FAR:
-        return None
-    return words_of(len(numbers), kept(out, ("largest whole", column), largest))
+    found = FAR if column is None else kept(out, ("largest whole", column), largest)
+    return words_of(len(numbers), found) if found < FAR else None
 
 
 def _sources(problem: Problem) -> np.ndarray:

@@ -59,7 +59,8 @@ def test_a_file_that_was_changed_since_it_was_read_is_not_kept(tmp_path, monkeyp
     assert not list(tmp_path.rglob("*.nbi"))
 
 
-def test_machine_code_is_as_old_as_what_is_compiled_into_it(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["int", "np.int64"])
+def test_machine_code_is_as_old_as_what_is_compiled_into_it(tmp_path, monkeypatch, kind):
     """A kernel is compiled anew when, in another file, its part has changed, or a number that it names."""
     text = "from the_number import N\nfrom the_part import part\n\ndef f(x):\n    return part(x) + N\n"
     (tmp_path / "the_kernel.py").write_text(text)
@@ -69,7 +70,7 @@ def test_machine_code_is_as_old_as_what_is_compiled_into_it(tmp_path, monkeypatc
     for added, number, hits in ((1, 0, 0), (1, 0, 1), (1000, 0, 0), (1000, 0, 1), (1000, 7, 0)):
         if not hits:
             (tmp_path / "the_part.py").write_text(f"{text}    return x + {added}\n")
-            (tmp_path / "the_number.py").write_text(f"N = {number}\n")
+            (tmp_path / "the_number.py").write_text(f"import numpy as np\nN = {kind}({number})\n")
         for name in ("the_kernel", "the_part", "the_number"):
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
