@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,11 +25,11 @@ class Errand(threading.Thread):
         super().__init__(name="dgraph errand", daemon=True)
         self.outcome: Future[Any] = Future()
         self.signals = _signals()
-        self._call, self._context = call, copy_context()
+        self._work = partial(copy_context().run, call)
 
     def run(self) -> None:
         try:
-            self.outcome.set_result(self._context.run(self._call))
+            self.outcome.set_result(self._work())
         except BaseException as error:
             self.outcome.set_exception(error)
 
