@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from dgraph.errors import ProgramError
 from dgraph.functions import Function, read_function
@@ -165,8 +166,18 @@ class Analysis:
         return any(phase.send.of("global") for phase in self.phases)
 
 
+_known: WeakKeyDictionary[type[VertexProgram], dict[int, Analysis]] = WeakKeyDictionary()
+
+
 def analyse(program: VertexProgram) -> Analysis:
-    """Read every function of a program."""
+    """Read every function of a program, once for each length of its vectors."""
+    known = _known.setdefault(type(program), {})
+    if program.width not in known:
+        known[program.width] = _analysed(program)
+    return known[program.width]
+
+
+def _analysed(program: VertexProgram) -> Analysis:
     name = type(program).__name__
     states = tuple(program.of(State))
     plain = [f for f in states if not isinstance(f, Delta)]

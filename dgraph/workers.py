@@ -9,7 +9,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import dask
-from dask import threaded
 from dask.delayed import Delayed, delayed
 
 from dgraph.devices import probe
@@ -18,7 +17,7 @@ from dgraph.partition import threads
 from dgraph.partition.chunk import local
 from dgraph.partition.device_frame import DeviceFrame
 from dgraph.partition.source import Pieces, cut, is_cudf, is_lazy
-from dgraph.waiting import bring, telling_losses, wait_for
+from dgraph.waiting import bring, computed, telling_losses, wait_for
 
 FAN = 8  # results that one task of a reduction takes
 BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
@@ -127,7 +126,7 @@ class Workers:
     def hold(self, tasks: Sequence[Delayed]) -> list[Any]:
         """Start the tasks and keep their results where they are made."""
         if self.client is None:
-            return list(dask.compute(*tasks, scheduler=threaded.get))
+            return computed(tasks)
         return list(self.client.compute(list(tasks)))
 
     def each(self, function: Any, given: Sequence[tuple], homes: Sequence[str] | None = None) -> list[Any]:
@@ -185,9 +184,10 @@ class Workers:
     def keep(self, task: Delayed) -> Any:
         """The result of a task, here, and on the workers for whoever wants to `share` it."""
         (held,) = self.hold([task])
+        if self.client is None:
+            return held
         (value,) = self.get([self.call(itself, held)])
-        if self.client is not None:
-            self._kept[value] = held
+        self._kept[value] = held
         return value
 
     def forget(self) -> None:

@@ -29,7 +29,7 @@ SHOWN = 20  # vertices of a cycle that are named
 class Steps(Tree):
     """Predecessors where weights may be negative: they need not be nearer, so every edge is a step."""
 
-    solver = Solver(bellman_ford_tree)
+    solver = Solver(bellman_ford_tree, looks=1024)
 
     def send(dist, step, target_dist, weight, id, vertices):
         tight = dist != inf and target_dist != inf and dist + weight == target_dist

@@ -27,7 +27,7 @@ class CoreNumber(VertexProgram):
 
     operation = "core_number"
     kind = "synchronous"
-    solver = Solver(core_numbers, orders=("out", "incoming"))
+    solver = Solver(core_numbers, orders=("out", "incoming"), looks=2)
     core = State(int64)
     merge = H_INDEX
     along = "both"

@@ -51,7 +51,7 @@ class MainCore(CoreNumber):
     """Who is in the highest core."""
 
     operation = "k_core"
-    solver = Solver(main_core, orders=("out", "incoming"))
+    solver = Solver(main_core, orders=("out", "incoming"), looks=2)
 
     @Global(int64, MAX)
     def highest(core):

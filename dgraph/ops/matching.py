@@ -47,7 +47,7 @@ class Matching(VertexProgram):
     partner = State(vertex, start=NONE)
     choice = State(vertex, start=NONE)  # of those who ask in this turn
     left = VertexColumn(bool)
-    solver = Solver(_solve, orders=("out", "incoming"))
+    solver = Solver(_solve, orders=("out", "incoming"), looks=8)
 
     class Request(Phase):
         def send(id, partner, left):

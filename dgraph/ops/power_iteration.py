@@ -24,7 +24,7 @@ class PageRank(VertexProgram):
     kept = Parameter(float64, 1.0)
     tol = Parameter(float64, 1e-6)  # of all ranks: a round that changes them by less is the last
     max_iter = Parameter(int64, 100)
-    solver = Solver(page_rank, orders=("incoming",))
+    solver = Solver(page_rank, orders=("incoming",), looks=8)
 
     def start(vertices):
         return 1 / vertices
@@ -98,7 +98,7 @@ class PageRanks(PersonalPageRank):
     rank = State(float64, shape="several")
     restart = VertexColumn(float64, shape="several")
     spread = VertexColumn(float64, shape="several")
-    solver = Solver(rank_vectors, orders=("incoming",))
+    solver = Solver(rank_vectors, orders=("incoming",), looks=32)
 
     def apply(rank, message, dangling, alpha, kept, restart, spread, change, tol, round):
         if round > 1 and change < tol:

@@ -117,7 +117,7 @@ class FromEach(VertexProgram):
     dist = State(float64, start=inf, shape="sources")
     merge = MIN
     sources = Parameter(vertex, shape=...)
-    solver = Solver(from_each)
+    solver = Solver(from_each, looks=64)
 
     def seed(id, sources):
         return 0.0 if id == sources else inf
@@ -136,7 +136,7 @@ class FromEach(VertexProgram):
 class HopsFromEach(FromEach):
     """Every edge is of length 1."""
 
-    solver = Solver(from_each, orders=("out", "incoming"))
+    solver = Solver(from_each, orders=("out", "incoming"), looks=64)
 
     def send(dist):
         return dist + 1

@@ -25,7 +25,10 @@ from dgraph.partition.threads import cores
 from dgraph.runs.found import Found
 from dgraph.runs.result import RunResult, lasting
 from dgraph.solvers.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
+from dgraph.solvers.team import members
 from dgraph.solvers.triangles import are_short, count, ends, of_short_rows
+
+LOOKS = 4  # as long as a search takes, counting takes several times: of neighbours of neighbours, as many as there are
 
 # (what is across from each vertex, its degree in the simple graph or None, all that is across) -> columns, totals
 Finish = Callable[[np.ndarray, Any, int], tuple[dict[str, np.ndarray], dict[str, Any]]]
@@ -101,6 +104,7 @@ def _whole(
 ) -> Found:
     """All of it where there is one partition."""
     begun, size = time.perf_counter(), partition.num_owned
+    threads = members(threads, LOOKS * partition.num_edges)
     tables = [table for table in (partition.out, partition.incoming if directed else None) if table is not None]
     order = None
     if not (directed or degrees) and are_short(tables[0]):

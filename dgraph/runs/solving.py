@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.analysis import analyse
 from dgraph.graph import Graph
+from dgraph.partition.partition import Partition
 from dgraph.plan import Plan
 from dgraph.program import VertexProgram
 from dgraph.runs.columns import Given, with_columns
@@ -16,7 +18,10 @@ from dgraph.runs.reads import edge_columns_of, parameters_of, vertex_columns_of
 from dgraph.runs.result import RunResult
 from dgraph.solvers.errand import answered
 from dgraph.solvers.solver import Problem, Solver
+from dgraph.solvers.team import members
 from dgraph.workers import threads_of_worker
+
+SHORT = 1 << 22  # looks at edges: tenths of a second at most, for which Ctrl-C may wait
 
 
 def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given) -> RunResult:
@@ -37,7 +42,8 @@ def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given) -> R
         vertex_columns_of(analysis),
     )
     if workers.client is None:
-        found = [answered(lambda: job(partition))]
+        call = partial(job, partition)
+        found = [call() if job.is_short(partition) else answered(call)]
     else:
         found = workers.wait(workers.hold([workers.call(job, partition, on=homes[0] if homes else None)]))
     return RunResult(graph, found, job.vertex_columns, plan.options())
@@ -55,10 +61,23 @@ class LocalJob:
     vertex_columns: list[str]
 
     def __call__(self, given: Any) -> Found:
-        partition, columns = given if isinstance(given, tuple) else (given, {})
-        threads = self.threads or threads_of_worker()
+        partition, columns = _apart(given)
+        threads = members(self.threads or threads_of_worker(), self._looks(partition))
         edges = EdgeTables(partition, self.directed, self.columns, threads)
         solved, row = self.solver.row(Problem(edges, self.values, columns, threads))
         missing = {name for name in self.vertex_columns if has_none(solved.values[name], partition.num_owned)}
         parts = {0: (partition.numbers, solved.values)}
         return Found(parts, missing, [row], solved.rounds, solved.totals)
+
+    def is_short(self, given: Any) -> bool:
+        """Whether it is over before anybody could want it to end."""
+        partition, _ = _apart(given)
+        return self._looks(partition) * self.values.get("max_iter", 1) <= SHORT
+
+    def _looks(self, partition: Partition) -> int:
+        return partition.num_edges * self.solver.looks
+
+
+def _apart(given: Any) -> tuple[Partition, dict[str, Any]]:
+    """A partition, and the vertex columns that go with it, if any are read."""
+    return given if isinstance(given, tuple) else (given, {})

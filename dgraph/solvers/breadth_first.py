@@ -22,7 +22,6 @@ class Sizes(NamedTuple):
     beta: int = 18  # and no longer below 1/beta of the vertices
     alone: int = 1024  # edges out of a frontier below which one thread is quicker than several
     taken: int = 128  # vertices of a frontier, or words of a bitmap, that a thread takes at once
-    serial: int = 1 << 15  # edges of a graph below which a second thread costs more than it saves
 
 
 class Rows(NamedTuple):
@@ -53,7 +52,7 @@ def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solved:
     """Levels from the nearest of several different sources, and the smallest predecessors, which are NONE for sources
     and for vertices that were not reached."""
     (out,), n = problem.edges.senders("out"), problem.vertices
-    threads = problem.threads if out.num_edges >= SIZES.serial else 1
+    threads = problem.threads
     order = order_of(problem.edges.partition.incoming or out, out, threads)
     distance, best = np.empty(n), np.empty(n, np.int64)
     queues, bits = np.empty((threads, n), np.uint32), np.empty((3, -(-n // 64)), np.uint64)

@@ -12,8 +12,8 @@ from dgraph.solvers.delta_stepping import Relaxed, relax, rows_of, width
 from dgraph.solvers.relaxing import FAR, Rows, Words, largest_whole, words_of
 from dgraph.solvers.slots import LISTS, Waiting
 from dgraph.solvers.solver import Problem, Solved, Unsettled
+from dgraph.solvers.team import members
 
-SERIAL = 1 << 15  # edges below which a second thread costs more than it saves
 LIMIT = 1 << 20  # edges of a partition in a round, after which it hears of others: what they know may spare it many
 AS_THEY_ARE = ("int64", "int32", "float64", "float32")  # weights that are not cast: each compiles once
 
@@ -122,7 +122,7 @@ def _start(problem: Problem, sources: np.ndarray) -> np.ndarray:
 
 
 def _threads(problem: Problem | Unsettled) -> int:
-    return problem.edges.threads if problem.edges.partition.num_edges >= SERIAL else 1
+    return members(problem.edges.threads, problem.edges.partition.num_edges)
 
 
 def _weighted(problem: Problem | Unsettled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

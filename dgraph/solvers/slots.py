@@ -87,31 +87,24 @@ def before(place, lists):
 
 
 @part
-def next_slot(slot, tails):
-    """The first slot or bin from `slot` on that is not empty; LISTS if there is none."""
-    while slot < LISTS and tails[slot] == 0:
+def next_of(slot, tails, low, high):
+    """The first slot or bin from `slot` on that is not empty, of the threads from `low` up to `high`; LISTS if there is
+    none. All are looked through side by side: one of them may have nothing for long."""
+    while slot < LISTS and not _some(slot, uint64(1), tails, low, high):
         slot += 1
-        while slot <= LISTS - STRIDE and not _some(slot, tails):
+        while slot <= LISTS - STRIDE and not _some(slot, uint64(STRIDE), tails, low, high):
             slot += STRIDE
     return slot
 
 
 @part
-def _some(slot, tails):
-    """Whether one of the next lists is not empty."""
+def _some(slot, count, tails, low, high):
+    """Whether one of so many lists is not empty."""
     found = np.int64(0)
-    for i in range(uint64(slot), uint64(slot + STRIDE)):
-        found |= tails[i]
+    for rank in range(uint64(low), uint64(high)):
+        for i in range(uint64(slot), uint64(slot) + count):
+            found |= tails[rank, i]
     return found != 0
-
-
-@part
-def next_of(slot, tails, low, high):
-    """The same for the threads from `low` up to `high`."""
-    found = np.int64(LISTS)
-    for rank in range(low, high):
-        found = min(found, next_slot(slot, tails[rank]))
-    return found
 
 
 @part

@@ -74,11 +74,13 @@ class Contract:
 @dataclass(frozen=True)
 class Solver:
     """`orders`: those of a directed graph's edges that are read; rows of an undirected one have both directions.
-    `settle`: what partitions of several do."""
+    `settle`: what partitions of several do. `looks`: as often as it would have to look at each edge to take
+    as long as it does, about: threads are started for much work only. With a `max_iter` it may be that often more."""
 
     solve: Callable[[Problem], Solved]
     orders: tuple[str, ...] = ("out",)
     settle: Settle | Contract | None = None
+    looks: int = 1
 
     def row(self, problem: Problem) -> tuple[Solved, dict[str, Any]]:
         """The answer, and the row of the report: all of the run is one superstep."""

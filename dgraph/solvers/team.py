@@ -23,11 +23,19 @@ from dgraph.solvers.errand import STOP, signals_here
 
 ARRIVED, ROUND, STOPPED = 0, 16, 17  # in `signals`: who waits; how often all have met; and whether to stop, as of then
 SPINS = 2000  # looks at the round before a thread gives its core to others
+# Looks at edges that take longer than to start a thread for them and to meet it: measured on two cores, where most
+# operations break even at twice as many. On many cores no more are started than have so much to do each.
+LOOKS = 1 << 19
 
 kernel = kept()
 part = part_of_kernels()
 _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
+
+
+def members(threads: int, looks: int) -> int:
+    """How many of some threads are worth starting for so many looks at edges."""
+    return max(1, min(threads, looks // LOOKS))
 
 
 def team(kernel: Callable[..., Any], threads: int, *arrays: Any, beside: Sequence[Callable[..., Any]] = ()) -> Any:

@@ -22,11 +22,11 @@ from dgraph.testing.strategies import small_graphs
 
 OFTEN, NEVER = 10**6, 0
 SIZES = {  # so that small graphs meet every turn that large ones take
-    "pushed by all": Sizes(alpha=NEVER, alone=0, taken=1, serial=0),
-    "pushed by one and by all": Sizes(alpha=NEVER, alone=2, taken=1, serial=0),
-    "pulled": Sizes(alpha=OFTEN, beta=OFTEN, alone=0, taken=1, serial=0),
-    "pulled and pushed": Sizes(alpha=OFTEN, beta=NEVER, alone=0, taken=1, serial=0),
-    "pulled and pushed by one": Sizes(alpha=3, beta=2, alone=10, taken=2, serial=0),
+    "pushed by all": Sizes(alpha=NEVER, alone=0, taken=1),
+    "pushed by one and by all": Sizes(alpha=NEVER, alone=2, taken=1),
+    "pulled": Sizes(alpha=OFTEN, beta=OFTEN, alone=0, taken=1),
+    "pulled and pushed": Sizes(alpha=OFTEN, beta=NEVER, alone=0, taken=1),
+    "pulled and pushed by one": Sizes(alpha=3, beta=2, alone=10, taken=2),
 }
 
 

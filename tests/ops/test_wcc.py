@@ -50,7 +50,6 @@ def test_components_of_partitions(threads, drawn, grain):
             for partition in graph.partitioned(orders).held:
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setattr(components, "GRAIN", grain)
-                    patch.setattr(components, "SERIAL", 0)
                     found, _ = local_components(EdgeTables(partition, graph.directed, {}, threads))
                 assert found.tolist() == expected(partition).tolist()
 
