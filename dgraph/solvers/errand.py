@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,11 +24,11 @@ class Errand(threading.Thread):
         super().__init__(name="dgraph errand", daemon=True)
         self.outcome: Future[Any] = Future()
         self.signals = _signals()
-        self._work = partial(copy_context().run, call)
+        self._work, self._surroundings = call, copy_context()
 
     def run(self) -> None:
         try:
-            self.outcome.set_result(self._work())
+            self.outcome.set_result(self._surroundings.run(self._work))
         except BaseException as error:
             self.outcome.set_exception(error)
 
