@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from dgraph.errors import ProgramError
 from dgraph.functions import Function, read_function
 from dgraph.program import (
     Delta,
@@ -293,16 +292,3 @@ def _readable(program: VertexProgram, phase: type[Phase] | None, admitted: froze
     states = [state.name for state in program.of(State)]
     names += [f"{state}_before" for state in states] + [f"target_{name}" for name in ("id", "degree", *states)]
     return [n for n in dict.fromkeys(names) if _kind(program, n, phase)[0] in admitted | {"parameter", "run"}]
-
-
-def example_of(program: type[VertexProgram] | VertexProgram) -> VertexProgram:
-    """An instance to analyse: parameters that have no value yet become 0, or vectors of one 0."""
-    if isinstance(program, VertexProgram):
-        return program
-    if not (isinstance(program, type) and issubclass(program, VertexProgram)):
-        raise ProgramError(f"{program!r} is no program: derive a class from dgraph.VertexProgram")
-    missing = [f for f in program.fields.values() if isinstance(f, Parameter) and f.default is None]
-    lengths = [f.shape for f in program.fields.values() if isinstance(f, Parameter) and isinstance(f.shape, int)]
-    width = lengths[0] if lengths else 1
-    named = {f.shape for f in program.fields.values() if isinstance(f.shape, str)}
-    return program(**{f.name: [0] * width if f.shape is not None else int(f.name in named) for f in missing})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dgraph.analysis import Analysis, PhaseAnalysis, analyse, example_of
+from dgraph.analysis import Analysis, PhaseAnalysis, analyse
 from dgraph.codegen.kernels import kept_states
-from dgraph.codegen.source import generate
+from dgraph.codegen.source import example_of, generate
 from dgraph.program import Delta, Field, VertexProgram
 
 

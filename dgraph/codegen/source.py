@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as field_of
 
-from dgraph.analysis import Analysis, Reads, analyse, example_of
+from dgraph.analysis import Analysis, Reads, analyse
 from dgraph.codegen import cuda, cuda_head
 from dgraph.codegen.bounds import bound
 from dgraph.codegen.daemon_blocks import DaemonBlocks
@@ -17,10 +17,11 @@ from dgraph.codegen.kernels import Kernels
 from dgraph.codegen.layout import Layout, layout_of
 from dgraph.codegen.neighbourhood import TEXTS
 from dgraph.codegen.text import FIXED, Argument, inbox, name_in, sent
+from dgraph.errors import ProgramError
 from dgraph.functions import Function, read_function
 from dgraph.monoid import Monoid
 from dgraph.options import one_of
-from dgraph.program import Delta, VertexProgram
+from dgraph.program import Delta, Parameter, VertexProgram
 from dgraph.randomness import KERNEL_TEXT
 
 HEAD = '''"""Kernels of {name}, written by dgraph; {why}.
@@ -183,3 +184,16 @@ def functions_of(analysis: Analysis) -> dict[Function, tuple[str, tuple[str, ...
     for name, (result, reads) in analysis.results.items():
         put(reads, f"value_of_{name}", [result])
     return found
+
+
+def example_of(program: type[VertexProgram] | VertexProgram) -> VertexProgram:
+    """An instance to analyse: parameters that have no value yet become 0, or vectors of one 0."""
+    if isinstance(program, VertexProgram):
+        return program
+    if not (isinstance(program, type) and issubclass(program, VertexProgram)):
+        raise ProgramError(f"{program!r} is no program: derive a class from dgraph.VertexProgram")
+    missing = [f for f in program.fields.values() if isinstance(f, Parameter) and f.default is None]
+    lengths = [f.shape for f in program.fields.values() if isinstance(f, Parameter) and isinstance(f.shape, int)]
+    width = lengths[0] if lengths else 1
+    named = {f.shape for f in program.fields.values() if isinstance(f.shape, str)}
+    return program(**{f.name: [0] * width if f.shape is not None else int(f.name in named) for f in missing})

@@ -8,11 +8,11 @@ import programs
 import pytest
 from numpy import float64, inf, int64
 
-from dgraph.analysis import analyse, example_of
+from dgraph.analysis import analyse
 from dgraph.codegen.compile import compile_program, load
 from dgraph.codegen.explain import explain
 from dgraph.codegen.recipe import recipe_of
-from dgraph.codegen.source import generate
+from dgraph.codegen.source import example_of, generate
 from dgraph.errors import OptionError, ProgramError
 from dgraph.monoid import CHOOSE, MIN, SUM, Monoid
 from dgraph.program import Global, Message, Parameter, Phase, State, VertexProgram, vertex
