@@ -29,9 +29,12 @@ def lcc(graph: Graph, **options: Any) -> RunResult:
 
 
 def _of_arcs(found: np.ndarray, degree: np.ndarray, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    most = degree * (degree - 1.0)
-    return {"lcc": np.divide(found, most, out=np.zeros(len(most)), where=most > 0)}, {}
+    most = degree - 1.0
+    most *= degree
+    return {"lcc": np.divide(found, np.maximum(most, 1, out=most), out=most)}, {}  # who has d < 2 is in no triangle
 
 
 def _of_edges(found: np.ndarray, degree: np.ndarray, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    return _of_arcs(2 * found, degree, total)
+    columns, totals = _of_arcs(found, degree, total)
+    columns["lcc"] *= 2
+    return columns, totals

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dgraph.agents.edge_tables import EdgeTables
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.room import admit_build
@@ -107,10 +108,10 @@ def _whole(
     threads = members(threads, LOOKS * partition.num_edges)
     tables = [table for table in (partition.out, partition.incoming if directed else None) if table is not None]
     order = None
-    if not (directed or degrees) and are_short(tables[0]):
-        tally = Tally(of_short_rows(tables[0], threads), None, [])
+    if not directed and are_short(tables[0]):
+        tally = Tally(*of_short_rows(tables[0], threads, degrees=degrees), [])
     else:
-        order = by_degree(_degrees(partition, size, directed))
+        order = by_degree(EdgeTables(partition, directed, {}, threads).degrees("both"))
         lower = distinct(tables, size, threads, kept=LOWER, order=order, ways=directions)
         found = count(lower, 0, lower, 0, 0, size, threads)
         tally = Tally(found, ends(lower, 0, 0, size) if degrees else None, [])

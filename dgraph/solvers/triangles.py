@@ -32,11 +32,13 @@ def _squares(indptr):
     return total
 
 
-def of_short_rows(table: Adjacency, threads: int) -> np.ndarray:
-    """The triangles through each vertex; rows have the edges of both directions."""
+def of_short_rows(table: Adjacency, threads: int, *, degrees: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """The triangles through each vertex, and if they are wanted its neighbours; rows have the edges of both
+    directions."""
     counts = np.zeros(len(table.indptr) - 1, np.int64)
-    team(_of_short_rows, threads, np.zeros(1, np.int64), table.indptr, table.neighbours, counts)
-    return counts
+    degree = np.empty_like(counts) if degrees else None
+    team(_of_short_rows, threads, np.zeros(1, np.int64), table.indptr, table.neighbours, counts, degree)
+    return counts, degree
 
 
 def count(
@@ -119,8 +121,9 @@ def _count(
 
 
 @kernel
-def _of_short_rows(rank, size, signals, cursor, indptr, neighbours, counts):
-    """Every two lower neighbours of a vertex, looked for in each other's row; `counts` are everybody's."""
+def _of_short_rows(rank, size, signals, cursor, indptr, neighbours, counts, degree):
+    """Every two lower neighbours of a vertex, looked for in each other's row; `counts` are everybody's. `degree` is
+    written by the thread that takes the row."""
     lower = np.empty(64, np.uint32)
     n = indptr.size - 1
     while True:
@@ -137,22 +140,26 @@ def _of_short_rows(rank, size, signals, cursor, indptr, neighbours, counts):
                 x = neighbours[e]
                 lower[known] = x
                 known += uint64(x < u)
+            if degree is not None:
+                degree[u] = 0
+                for e in range(begin, end):
+                    degree[u] += neighbours[e] != u and not _is_repeat(neighbours, begin, e)
             for i in range(uint64(1), known):
                 for j in range(i):
                     v, w = max(lower[i], lower[j]), min(lower[i], lower[j])
                     closed = False
                     for e in range(uint64(indptr[v]), uint64(indptr[uint64(v) + uint64(1)])):
                         closed |= neighbours[e] == w
-                    if closed and v != w and not (_is_repeat(lower, i) or _is_repeat(lower, j)):
+                    if closed and v != w and not (_is_repeat(lower, 0, i) or _is_repeat(lower, 0, j)):
                         atomic_add(counts, u, 1)
                         atomic_add(counts, v, 1)
                         atomic_add(counts, w, 1)
 
 
 @part
-def _is_repeat(values, i):
-    """Whether values[i] is among those before it."""
-    for j in range(i):  # noqa: SIM110
+def _is_repeat(values, first, i):
+    """Whether values[i] is among those before it, from the first on."""
+    for j in range(uint64(first), uint64(i)):  # noqa: SIM110
         if values[j] == values[i]:
             return True
     return False

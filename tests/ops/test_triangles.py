@@ -76,7 +76,9 @@ def test_two_threads_on_short_rows():
     expected = np.full(n, 3)
     expected[[0, -1]], expected[[1, -2]] = 1, 2
     for threads in (1, 2, 3):
-        assert of_short_rows(table, threads)[numbers].tolist() == expected.tolist()
+        triangles, degree = of_short_rows(table, threads, degrees=True)
+        assert triangles[numbers].tolist() == expected.tolist()
+        assert degree[numbers].tolist() == np.minimum(np.minimum(u, u[::-1]) + 2, 4).tolist()
 
 
 @pytest.mark.parametrize("name", SMALL)
