@@ -51,71 +51,77 @@ __all__ = ["__version__", *_HOME]
 # those that take any graph; `factorize` is for ratings of items by users
 OPERATIONS = tuple(name for name, home in _HOME.items() if home.startswith("dgraph.ops.") and name != "factorize")
 
-if TYPE_CHECKING:
-    from dgraph import errors
-    from dgraph.building.saved import open_graph
-    from dgraph.checkpoint.option import Checkpoint
-    from dgraph.codegen.explain import explain
-    from dgraph.estimates.calibration import capacities
-    from dgraph.functions import dot
-    from dgraph.graph import Graph
-    from dgraph.io.generated import bipartite, grid, ratings, rmat, uniform
+if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for public
+    from dgraph import errors as errors
+    from dgraph.building.saved import open_graph as open_graph
+    from dgraph.checkpoint.option import Checkpoint as Checkpoint
+    from dgraph.codegen.explain import explain as explain
+    from dgraph.estimates.calibration import capacities as capacities
+    from dgraph.functions import dot as dot
+    from dgraph.graph import Graph as Graph
+    from dgraph.io.generated import (
+        bipartite as bipartite,
+        grid as grid,
+        ratings as ratings,
+        rmat as rmat,
+        uniform as uniform,
+    )
     from dgraph.io.graphs import (
-        from_igraph,
-        from_networkx,
-        from_scipy,
-        read_edges,
-        to_igraph,
-        to_networkx,
-        to_scipy,
-        write_edges,
+        from_igraph as from_igraph,
+        from_networkx as from_networkx,
+        from_scipy as from_scipy,
+        read_edges as read_edges,
+        to_igraph as to_igraph,
+        to_networkx as to_networkx,
+        to_scipy as to_scipy,
+        write_edges as write_edges,
     )
     from dgraph.monoid import (
-        AND,
-        CHOOSE,
-        H_INDEX,
-        HEAVIEST,
-        MAX,
-        MIN,
-        MOST_FREQUENT,
-        NONE,
-        OR,
-        PRODUCT,
-        SUM,
-        UNREACHED,
-        Monoid,
+        AND as AND,
+        CHOOSE as CHOOSE,
+        H_INDEX as H_INDEX,
+        HEAVIEST as HEAVIEST,
+        MAX as MAX,
+        MIN as MIN,
+        MOST_FREQUENT as MOST_FREQUENT,
+        NONE as NONE,
+        OR as OR,
+        PRODUCT as PRODUCT,
+        SUM as SUM,
+        UNREACHED as UNREACHED,
+        Monoid as Monoid,
     )
-    from dgraph.ops.bfs import bfs
-    from dgraph.ops.cdlp import cdlp
-    from dgraph.ops.core_number import core_number
-    from dgraph.ops.degrees import degrees
-    from dgraph.ops.factorize import factorize
-    from dgraph.ops.hits import hits
-    from dgraph.ops.k_core import k_core
-    from dgraph.ops.katz import katz
-    from dgraph.ops.label_propagation import label_propagation
-    from dgraph.ops.lcc import lcc
-    from dgraph.ops.matching import matching
-    from dgraph.ops.pagerank import pagerank
-    from dgraph.ops.sssp import sssp
-    from dgraph.ops.triangles import triangles
-    from dgraph.ops.wcc import wcc
-    from dgraph.partition.balance import daemons_for
-    from dgraph.partition.policies import Policy
+    from dgraph.ops.bfs import bfs as bfs
+    from dgraph.ops.cdlp import cdlp as cdlp
+    from dgraph.ops.core_number import core_number as core_number
+    from dgraph.ops.degrees import degrees as degrees
+    from dgraph.ops.factorize import factorize as factorize
+    from dgraph.ops.hits import hits as hits
+    from dgraph.ops.k_core import k_core as k_core
+    from dgraph.ops.katz import katz as katz
+    from dgraph.ops.label_propagation import label_propagation as label_propagation
+    from dgraph.ops.lcc import lcc as lcc
+    from dgraph.ops.matching import matching as matching
+    from dgraph.ops.pagerank import pagerank as pagerank
+    from dgraph.ops.sssp import sssp as sssp
+    from dgraph.ops.triangles import triangles as triangles
+    from dgraph.ops.wcc import wcc as wcc
+    from dgraph.partition.balance import daemons_for as daemons_for
+    from dgraph.partition.policies import Policy as Policy
     from dgraph.program import (
-        Delta,
-        EdgeColumn,
-        Global,
-        Message,
-        Parameter,
-        Phase,
-        Result,
-        State,
-        VertexColumn,
-        VertexProgram,
-        vertex,
+        Delta as Delta,
+        EdgeColumn as EdgeColumn,
+        Global as Global,
+        Message as Message,
+        Parameter as Parameter,
+        Phase as Phase,
+        Result as Result,
+        State as State,
+        VertexColumn as VertexColumn,
+        VertexProgram as VertexProgram,
+        vertex as vertex,
     )
-    from dgraph.runs.execution import run
+    from dgraph.runs.execution import run as run
 
 
 def __getattr__(name: str) -> Any:

@@ -210,14 +210,14 @@ def _analysed(program: VertexProgram) -> Analysis:
 
     def folds(kind: type) -> dict[str, tuple[Any, Reads]]:
         found = {f: reads(f.name, f.function, [f], None, _AT_A_VERTEX | {"before"}) for f in program.of(kind)}
-        parts = [(f, c) for f in found for c in ([None] if f.shape is None else range(program.width))]
+        parts = [(f, c) for f in found for c in ([None] if f.shape is None else range(program.vector_length))]
         return {component_of(f.name, c): (f, replace(found[f], component=c)) for f, c in parts}
 
     return Analysis(
         name=name,
         title=program.title,
         synchronous=program.kind == "synchronous",
-        width=program.width,
+        width=program.vector_length,
         states=states,
         parameters=tuple(program.of(Parameter)),
         columns=tuple(program.of(VertexColumn)),
@@ -282,7 +282,7 @@ def _reads(
     for pair in function.dots:
         if not set(pair) <= vectors:
             function.refuse(f"dot({', '.join(pair)}) takes two vectors", None, "Declare them with a shape.")
-    by_component = program.width > 0 and kinds.get("component") == "vertex"
+    by_component = program.vector_length > 0 and kinds.get("component") == "vertex"
     return Reads(function, kinds, vector or by_component or bool(vectors))
 
 

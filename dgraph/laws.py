@@ -169,7 +169,7 @@ def random_message(program: VertexProgram, fields: Sequence[Message], rng: rando
     def value(field: Message) -> Any:
         if field.shape is None:
             return random_value(field, rng)
-        return tuple(random_value(field, rng) for _ in range(program.width))
+        return tuple(random_value(field, rng) for _ in range(program.vector_length))
 
     return {field.name: value(field) for field in fields}
 

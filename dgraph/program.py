@@ -201,14 +201,14 @@ class VertexProgram:
             if value is None:
                 raise OptionError(f"{self.title} needs a value for its parameter {name!r}")
             self.values[name] = parameter.cast(value, f"{self.title}: {name}")
-        self.width = self._width()
+        self.vector_length = self._vector_length()
 
     @property
     def title(self) -> str:
         """What errors call the program."""
         return self.operation or type(self).__name__
 
-    def _width(self) -> int:
+    def _vector_length(self) -> int:
         """The length of the program's vectors, 0 if it has none."""
         lengths = {f.name: self._length(f.shape) for f in self._all_fields() if f.shape is not None}
         if len(set(lengths.values())) > 1:

@@ -170,7 +170,7 @@ class Reference:
                 context = {**self.program.values, **self.globals, "round": self.rounds, "vertices": self.vertices}
                 stop = self.program.functions["stop"]
                 vector = any(hasattr(context[name], "__len__") for name in parameters(stop))
-                self.done = all(_call(stop, context, c) for c in range(self.program.width if vector else 1))
+                self.done = all(_call(stop, context, c) for c in range(self.program.vector_length if vector else 1))
             elif self.synchronous:
                 self.done = not self.changed
             self.changed = False
@@ -210,7 +210,7 @@ class Reference:
 
     def fill(self, field: Field, value: Any) -> Any:
         """A value for a field: as often as the program's vectors are long, if it is a vector."""
-        return (value,) * self.program.width if field.shape is not None else value
+        return (value,) * self.program.vector_length if field.shape is not None else value
 
     def call(
         self, function: Callable, fields, context, *, every: bool = False, vectors: bool = False
@@ -218,17 +218,19 @@ class Reference:
         """What a function returns, for each of the fields; once a component where it reads vectors."""
         names = parameters(function)
         context = {"component": None, **context}
-        vector = any(hasattr(context[n], "__len__") or (context[n] is None and self.program.width) for n in names)
+        vector = any(
+            hasattr(context[n], "__len__") or (context[n] is None and self.program.vector_length) for n in names
+        )
         vector |= not every and any(field.shape is not None for field in fields)
         answers = []
-        for c in range(self.program.width if vector else 1):
+        for c in range(self.program.vector_length if vector else 1):
             answer = _call(function, context, c)
             answers.append(answer if isinstance(answer, tuple) else (answer,))
         returned = {}
         for i, field in enumerate(fields):
             cast = [field.dtype.type(answer[i]).item() for answer in answers]
             if not vector and field.shape is not None:
-                cast = cast * self.program.width
+                cast = cast * self.program.vector_length
             as_vector = every or field.shape is not None or (vectors and vector)
             returned[field.name] = tuple(cast) if as_vector else cast[0]
         return returned

@@ -62,8 +62,9 @@ def test_every_public_name_is_there():
 @pytest.mark.tiny
 def test_type_checkers_see_the_names_that_are_looked_up():
     tree = ast.parse((ROOT / "dgraph/__init__.py").read_text())
-    typed = {name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names}
-    assert set(dgraph._HOME) <= typed
+    names = [name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names]
+    assert set(dgraph._HOME) <= {name.asname for name in names if name.asname == name.name}  # else they are private
+    assert (ROOT / "dgraph/py.typed").is_file()
 
 
 @pytest.mark.tiny

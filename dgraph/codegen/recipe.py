@@ -79,7 +79,7 @@ def recipe_of(
 ) -> Recipe:
     """Analyse and generate: once for each length of vectors, because other values of parameters need nothing new.
     `operator` asks for the kernels of block descent, `others` are devices of daemons."""
-    known, kind = _known.setdefault(type(program), {}), (target, program.width, operator)
+    known, kind = _known.setdefault(type(program), {}), (target, program.vector_length, operator)
     if kind not in known:
         known[kind] = _bare(analyse(program)), generate(program, target, operator)
     sources = {device: recipe_of(program, device).source for device in others}

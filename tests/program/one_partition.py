@@ -30,7 +30,7 @@ class OnePartition:
         }
         for argument in arrays_of(self.analysis).values():
             if argument.name not in self.arrays and argument.dims:
-                shape = (vertices,) if argument.dims == 1 else (vertices, program.width)
+                shape = (vertices,) if argument.dims == 1 else (vertices, program.vector_length)
                 self.arrays[argument.name] = np.zeros(shape, argument.dtype)
         for state in self.analysis.states:
             self.arrays[state.name][:] = state.start

@@ -262,6 +262,12 @@ def test_parameters(values, problem):
         programs.ShortestPaths(**values)
 
 
+@pytest.mark.parametrize("name", ["of", "solver", "kind", "title"])
+def test_names_of_the_class_are_no_fields(name):
+    with pytest.raises(ProgramError, match=f"{name!r} is taken by the library"):
+        type("Named", (VertexProgram,), {name: State(float64), "merge": SUM})
+
+
 def test_types():
     with pytest.raises(ProgramError, match="no type"):
         State("uint64")
@@ -269,7 +275,7 @@ def test_types():
         Message(float64, min)
     with pytest.raises(ProgramError, match="cannot fold"):
         Global(float64, CHOOSE)
-    assert programs.ManySources(source=[1, 2, 3]).width == 3
+    assert programs.ManySources(source=[1, 2, 3]).vector_length == 3
     with pytest.raises(OptionError, match="length"):
         programs.ManySources(source=[])
     assert State(vertex).dtype == np.int64

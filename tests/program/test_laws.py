@@ -47,7 +47,7 @@ def test_neighbourhoods_do_not_see_the_order(merge, values):
 def test_programs(program, data):
     (field,) = program.phases[0].messages
     value = st.integers(0, 6) if field.dtype.kind == "i" else small
-    values = value if field.shape is None else st.tuples(*[value] * program.width)
+    values = value if field.shape is None else st.tuples(*[value] * program.vector_length)
     message = st.fixed_dictionaries({field.name: values})
     history, first, second = data.draw(st.lists(message, max_size=3)), data.draw(message), data.draw(message)
     laws.check_silence(program, history)
