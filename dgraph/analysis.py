@@ -171,9 +171,9 @@ _known: WeakKeyDictionary[type[VertexProgram], dict[int, Analysis]] = WeakKeyDic
 def analyse(program: VertexProgram) -> Analysis:
     """Read every function of a program, once for each length of its vectors."""
     known = _known.setdefault(type(program), {})
-    if program.width not in known:
-        known[program.width] = _analysed(program)
-    return known[program.width]
+    if program.vector_length not in known:
+        known[program.vector_length] = _analysed(program)
+    return known[program.vector_length]
 
 
 def _analysed(program: VertexProgram) -> Analysis:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -35,25 +35,26 @@ from dgraph.runs.gpu_team import TEAM, answers
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.unsettled import warn_not_converged
 
+P = ParamSpec("P")
 OF_VERTICES = ("component", "predecessor")  # columns
 
 
-def operation(function: Callable[..., RunResult]) -> Callable[..., RunResult]:
+def operation(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
     """An operation, which knows its own options and those of `run`, and may be one that can be handed over."""
     return known_options(run)(_or_by_cugraph(function) if function.__name__ in OPERATIONS else function)
 
 
-def _or_by_cugraph(operation: Callable[..., RunResult]) -> Callable[..., RunResult]:
+def _or_by_cugraph(operation: Callable[P, RunResult]) -> Callable[P, RunResult]:
     """The operation, which `engine="cugraph"` hands over."""
     signature = inspect.signature(operation)
 
     @wraps(operation)
-    def chosen(graph: Graph, *given: Any, **options: Any) -> RunResult:
+    def chosen(*given: P.args, **options: P.kwargs) -> RunResult:
         if options.get("engine") != CUGRAPH:
-            return operation(graph, *given, **options)
-        asked = signature.bind(graph, *given, **options)
+            return operation(*given, **options)
+        asked = signature.bind(*given, **options)
         asked.apply_defaults()
-        _, *arguments = asked.arguments.items()
+        (_, graph), *arguments = asked.arguments.items()
         wanted = _obeyed(operation.__name__, signature, dict(arguments))
         return _handed_over(graph, operation.__name__, wanted)
 
