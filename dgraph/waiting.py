@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
@@ -50,19 +50,24 @@ def bring(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda
     waits for somebody who could."""
     with telling_losses():
         wait_for(client, futures, look)
-        stillness, on_its_way = Stillness(client), _gathering(client, futures)
-        try:
-            while True:
-                try:
-                    return list(on_its_way.result(LOOK_UP))
-                except Exception as error:
-                    if on_its_way.done():
-                        return list(on_its_way.result())
-                    _is_early(client, error)
-                    look()
-                    stillness.look()
-        finally:
-            on_its_way.cancel()
+        return list(answer(client, client.gather(list(futures), asynchronous=True), look))
+
+
+def answer(client: Any, question: Coroutine[Any, Any, Any], look: Callable[[], None] = lambda: None) -> Any:
+    """What a coroutine gives that the client's thread runs: it may wait as long as results may."""
+    stillness, on_its_way = Stillness(client), _asked(client, question)
+    try:
+        while True:
+            try:
+                return on_its_way.result(LOOK_UP)
+            except Exception as error:
+                if on_its_way.done() and not _is_closed(client):
+                    return on_its_way.result()
+                _is_early(client, error)
+                look()
+                stillness.look()
+    finally:
+        on_its_way.cancel()
 
 
 def on_each(client: Any, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
@@ -104,23 +109,26 @@ def _of_each(
     return [client.submit(function, *call, workers=[call[0]], pure=False) for call in calls], look
 
 
-def _gathering(client: Any, futures: Sequence[Any]) -> Future[Any]:
-    """The results on their way here, by the client's thread: which may just have ended."""
-    gather = client.gather(list(futures), asynchronous=True)
+def _asked(client: Any, question: Coroutine[Any, Any, Any]) -> Future[Any]:
+    """It is on its way to the client's thread: which may just have ended."""
     try:
-        return asyncio.run_coroutine_threadsafe(gather, client.loop.asyncio_loop)
+        return asyncio.run_coroutine_threadsafe(question, client.loop.asyncio_loop)
     except RuntimeError as error:
-        gather.close()
+        question.close()
         _is_early(client, error)
         raise
 
 
 def _is_early(client: Any, error: Exception) -> None:
     """Waiting goes on, or is an error."""
-    if client.status in ("closing", "closed"):
+    if _is_closed(client):
         raise RunError(f"{client!r} was closed during the run; run again with another") from None
     if not isinstance(error, TimeoutError):
         raise error
+
+
+def _is_closed(client: Any) -> bool:
+    return client.status in ("closing", "closed")
 
 
 @contextmanager

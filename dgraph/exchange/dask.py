@@ -68,7 +68,7 @@ class DaskExchange(Exchange):
         self._notify({"op": "dgraph-failed", "run": self.route.run, "reason": reason, "error": pickled})
 
     def tell(self, token: Token) -> None:
-        """Have the scheduler know the token of a chunk's last step, before it knows that the task has ended."""
+        """Have the client know the token of a chunk's last step: the task may end later."""
         notice = {"op": "dgraph-told", "run": self.route.run, "token": dumps(token)}
         self._notify({**notice, "last": bool(token.values.get("done"))})
 
@@ -253,9 +253,10 @@ def lend(client: Client, route: Route) -> None:
     _ask(client, "lend", run=route.run)
 
 
-def tokens_of(client: Client, route: Route) -> list[Token]:
-    """What the last tasks of a chunk have told, once they have ended; if they say that the run is over, it ends."""
-    return [loads(token) for token in _ask(client, "tokens", run=route.run)]
+async def tokens_of(client: Client, route: Route) -> list[Token]:
+    """What workers tell at the end of a chunk, once all have; if that says that the run is over, it ends."""
+    scheduler: Any = client.scheduler
+    return [loads(token) for token in await scheduler.dgraph_tokens(run=route.run)]
 
 
 def end(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:

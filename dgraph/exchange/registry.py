@@ -36,9 +36,15 @@ class Run:
     over: bool = False  # whether the tokens are the last
     reason: str | None = None  # why it failed
     error: bytes | None = None
-    tokens: dict[str, bytes] = field(default_factory=dict)  # the last that each worker has told
+    tokens: dict[str, bytes] = field(default_factory=dict)  # that each worker has told, and the client has not had
+    told: asyncio.Event = field(default_factory=asyncio.Event)  # by all; or there is nothing to wait for any more
     ended: asyncio.Event = field(default_factory=asyncio.Event)  # or failed
     sums: dict[int, tuple[dict[str, list[float]], asyncio.Event]] = field(default_factory=dict)
+
+    def stop(self) -> None:
+        """Nobody waits any more."""
+        for event in (self.told, self.ended, *(complete for _, complete in self.sums.values())):
+            event.set()
 
 
 class ExchangeOnScheduler(SchedulerPlugin):
@@ -82,20 +88,22 @@ class ExchangeOnScheduler(SchedulerPlugin):
             self.fail(run, stop)
         if (ended := self.runs.pop(run, None)) is None:
             return f"run {run} had ended on the scheduler", None
-        ended.ended.set()
+        ended.stop()
         self._keep(ended)
         self._give_back(run)
         self._tell(ended.workers, op="dgraph-close", run=run)
         return ended.reason, ended.error
 
     async def tokens(self, run: str) -> list[bytes]:
-        """What all workers have told at the end of a chunk; if these are the last tokens, the run ends."""
-        record = self.runs.get(run)
-        if record is None or record.reason is not None:
-            raise RunError(f"run {run} has ended" if record is None else record.reason)
+        """What all workers tell at the end of a chunk, once they have; if these are the last tokens, the run ends."""
+        record = self._alive(run)
+        await record.told.wait()
+        record = self._alive(run)
+        told, record.tokens = record.tokens, {}
+        record.told.clear()
         if record.over:
             await self.end(run)
-        return [record.tokens[worker] for worker in record.workers]
+        return [told[worker] for worker in record.workers]
 
     async def lend(self, run: str) -> None:
         """Give a run all its workers at once. It has them until it asks again, and then others go first.
@@ -117,17 +125,14 @@ class ExchangeOnScheduler(SchedulerPlugin):
             self._give_back(run)
 
     async def sum(self, run: str, number: int, worker: str, values: list[float]) -> list[float]:
-        record = self.runs.get(run)
-        if record is None or record.reason is not None:
-            raise RunError(f"run {run} has ended" if record is None else record.reason)
+        record = self._alive(run)
         parts, complete = record.sums.setdefault(number, ({}, asyncio.Event()))
         parts[worker] = values
         if len(parts) == len(record.workers):
             del record.sums[number]
             complete.set()
         await complete.wait()
-        if record.reason is not None:
-            raise RunError(record.reason)
+        self._alive(run)
         return [sum(column) for column in zip(*(parts[w] for w in record.workers), strict=True)]
 
     def fail(self, run: str, reason: str, error: bytes | None = None) -> None:
@@ -136,9 +141,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         if record is None or record.reason is not None:
             return
         record.reason, record.error = reason, error
-        record.ended.set()
-        for _, complete in record.sums.values():
-            complete.set()
+        record.stop()
         self._tell(record.workers, op="dgraph-fail", run=run, reason=reason)
         self.scheduler.loop.add_callback(self._cancel, record)
 
@@ -147,8 +150,11 @@ class ExchangeOnScheduler(SchedulerPlugin):
     def told(self, worker: str, run: str, token: bytes, last: bool) -> None:
         """A worker has come to the end of a chunk, or of the run."""
         if run in self.runs:
-            self.runs[run].tokens[worker] = token
-            self.runs[run].over |= last
+            record = self.runs[run]
+            record.tokens[worker] = token
+            record.over |= last
+            if len(record.tokens) == len(record.workers):
+                record.told.set()
 
     def failed(self, worker: str, run: str, reason: str, error: bytes | None) -> None:
         """A step failed on a worker."""
@@ -186,6 +192,13 @@ class ExchangeOnScheduler(SchedulerPlugin):
                 if record.reason is not None:
                     scheduler.loop.add_callback(self._cancel, record)
             return
+
+    def _alive(self, run: str) -> Run:
+        """The record of a run that has neither ended nor failed."""
+        record = self.runs.get(run)
+        if record is None or record.reason is not None:
+            raise RunError(f"run {run} has ended" if record is None else record.reason)
+        return record
 
     def _keep(self, record: Run) -> None:
         """Results stay where they were found, by tasks that nobody can repeat."""

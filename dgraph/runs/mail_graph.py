@@ -134,16 +134,18 @@ class MailChain(DaskChain):
         return self._run(MailChunk(self.route, self.ends, first, rounds))
 
     def finish(self) -> list[Future]:
-        return self._ended([self._submit("finish", w, finish_task, self.ends[w], self.rounds) for w in self.workers])
+        futures = [self._submit("finish", w, finish_task, self.ends[w], self.rounds) for w in self.workers]
+        wait_for(self.client, futures, self._look)
+        for future in futures:
+            if future.status != "finished":
+                future.result()  # raises
+        return futures
 
     def _tokens(self) -> list[Token]:
         return bring(self.client, self.futures, self._look)
 
     def _graph(self, chunk: Chunk) -> Any:
         return chunk.graph()
-
-    def _wait(self, futures: Sequence[Future]) -> None:
-        wait_for(self.client, futures, self._look)
 
     def _look(self) -> None:
         if absent := set(self.route.workers) - set(exchange.workers_of(self.client)):

@@ -22,7 +22,7 @@ from dgraph.exchange import dask as exchange
 from dgraph.exchange.mail import START, Token
 from dgraph.exchange.registry import key_of
 from dgraph.runs.steps import Steps, is_done, new_route, open_steps, take_steps
-from dgraph.waiting import wait_for
+from dgraph.waiting import answer, wait_for
 
 try:
     from dask._expr import Expr
@@ -59,10 +59,11 @@ def fused_task(run: str, address: str, rounds: int, before: list[None]) -> Any:
 
 
 def _told(end: exchange.DaskExchange, token: Token) -> Any:
-    """What the last task of a worker in a chunk gives: the result of the run, if there is one. Its token goes another
-    way, so that the client has it as soon as it knows that the tasks have ended."""
+    """What the last task of a worker in a chunk gives: the result of the run, if there is one, which is forgotten here
+    once all have told. Its token goes another way: until the client hears that a task has ended takes it longer."""
+    result = end.result if is_done([token]) else None
     end.tell(token)
-    return end.result if is_done([token]) else None
+    return result
 
 
 class Chunk:
@@ -186,13 +187,6 @@ class DaskChain:
     def finish(self) -> list[Future]:
         return self.futures
 
-    def _ended(self, futures: list[Future]) -> list[Future]:
-        self._wait(futures)
-        for future in futures:
-            if future.status != "finished":
-                future.result()  # raises
-        return futures
-
     def _run(self, chunk: Chunk) -> list[Token]:
         if chunk.fuse and chunk.rounds and not self.steps.secedes:
             exchange.lend(self.client, self.route)
@@ -206,13 +200,15 @@ class DaskChain:
         return chunk.graph() if Expr is None else chunk.expression()
 
     def _tokens(self) -> list[Token]:
-        self._ended(self.futures)
-        tokens = exchange.tokens_of(self.client, self.route)
+        tokens = answer(self.client, exchange.tokens_of(self.client, self.route), self._look)
         self.over = is_done(tokens)
         return tokens
 
-    def _wait(self, futures: Sequence[Future]) -> None:
-        wait_for(self.client, futures)
+    def _look(self) -> None:
+        """A task that failed before it took part has told nobody."""
+        for future in self.futures:
+            if future.status in ("error", "cancelled"):
+                future.result()
 
     def _submit(self, kind: str, worker: int, task: Any, *arguments: Any) -> Future:
         key, on = key_of(kind, self.route.run, worker), [self.route.workers[worker]]
