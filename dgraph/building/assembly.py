@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import Any
@@ -165,7 +165,8 @@ def partition(
             "threads_each": workers.threads,
             "sort": sort,
         }
-        return workers.hold([workers.call(whole, list(chunks), ids, on=workers.host(0, 1), **options)])
+        task = partial(whole, ids=ids, **options)  # in which Dask looks for no other tasks: that takes it longer
+        return workers.hold([workers.call(task, list(chunks), on=workers.host(0, 1))])
     shared, known = workers.share(where), workers.share(ids)
     moved = chunks if where.positions is None else [workers.call(Placement.move, shared, chunk) for chunk in chunks]
     listings = [(placement.places, False), (placement.places, True)][: 1 + mirror]
@@ -192,8 +193,8 @@ def partition(
 
 def whole(
     chunks: Sequence[Numbered],
-    ids: Numbering,
     *,
+    ids: Numbering,
     order: str,
     mirror: bool,
     skip_loops: bool,

@@ -113,7 +113,7 @@ def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adj
                 piece.keys, piece.others, piece.columns[name], *rule, offsets[k].copy(), columns[name]
             )
 
-    threads.each(scatter, range(len(pieces)))
+    threads.each(scatter, range(len(pieces)), total)
 
     indptr = np.zeros(num_rows + 1, np.int64)
     payloads = [neighbours, *columns.values()]
@@ -141,7 +141,8 @@ def _offsets(pieces: Sequence[EdgeSlice], shift: int, buckets: int) -> tuple[np.
         kernels.count_buckets(piece.keys, piece.others, *piece.ranks.arguments, piece.skip_loops, shift, counts)
         return counts
 
-    counts = np.array(threads.each(count, pieces), np.int64).reshape(len(pieces), buckets)
+    entries = sum(len(piece.keys) for piece in pieces)
+    counts = np.array(threads.each(count, pieces, entries), np.int64).reshape(len(pieces), buckets)
     starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     return starts, starts[:-1] + np.cumsum(counts, axis=0) - counts
 

@@ -65,9 +65,8 @@ def survey(chunk: Chunk) -> Survey:
     arrays = [array for array in (chunk.sources, chunk.destinations) if len(array)]
     if chunk.id_type.kind != "integer" or not arrays:
         return Survey(chunk.id_type, len(chunk.sources), len(chunk))
-    ends = threads.each(
-        lambda piece: kernels.bounds(piece), [a[s] for a in arrays for s in threads.slices(len(a), threads.cores())]
-    )
+    slices = [a[s] for a in arrays for s in threads.slices(len(a), threads.cores())]
+    ends = threads.each(lambda piece: kernels.bounds(piece), slices, len(chunk))
     low, high = min(int(end[0]) for end in ends), max(int(end[1]) for end in ends)
     return Survey(chunk.id_type, len(chunk.sources), len(chunk), low, high)
 
@@ -110,7 +109,7 @@ class Encoded:
 
 
 def encode(chunk: Chunk, id_type: IdType) -> Encoded:
-    sides = threads.each(lambda side: _distinct(side, id_type), [chunk.sources, chunk.destinations])
+    sides = threads.each(lambda side: _distinct(side, id_type), [chunk.sources, chunk.destinations], len(chunk))
     _give_back()
     table, ranks = merge([distinct for _, distinct in sides])
     codes = [_looked_up(rank, positions) for rank, (positions, _) in zip(ranks, sides, strict=True)]

@@ -45,10 +45,10 @@ def slices(size: int, threads: int) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
-def each(function: Callable[..., Any], items: Iterable[Any]) -> list[Any]:
-    """`function` of every item, on threads when there are several; the first error is raised. Called by one of these
-    threads it takes no other, for all might be waiting for one."""
+def each(function: Callable[..., Any], items: Iterable[Any], entries: int = SMALL) -> list[Any]:
+    """`function` of every item, on threads when there are several, with enough entries in all; the first error is
+    raised. Called by one of these threads it takes no other, for all might be waiting for one."""
     items = list(items)
-    if len(items) < 2 or current_thread().name.startswith(NAME):
+    if len(items) < 2 or entries < SMALL or current_thread().name.startswith(NAME):
         return [function(item) for item in items]
     return list(_pool().map(function, items))
