@@ -98,7 +98,7 @@ class PageRanks(PersonalPageRank):
     rank = State(float64, shape="several")
     restart = VertexColumn(float64, shape="several")
     spread = VertexColumn(float64, shape="several")
-    solver = Solver(rank_vectors, orders=("incoming",), looks=32)
+    solver = Solver(rank_vectors, orders=("incoming",), looks=512)
 
     def apply(rank, message, dangling, alpha, kept, restart, spread, change, tol, round):
         if round > 1 and change < tol:

@@ -62,7 +62,7 @@ class LocalJob:
 
     def __call__(self, given: Any) -> Found:
         partition, columns = _apart(given)
-        threads = members(self.threads or threads_of_worker(), self._looks(partition))
+        threads = members(self.threads or threads_of_worker(), self.solver.looks * _size(partition))
         edges = EdgeTables(partition, self.directed, self.columns, threads)
         solved, row = self.solver.row(Problem(edges, self.values, columns, threads))
         missing = {name for name in self.vertex_columns if has_none(solved.values[name], partition.num_owned)}
@@ -72,10 +72,12 @@ class LocalJob:
     def is_short(self, given: Any) -> bool:
         """Whether it is over before anybody could want it to end."""
         partition, _ = _apart(given)
-        return self._looks(partition) * self.values.get("max_iter", 1) <= SHORT
+        return max(self.solver.looks, self.values.get("max_iter", 0)) * _size(partition) <= SHORT
 
-    def _looks(self, partition: Partition) -> int:
-        return partition.num_edges * self.solver.looks
+
+def _size(partition: Partition) -> int:
+    """What is looked at in a round of all: a vertex takes about as long as an edge."""
+    return partition.num_owned + partition.num_edges
 
 
 def _apart(given: Any) -> tuple[Partition, dict[str, Any]]:

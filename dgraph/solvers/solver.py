@@ -74,8 +74,8 @@ class Contract:
 @dataclass(frozen=True)
 class Solver:
     """`orders`: those of a directed graph's edges that are read; rows of an undirected one have both directions.
-    `settle`: what partitions of several do. `looks`: as often as it would have to look at each edge to take
-    as long as it does, about: threads are started for much work only. With a `max_iter` it may be that often more."""
+    `settle`: what partitions of several do. `looks`: as often as it would have to look at each vertex and
+    edge to take as long as it does, about: threads are started for much work only. A `max_iter` may allow more."""
 
     solve: Callable[[Problem], Solved]
     orders: tuple[str, ...] = ("out",)
