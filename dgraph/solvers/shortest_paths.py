@@ -91,12 +91,18 @@ def _relaxed(problem: Problem, sources: np.ndarray, *, tree: bool = False) -> tu
     if words is not None:
         words.known[sources] = FAR
         rows = rows_of(*edges, words.dist)._replace(improved=np.empty(0, bool))
-        found = relax(rows, sources, target=target, threads=threads, words=words)
+        found = relax(rows, sources, delta=_width(problem, rows), target=target, threads=threads, words=words)
         if not found.beyond:
             return *words.apart(threads), found
     rows = rows_of(*edges, _start(problem, sources), tree=tree)
-    found = relax(rows, sources, target=target, threads=threads)
+    found = relax(rows, sources, delta=_width(problem, rows), target=target, threads=threads)
     return rows.dist, rows.parent, found
+
+
+def _width(problem: Problem, rows: Rows) -> float:
+    """Of slots, chosen once for the edges."""
+    (out,) = problem.edges.senders("out")
+    return kept(out, ("width", problem.edges.columns.get("weight")), lambda: width(rows))
 
 
 def _words(part: Problem | Unsettled) -> Words | None:

@@ -10,9 +10,20 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import OptionError
+from dgraph.runs import solving
 from dgraph.solvers.errand import Errand, answered
 from dgraph.solvers.solver import Solved, Solver
-from dgraph.solvers.team import atomic_add, atomic_max, atomic_min, barrier, compare_and_swap, kernel, share, team
+from dgraph.solvers.team import (
+    atomic_add,
+    atomic_max,
+    atomic_min,
+    barrier,
+    compare_and_swap,
+    kernel,
+    members,
+    share,
+    team,
+)
 
 EDGES = pd.DataFrame({"src": ["b", "a", "c", "e"], "dst": ["a", "b", "b", "c"], "weight": [1.0, 2.0, 3.0, 4.0]})
 seen = []
@@ -146,6 +157,19 @@ def test_ctrl_c_ends_a_kernel_that_would_go_on_for_years(operation, scale):
         timer.cancel()
     for errand in [one for one in threading.enumerate() if isinstance(one, Errand)]:
         assert isinstance(errand.outcome.exception(60), KeyboardInterrupt)
+
+
+@pytest.mark.parametrize(("max_iter", "sent"), [(100, False), (10**9, True)])
+def test_another_thread_is_sent_only_for_what_may_take_long(monkeypatch, max_iter, sent):
+    calls = []
+    monkeypatch.setattr(solving, "answered", lambda call: calls.append(call) or answered(call))
+    dg.pagerank(dg.Graph.from_edges(EDGES), max_iter=max_iter)
+    assert bool(calls) == sent
+
+
+def test_no_thread_is_started_for_too_little(monkeypatch):
+    monkeypatch.setattr("dgraph.solvers.team.LOOKS", 10)
+    assert [members(4, looks) for looks in (0, 19, 20, 39, 400)] == [1, 1, 2, 3, 4]
 
 
 def test_an_error_of_a_solver_is_raised_where_it_was_called():
