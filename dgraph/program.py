@@ -46,13 +46,19 @@ class Field:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
+    def __repr__(self) -> str:
+        kind = "vertex" if self.is_vertex else self.dtype.name
+        shape = "" if self.shape is None else f", shape={self.shape!r}"
+        return f"{type(self).__name__}({kind}{shape})"
+
     def cast(self, value: Any, what: str = "") -> Any:
         """`value` in this field's dtype, or an OptionError when that would change it."""
         array = np.asarray(value)
         if self.is_vertex and array.dtype.kind in "uUO" and array.ndim == (self.shape is not None):
             return value if self.shape is None else array  # the user's own ids, which a graph knows how to number
         try:
-            cast = array.astype(self.dtype)
+            with np.errstate(invalid="ignore"):  # NaN as a whole number, which is not the same
+                cast = array.astype(self.dtype)
             same = bool(np.all((cast == array) | (cast != cast))) or self.dtype.kind == "f"
         except (TypeError, ValueError):
             same = False

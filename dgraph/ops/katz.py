@@ -161,7 +161,7 @@ def katz(
         raise OptionError(
             f"alpha={alpha!r}: Katz centrality has not settled after {result.rounds} rounds. It does if alpha is below "
             f"1 / the largest eigenvalue of the adjacency matrix; always if below 1 / {bound}, "
-            f"{1 / (largest or 1):.3g} here. Choose a smaller alpha; if it is that small, a larger max_iter or tol"
+            f"{1 / (largest or 1):.3g} here. Choose a smaller alpha=; if it is that small, a larger max_iter= or tol="
         )
     squares = result.totals["squares"]
     if normalized and not squares < math.inf:

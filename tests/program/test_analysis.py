@@ -254,6 +254,7 @@ def test_a_program_without_seed_or_send():
         ({"source": 1.5}, "expected a vertex"),
         ({"source": [1]}, "expected a vertex"),
         ({"source": ["a"]}, "expected a vertex"),
+        ({"source": math.nan}, "expected a vertex"),
         ({"source": 1, "alpha": 2}, "no parameter 'alpha'"),
     ],
 )
@@ -279,3 +280,4 @@ def test_types():
     with pytest.raises(OptionError, match="length"):
         programs.ManySources(source=[])
     assert State(vertex).dtype == np.int64
+    assert [repr(State(vertex)), repr(Message(float, SUM, shape=3))] == ["State(vertex)", "Message(float64, shape=3)"]
