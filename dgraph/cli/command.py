@@ -32,7 +32,7 @@ class Command(click.Command):
                 return super().invoke(context)
         except BrokenPipeError:  # whoever read has read enough
             raise
-        except (DgraphError, OSError, MemoryError) as error:
+        except (DgraphError, OSError, MemoryError, Warning) as error:  # a warning: by PYTHONWARNINGS=error
             if debug:
                 traceback.print_exc()
             failure = click.ClickException(as_typed(str(error) or type(error).__name__, self.params))

@@ -71,11 +71,13 @@ def write_edges(graph: Any, path: str, isolated: str) -> None:
         sys.stdout.buffer.flush()
 
 
-def writer_of(path: str) -> Callable:
+def writer_of(path: str, vectors: bool = False) -> Callable:
     """Asked before a run, too, which would be in vain."""
     writer = WRITERS.get(PurePath(path).suffix.lower()) if path != "-" else _csv
     if writer is None:
         raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(WRITERS)}, or -")
+    if vectors and writer is _csv:
+        raise OptionError(f"{path}: the values are vectors, which CSV cannot hold; write .parquet or .arrow")
     if path != "-" and Path(path).is_dir():
         raise OptionError(f"{path} is a folder; name a file, in it or beside it")
     return writer
@@ -89,7 +91,7 @@ def _write(writer: Callable, first: pa.Table, others: Iterator[pa.Table], stream
             sink.write_table(first)
             for table in others:
                 sink.write_table(table.cast(first.schema))
-    except pa.ArrowInvalid as error:  # vectors in CSV
+    except pa.ArrowInvalid as error:
         raise OptionError(f"a column has no form in this format: {error}; write .parquet or .arrow") from error
 
 

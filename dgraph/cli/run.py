@@ -12,7 +12,7 @@ import dgraph as dg
 from dgraph.cli.command import Command, Group, among, as_json, tell
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.cli.results import OUTPUT, write_frames, write_result, writer_of
-from dgraph.cli.signatures import described, id_reader, options_of, values_of
+from dgraph.cli.signatures import OF, described, id_reader, options_of, values_of
 from dgraph.errors import OptionError
 
 RUNNING = (
@@ -55,8 +55,9 @@ class Operations(Group):
 def _command_for(name: str, operation: Callable) -> click.Command:
     def run(edges: Edges, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
         asked = {option: given.pop(option) for option in ("engine", "device", "max_rounds", "checkpoint")}
+        vectors = name == "factorize" or bool(given.get(f"{OF}per_source"))
         for path in filter(None, (output, report)):
-            writer_of(path)
+            writer_of(path, vectors and path is output)
         if output == report == "-":
             raise OptionError("-o and --report cannot both be standard output: name a file for one")
         begun = time.perf_counter()

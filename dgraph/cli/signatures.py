@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -100,12 +101,19 @@ def values_of(function: Callable, given: Mapping[str, Any], id_of: Callable[[str
             continue
         how = _kind(hints.get(name, Any)) or {}
         if isinstance(how.get("type"), VertexValue):
-            value = {id_of(vertex): number for vertex, number in value}
+            value = _each_once([(id_of(vertex), number) for vertex, number in value], name)
         elif how.get("multiple"):
             value = [id_of(vertex) for vertex in value]
             value = value[0] if len(value) == 1 else value
         found[name] = value
     return found
+
+
+def _each_once(pairs: list[tuple[Any, float]], name: str) -> dict[Any, float]:
+    vertex, times = Counter(vertex for vertex, _ in pairs).most_common(1)[0]
+    if times > 1:
+        raise OptionError(f"{name}= names vertex {vertex!r} {times} times: give it one number")
+    return dict(pairs)
 
 
 def id_reader(kind: str) -> Callable[[str], Any]:

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,23 @@ def test_errors_speak_of_options_as_they_are_typed(run, tmp_path, line, told):
     (tmp_path / "alone.graphml").write_text("<graphml/>\n")
     done = run(line, input=Path("calls.csv").read_text())
     assert done.exit_code == 2 and told in done.output and done.output.splitlines()[-1].startswith("Error: ")
+
+
+@pytest.mark.parametrize(
+    "line", ["sssp nowhere.csv --source-vertex ann --per-source -o d.csv", "factorize nowhere.csv -o -"]
+)
+def test_vectors_have_no_form_in_csv_which_is_said_before_the_run(run, line):
+    done = run(f"run {line}")
+    assert (done.exit_code, "vectors, which CSV cannot hold; write .parquet or .arrow" in done.output) == (2, True)
+
+
+def test_warnings_can_be_errors(run):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = run("run pagerank calls.csv --max-iter 1 -o -")
+    assert (done.exit_code, done.output.startswith("Error: scores have not settled when --max-iter 1")) == (1, True)
+
+
+def test_a_vertex_has_one_number(run):
+    done = run("run pagerank calls.csv --personalization ann=1 --personalization ann=2")
+    assert "--personalization names vertex 'ann' 2 times: give it one number" in done.output

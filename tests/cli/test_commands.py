@@ -212,11 +212,6 @@ def test_json_stands_alone(run):
     assert run("run wcc calls.csv --json -o -").stdout.startswith('"vertex"')
 
 
-def test_vectors_have_no_form_in_csv(run):
-    done = run("run sssp calls.csv --source-vertex ann --source-vertex bob --per-source -o d.csv")
-    assert (done.exit_code, "write .parquet or .arrow" in done.output) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
