@@ -227,12 +227,15 @@ class Crossing:
 
     def put(self, kernel: Kernel, phase: PhaseAnalysis, message: Message, place: str) -> None:
         """Merge one field into the inbox."""
-        kernel.add(f"merged_{message.name} = {merge(message)}({place}, new_{message.name})")
-        news = f"merged_{message.name} != {place}"
-        if not phase.idempotent:
-            news = f"new_{message.name} != {literal(message.identity)}"
+        name, down = message.name, falls(message)
+        if phase.idempotent and down is not None:  # most messages are no news: one comparison says so
+            found, news = f"new_{name}", f"new_{name} {'<' if down else '>'} {place}"
+        else:
+            kernel.add(f"merged_{name} = {merge(message)}({place}, new_{name})")
+            found = f"merged_{name}"
+            news = f"{found} != {place}" if phase.idempotent else f"new_{name} != {literal(message.identity)}"
         with kernel.block(f"if {news}:"):
-            kernel.add(f"{place} = merged_{message.name}", "changed = True")
+            kernel.add(f"{place} = {found}", "changed = True")
 
     def enqueue(self, kernel: Kernel) -> None:
         """Whoever has a first message joins the queue."""
