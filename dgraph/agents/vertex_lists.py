@@ -35,13 +35,6 @@ def put(flags, ids, value):
 
 
 @kernel
-def put_same(array, ids, values):
-    """Give some vertices what they have in another array."""
-    for i in range(uint64(len(ids))):
-        array[ids[i]] = values[ids[i]]
-
-
-@kernel
 def _edges(indptr, ids):
     total = uint64(0)
     for i in range(uint64(len(ids))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -219,12 +220,21 @@ class FreeRounds:
             rows[-1]["idle"] += now - self.clocks[state.partition.index].since
             self.rounds.log.rows += rows
             self.rounds.round = max(self.rounds.round, self.first + len(rows))
-        self.rounds.log.found_end_in = self.ended - self.worked
+        self.rounds.log.found_end_in = (self.ended or now) - self.worked
 
 
 class FreeSettling(FreeRounds):
     """A local round goes to the local fixed point, by the program's own algorithm; its states are `Settling`. From a
     checkpoint they begin anew, with what is in their inboxes."""
+
+    @property
+    def over(self) -> bool:
+        """Who knows that its partitions have settled waits for no vote, unless others may ask it for a checkpoint: they
+        come to know it, too, by what it has sent."""
+        states: Sequence[Any] = self.rounds.states
+        if self.still is None and all(state.settled for state in states):
+            return self.mail.at_rest
+        return super().over
 
     def hear(self, state: Any) -> None:
         state.hear(self.phase, self.senders, self.targets)

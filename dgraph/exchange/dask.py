@@ -243,10 +243,10 @@ def install(client: Client) -> None:
         raise RunError(f"plugins cannot be installed on {client!r} ({cause}); try exchange='graph'") from cause
 
 
-def begin(client: Client, route: Route, patience: float = PATIENCE) -> None:
-    """Have all workers join a run."""
+def begin(client: Client, route: Route, patience: float = PATIENCE, lend: bool = False) -> None:
+    """Have all workers join a run, which may need all at once."""
     place = {"run": route.run, "workers": list(route.workers), "homes": list(route.homes)}
-    _ask(client, "begin", **place, patience=patience, client=client.id)
+    _ask(client, "begin", **place, patience=patience, client=client.id, lend=lend)
 
 
 def lend(client: Client, route: Route) -> None:

@@ -67,8 +67,10 @@ class ExchangeOnScheduler(SchedulerPlugin):
         await scheduler.register_worker_plugin(None, dumps(self.worker_half), name=NAME, idempotent=True)
         self.ready.set()
 
-    async def begin(self, run: str, workers: list[str], homes: list[int], patience: float, client: str) -> None:
-        """Have all workers join a run."""
+    async def begin(
+        self, run: str, workers: list[str], homes: list[int], patience: float, client: str, lend: bool
+    ) -> None:
+        """Have all workers join a run, and give it all of them at once if it is to have them."""
         await self.ready.wait()
         self.runs[run] = Run(list(workers), client)
         message = {"op": "dgraph_open", "run": run, "workers": workers, "homes": homes, "patience": patience}
@@ -81,6 +83,8 @@ class ExchangeOnScheduler(SchedulerPlugin):
                 f"worker {', '.join(absent)} cannot take part ({answers.get(absent[0], 'not in the cluster')!r}); "
                 "has it left, or does it lack dgraph in this version?"
             )
+        if lend:
+            await self.lend(run)
 
     async def end(self, run: str, stop: str | None = None) -> tuple[str | None, bytes | None]:
         """Forget a run everywhere; returns why it failed, if it did."""

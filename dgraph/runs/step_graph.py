@@ -168,28 +168,30 @@ class DaskChain:
         self.route, self.workers = new_route(workers, [workers.index(home) for home in homes]), range(len(workers))
 
     def __enter__(self) -> DaskChain:
-        try:
-            exchange.begin(self.client, self.route, self.patience)
-        except BaseException as error:  # Ctrl-C among others: no run may stay behind
-            self.__exit__(type(error), error, error.__traceback__)
-            raise
         return self
 
     def start(self, rounds: int) -> list[Token]:
         shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
         shares = [[one if isinstance(one, Future) else quote(one) for one in share] for share in shares]
         steps = dumps(self.steps)  # bytes: the scheduler need not look into them, nor keep objects in its logs
-        return self._run(Opening(self.route.run, self.route.workers, rounds, steps, shares))
+        opening = Opening(self.route.run, self.route.workers, rounds, steps, shares)
+        exchange.begin(self.client, self.route, self.patience, self._needs_all(opening))
+        return self._run(opening)
 
     def advance(self, first: int, rounds: int, fuse: bool) -> list[Token]:
-        return self._run(Chunk(self.route.run, self.route.workers, first, rounds, fuse))
+        chunk = Chunk(self.route.run, self.route.workers, first, rounds, fuse)
+        if self._needs_all(chunk):
+            exchange.lend(self.client, self.route)
+        return self._run(chunk)
 
     def finish(self) -> list[Future]:
         return self.futures
 
+    def _needs_all(self, chunk: Chunk) -> bool:
+        """Whether all its tasks must run at the same time, so that no other run may come in between."""
+        return chunk.fuse and chunk.rounds > 0 and not self.steps.secedes
+
     def _run(self, chunk: Chunk) -> list[Token]:
-        if chunk.fuse and chunk.rounds and not self.steps.secedes:
-            exchange.lend(self.client, self.route)
         graph = self._graph(chunk)
         # The futures before are released only now: the client sends every 10 ms, and this must not wait for that.
         before, self.futures = self.futures, self.client.get(graph, chunk.last_keys(), sync=False)

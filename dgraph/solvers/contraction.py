@@ -15,13 +15,13 @@ ONE = uint64(1)
 
 
 class Labels:
-    """Those of one partition: `of` each local vertex, owned or proxy."""
+    """Those of one partition, which are kept in `of`, by local vertex, owned or proxy."""
 
-    def __init__(self, component: np.ndarray, numbers: np.ndarray):
-        self.component, self.of = component, np.empty_like(numbers)
-        self._none = numbers.dtype.type(np.iinfo(numbers.dtype).max)
-        self._met = np.full_like(numbers, self._none)  # by component: the last label that it has met
-        _label(component, numbers, self._met.copy(), self.of)
+    def __init__(self, component: np.ndarray, numbers: np.ndarray, of: np.ndarray):
+        self.component, self.of = component, of
+        self._none = of.dtype.type(np.iinfo(of.dtype).max)
+        self._met = np.full_like(of, self._none)  # by component: the last label that it has met
+        _label(component, numbers, of)
 
     def meet(self, vertices: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Pairs, as two rows, of labels here and those that the same vertices have elsewhere; most duplicates are left
@@ -29,15 +29,12 @@ class Labels:
         pairs = np.empty((2, len(vertices)), self.of.dtype)
         return pairs[:, : int(_meet(self.component, self.of, vertices, others, self._met, pairs))].copy()
 
-    def lower(self, known: np.ndarray, lowest: np.ndarray, n: int) -> np.ndarray:
-        """Some labels, in ascending order, become others. Returns for which of the first n vertices, which own all
-        components of theirs, that is news."""
-        news = np.empty(n, np.uint32)
+    def lower(self, known: np.ndarray, lowest: np.ndarray, n: int) -> None:
+        """Some labels, in ascending order, become others: those of the first n vertices, who have all components of
+        theirs."""
         changed = known != lowest
-        if not changed.any():
-            return news[:0]
-        labels = known[changed], lowest[changed], self.of
-        return news[: int(_lower(self.component, self._met, self._none, *labels, news))]
+        if changed.any():
+            _lower(self.component, self._met, self._none, known[changed], lowest[changed], self.of[:n])
 
 
 def joined(pairs: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -51,12 +48,13 @@ def joined(pairs: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @kernel
-def _label(component, numbers, lowest, labels):
+def _label(component, numbers, labels):
+    """The first vertex of a component comes first, and gathers for the others."""
     for v in range(uint64(component.size)):
         c = uint64(component[v])
-        lowest[c] = min(lowest[c], numbers[v])
+        labels[c] = numbers[v] if c == v else min(labels[c], numbers[v])
     for v in range(uint64(component.size)):
-        labels[v] = lowest[uint64(component[v])]
+        labels[v] = labels[uint64(component[v])]
 
 
 @kernel
@@ -80,10 +78,9 @@ def _join(some, others, above):
 
 
 @kernel
-def _lower(component, met, none, known, lowest, labels, news):
+def _lower(component, met, none, known, lowest, labels):
     """The first vertex of a component that has met others looks its label up; the others have what that has."""
-    count = uint64(0)
-    for v in range(uint64(news.size)):
+    for v in range(uint64(labels.size)):
         c, label = uint64(component[v]), labels[v]
         if c == v and met[v] != none:
             low, high = uint64(0), uint64(known.size)
@@ -97,7 +94,3 @@ def _lower(component, met, none, known, lowest, labels, news):
                 labels[v] = lowest[low]
         elif c != v:
             labels[v] = labels[c]
-        if labels[v] != label:
-            news[count] = v
-            count += ONE
-    return count

@@ -12,7 +12,7 @@ from numba import uint64
 
 from dgraph.agents.edge_tables import kept
 from dgraph.solvers.ascending import order_of
-from dgraph.solvers.solver import Unsettled
+from dgraph.solvers.solver import SOON, Unsettled
 from dgraph.solvers.team import kernel, part, prefetch
 
 LARGE = 1 << 17  # edges out of a level, from which on a round of all workers costs less than they do
@@ -68,7 +68,8 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     ascending = order.ascending and kept(out, "by number", lambda: _by_number(out.indptr, numbers))
     rows = Rows(out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours, ascending, numbers)
     reached = Reached(part.best, part.improved, bits, part.values["depth_limit"])
-    pulled = _settle(rows, reached, room, frontier, levels, LARGE, MANY)
+    many = MANY // SOON if part.unheard else MANY
+    pulled = _settle(rows, reached, room, frontier, levels, LARGE, many)
     order.looked += pulled
     looked, length, rest, _ = room.counts.tolist()
     waits = part.best[frontier[rest:]] >> bits == levels[rest:]  # it has gone, or is in the list, if it is lower now

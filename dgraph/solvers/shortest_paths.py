@@ -11,7 +11,7 @@ from dgraph.solvers.breadth_first import Goal, search
 from dgraph.solvers.delta_stepping import Relaxed, relax, rows_of, width
 from dgraph.solvers.relaxing import FAR, Rows, Words, largest_whole, words_of
 from dgraph.solvers.slots import LISTS, Waiting
-from dgraph.solvers.solver import Problem, Solved, Unsettled
+from dgraph.solvers.solver import SOON, Problem, Solved, Unsettled
 from dgraph.solvers.team import members
 
 LIMIT = 1 << 20  # edges of a partition in a round, after which it hears of others: what they know may spare it many
@@ -63,7 +63,7 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     waiting, words, named = own["waiting"], own["words"], own["named"]
     if words is not None and not words.learn(part.frontier, part.best, part.beside):
         words = own["words"] = None
-    limit = LIMIT if "delta" in own else max(1, LIMIT // 8)  # others may be waiting for a beginning
+    limit = max(1, LIMIT // SOON) if part.unheard else LIMIT
     dist = part.best if words is None else words.dist
     rows = Rows(*edges, dist, part.beside, part.improved, part.edges.numbers(), own["tied"])
     if "delta" not in own:

@@ -12,6 +12,8 @@ import numpy as np
 
 from dgraph.agents.edge_tables import EdgeTables
 
+SOON = 8  # of what a partition does before others hear of it, so much less where nobody has yet
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -47,6 +49,7 @@ class Unsettled:
     beside: np.ndarray  # what is kept beside it, see `Settle`; empty if nothing is
     frontier: np.ndarray  # local ids: who has a better one than its neighbours here know
     improved: np.ndarray  # a flag for each local vertex, down in the beginning
+    unheard: bool  # whether it has not told others anything yet: they may be waiting for a beginning
     kept: dict[Any, Any]  # what is kept from one call to the next
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.vertex_lists import NOBODY, put_same
+from dgraph.agents.vertex_lists import NOBODY
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.text import inbox
 from dgraph.exchange.post import ANSWER, BROADCAST, REDUCE, REPORT
@@ -26,7 +26,8 @@ Letters = set[tuple[int, int]]  # by tag and sender
 
 
 class Contracting(State):
-    """A State of which `settle` goes as far as it can with the mail that `hear` has taken in."""
+    """A State of which `settle` goes as far as it can with the mail that `hear` has taken in. Inboxes hold
+    labels; all fire in the end."""
 
     settles = True
 
@@ -75,8 +76,9 @@ class Contracting(State):
         post, parts, n, everybody = self.post, self.partition.parts, self.n, np.arange(self.size, dtype=np.uint32)
         component, looked = self.unite(self.edges)
         self.total["edges"] += looked
-        labels = Labels(component, self.partition.numbers)
-        self._fire(labels, everybody[:n])
+        (phase,) = self.analysis.phases
+        (message,) = phase.messages
+        labels = Labels(component, self.partition.numbers, self.values[inbox(phase, message)])
         masters = {q: post.masters("any", q) for q in post.peers}
         proxies = {q: everybody[post.proxies("any", q)] for q in post.peers}
         self.letters.append(partial(post.reduce, "any", [labels.of], None))
@@ -97,7 +99,8 @@ class Contracting(State):
                 self.letters += self._answers()
             yield {(ANSWER, ROOT)}
             (lowest,) = self.came[ANSWER, ROOT]
-        self._fire(labels, labels.lower(known, lowest, n))
+        labels.lower(known, lowest, n)
+        self.fire_these(phase, everybody[:n])
         self.frontier.send(NOBODY)
 
     def _answers(self) -> list[Any]:
@@ -109,10 +112,9 @@ class Contracting(State):
             for q, (labels, _) in reports.items()
         ]
 
-    def _fire(self, labels: Labels, vertices: np.ndarray) -> None:
-        """Owned vertices take their labels. Who goes on from a checkpoint by single steps has all of them send."""
+    def halt(self) -> None:
+        """All fire with the labels that they have; who goes on from there by single steps has all of them send."""
         (phase,) = self.analysis.phases
-        (message,) = phase.messages
-        put_same(self.values[inbox(phase, message)], vertices, labels.of)
-        self.fire_these(phase, vertices)
-        self.frontier.send(np.arange(self.n, dtype=np.uint32))
+        everybody = np.arange(self.n, dtype=np.uint32)
+        self.fire_these(phase, everybody)
+        self.frontier.send(everybody)

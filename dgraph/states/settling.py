@@ -14,21 +14,22 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
+from dgraph.agents.edge_tables import kept
 from dgraph.agents.vertex_arrays import rows_that_differ
 from dgraph.agents.vertex_lists import NOBODY, put
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.text import inbox
-from dgraph.exchange.post import BROADCAST, REDUCE, Mail
+from dgraph.exchange.post import BROADCAST, REDUCE, Mail, Post
 from dgraph.monoid import UNREACHED
 from dgraph.solvers.solver import Settle, Unsettled
 from dgraph.solvers.team import kernel
 from dgraph.states.state import State
 
-FLAGS = 8  # in a word
-
 
 class Settling(State):
-    """A State of which `settle` fires whoever it takes; `tell` and `hear` are all its mail."""
+    """A State of which `settle` goes on from whoever it takes; `tell` and `hear` are all its mail. Of owned vertices
+    only those that others know of fire in each round, for these must hear whether they have something to send; all
+    others fire in the end."""
 
     settles = True
     settled = False  # as far as it knows
@@ -37,35 +38,75 @@ class Settling(State):
         super().__init__(*arguments)
         self.settling = settle.take
         self.beside = [] if settle.beside is None else [self.values[settle.beside]]
-        self.flags = np.zeros(-(-self.size // FLAGS), np.uint64)  # in words, of which most are empty in most rounds
-        self.improved, self.listed = self.flags.view(bool)[: self.size], np.empty(self.size, np.uint32)
+        self.improved = np.zeros(self.size, bool)
+        self.shared = kept(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
         self.found = NOBODY  # proxies with news for their masters
+        self.behind = False  # whether some have not fired yet
         self.kept: dict[Any, Any] = {}
 
     def settle(self, phase: PhaseAnalysis) -> None:
-        """From all that has come to the local fixed point, or as far as its algorithm goes before others are told."""
+        """From all that has come to the local fixed point, or as far as its algorithm goes before others are told.
+        Until they are told for the first time that is less far, but goes on as long as there is nothing to tell."""
+        self._settle(phase)
+        while self.frontier.queued and not (self.tells or self.post.buffers):
+            self._settle(phase)
+
+    def _settle(self, phase: PhaseAnalysis) -> None:
         best, improved = self._best(phase), self.improved
         came = self.frontier.queue[: self.frontier.queued].copy()
         put(self.values["arrived"], came, False)
         proxies = came[came >= self.n]
         before = [array[proxies] for array in (best, *self.beside)]
         beside = self.beside[0] if self.beside else best[:0].view(np.int64)
-        looked, left = self.settling(Unsettled(self.edges, self.values, best, beside, came, improved, self.kept))
+        unheard = not self.post.buffers
+        part = Unsettled(self.edges, self.values, best, beside, came, improved, unheard, self.kept)
+        looked, left = self.settling(part)
         put(improved, came, True)
         now = [array[proxies] for array in (best, *self.beside)]
         improved[proxies] = rows_that_differ(now, before)  # what they have had from their masters, these know
-        found = self.listed[: int(_lowered(self.flags, improved, self.listed))]
+        found = self.shared[improved[self.shared]]
         owned = found[: np.searchsorted(found, np.uint32(self.n))]
-        self.fire_these(phase, owned)
+        self.total["fired"] += int(np.count_nonzero(improved[: self.n])) - len(owned)
         self.total["edges"] += looked
-        self.found = found[len(owned) :]
+        improved[:] = False
+        self.fire_these(phase, owned)
+        self.found, self.behind = found[len(owned) :], True
         self.frontier.hold(self.arrays, left)
         put(self.values["arrived"], left, True)
 
+    @property
+    def tells(self) -> bool:
+        """Whether others are to hear something."""
+        return bool(len(self.found) or len(self.frontier.senders))
+
+    def catch_up(self) -> np.ndarray:
+        """Let all fire who have had a message; returns who that is. Lists are as before."""
+        (phase,) = self.analysis.phases
+        reached = self._reached(phase)
+        if self.behind:
+            senders, fired = self.frontier.senders.copy(), self.total["fired"]
+            self.fire_these(phase, reached)
+            self.frontier.send(senders)
+            put(self.values["arrived"], self.frontier.queue[: self.frontier.queued], True)
+            self.total["fired"], self.behind = fired, False
+        return reached
+
+    def halt(self) -> None:
+        """Who goes on from a checkpoint by single steps has all of them send."""
+        self.frontier.send(self.catch_up())
+
+    def fold(self, kernel: str = "fold") -> list[tuple]:
+        if kernel in self.recipe.source.kernels:
+            self.catch_up()
+        return super().fold(kernel)
+
+    def results(self) -> dict[str, np.ndarray]:
+        self.catch_up()
+        return super().results()
+
     def resume(self, phase: PhaseAnalysis) -> None:
         """Go on from the inboxes of owned vertices alone, as a checkpoint has them: all is told and settled anew."""
-        (message,) = phase.messages
-        reached = np.flatnonzero(self._best(phase)[: self.n] != message.identity).astype(np.uint32)
+        reached = self._reached(phase)
         self.frontier.hold(self.arrays, reached)
         put(self.values["arrived"], reached, True)
         self.frontier.send(reached)
@@ -105,9 +146,23 @@ class Settling(State):
             _keep_beside(ids, messages, beside, self._best(phase), self.beside[0])
             yield Mail(tag, ids, [messages])
 
+    def _reached(self, phase: PhaseAnalysis) -> np.ndarray:
+        """The owned vertices that have had a message."""
+        (message,) = phase.messages
+        return np.flatnonzero(self._best(phase)[: self.n] != message.identity).astype(np.uint32)
+
     def _best(self, phase: PhaseAnalysis) -> np.ndarray:
         (message,) = phase.messages
         return self.values[inbox(phase, message)]
+
+
+def _shared(post: Post, owned: int, size: int) -> np.ndarray:
+    """In ascending order all proxies, and the owned vertices of which others have any."""
+    found = np.zeros(size, bool)
+    found[owned:] = True
+    for peer in post.peers:
+        put(found, post.masters("any", peer), True)
+    return np.flatnonzero(found).astype(np.uint32)
 
 
 @kernel
@@ -118,16 +173,3 @@ def _keep_beside(ids, messages, came, best, beside):
             beside[v] = came[i]
         elif messages[i] == best[v]:
             beside[v] = min(beside[v], came[i])
-
-
-@kernel
-def _lowered(words, flags, found):
-    """Lists who has a flag, in ascending order, and takes the flags down. Returns how many there were."""
-    count = uint64(0)
-    for word in range(uint64(words.size)):
-        if words[word]:
-            for v in range(word * uint64(FLAGS), min((word + uint64(1)) * uint64(FLAGS), uint64(flags.size))):
-                found[count] = v
-                count += uint64(flags[v])
-            words[word] = 0
-    return count
