@@ -215,7 +215,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         gone, look = set(), [self.scheduler.tasks[key] for key in self.kept if key in self.scheduler.tasks]
         while look:
             task = look.pop()
-            if not task.who_has and task not in gone:
+            if not (task.who_has or task.processing_on or task in gone):
                 gone.add(task)
                 look += task.dependents
         for task in gone:

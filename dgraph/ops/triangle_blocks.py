@@ -25,8 +25,9 @@ from dgraph.partition.partition import Partition
 from dgraph.partition.threads import cores
 from dgraph.runs.found import Found
 from dgraph.runs.result import RunResult, lasting
+from dgraph.solvers.errand import answered
 from dgraph.solvers.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
-from dgraph.solvers.team import members
+from dgraph.solvers.team import worth
 from dgraph.solvers.triangles import are_short, count, ends, of_short_rows
 
 LOOKS = 4  # as long as a search takes, counting takes several times: of neighbours of neighbours, as many as there are
@@ -104,8 +105,15 @@ def _whole(
     partition: Partition, directed: bool, directions: bool, degrees: bool, threads: int, finish: Finish
 ) -> Found:
     """All of it where there is one partition."""
+    threads = worth(threads, LOOKS * partition.num_edges)
+    call = partial(_by_team, partition, directed, directions, degrees, threads, finish)
+    return call() if threads == 1 else answered(call)
+
+
+def _by_team(
+    partition: Partition, directed: bool, directions: bool, degrees: bool, threads: int, finish: Finish
+) -> Found:
     begun, size = time.perf_counter(), partition.num_owned
-    threads = members(threads, LOOKS * partition.num_edges)
     tables = [table for table in (partition.out, partition.incoming if directed else None) if table is not None]
     order = None
     if not directed and are_short(tables[0]):

@@ -54,8 +54,8 @@ def _or_by_cugraph(operation: Callable[P, RunResult]) -> Callable[P, RunResult]:
             return operation(*given, **options)
         asked = signature.bind(*given, **options)
         asked.apply_defaults()
-        (_, graph), *arguments = asked.arguments.items()
-        wanted = _obeyed(operation.__name__, signature, dict(arguments))
+        graph = asked.arguments.pop("graph")
+        wanted = _obeyed(operation.__name__, signature, asked.arguments)
         return _handed_over(graph, operation.__name__, wanted)
 
     return chosen

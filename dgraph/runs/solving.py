@@ -18,7 +18,7 @@ from dgraph.runs.reads import edge_columns_of, parameters_of, vertex_columns_of
 from dgraph.runs.result import RunResult
 from dgraph.solvers.errand import answered
 from dgraph.solvers.solver import Problem, Solver
-from dgraph.solvers.team import members
+from dgraph.solvers.team import worth
 from dgraph.workers import threads_of_worker
 
 SHORT = 1 << 22  # looks at edges: tenths of a second at most, for which Ctrl-C may wait
@@ -62,7 +62,7 @@ class LocalJob:
 
     def __call__(self, given: Any) -> Found:
         partition, columns = _apart(given)
-        threads = members(self.threads or threads_of_worker(), self.solver.looks * _size(partition))
+        threads = self._threads(partition)
         edges = EdgeTables(partition, self.directed, self.columns, threads)
         solved, row = self.solver.row(Problem(edges, self.values, columns, threads))
         missing = {name for name in self.vertex_columns if has_none(solved.values[name], partition.num_owned)}
@@ -70,9 +70,14 @@ class LocalJob:
         return Found(parts, missing, [row], solved.rounds, solved.totals)
 
     def is_short(self, given: Any) -> bool:
-        """Whether it is over before anybody could want it to end."""
+        """Whether it is over before anybody could want it to end, and one thread does it: Ctrl-C that is heard amid a
+        team leaves its others waiting."""
         partition, _ = _apart(given)
-        return max(self.solver.looks, self.values.get("max_iter", 0)) * _size(partition) <= SHORT
+        looks = max(self.solver.looks, self.values.get("max_iter", 0)) * _size(partition)
+        return looks <= SHORT and self._threads(partition) == 1
+
+    def _threads(self, partition: Partition) -> int:
+        return worth(self.threads or threads_of_worker(), self.solver.looks * _size(partition))
 
 
 def _size(partition: Partition) -> int:

@@ -12,7 +12,7 @@ from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.ascending import order_of
 from dgraph.solvers.pulling import BITS, NOBODY, ONE, SEEN, ends, listed, pull
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, part, prefetch, share, team
+from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, part, prefetch, share, team, worth
 
 
 class Sizes(NamedTuple):
@@ -52,7 +52,7 @@ def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solved:
     """Levels from the nearest of several different sources, and the smallest predecessors, which are NONE for sources
     and for vertices that were not reached."""
     (out,), n = problem.edges.senders("out"), problem.vertices
-    threads = problem.threads
+    threads = worth(problem.threads, n + out.num_edges)
     order = order_of(problem.edges.partition.incoming or out, out, threads)
     distance, best = np.empty(n), np.empty(n, np.int64)
     queues, bits = np.empty((threads, n), np.uint32), np.empty((3, -(-n // 64)), np.uint64)

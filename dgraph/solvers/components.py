@@ -9,7 +9,7 @@ from numba import uint64
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, members, part, prefetch, team
+from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, part, prefetch, team, worth
 
 ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
 SAMPLES = 256  # vertices that it is chosen by
@@ -38,7 +38,7 @@ def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
     arrays = [array for table in (tables[0], tables[-1]) for array in (table.indptr, table.neighbours)]
     above, component = np.empty(partition.num_local, np.uint32), np.empty(partition.num_local, np.int64)
     counts = np.zeros((2 * ROUNDS + 4, 8), np.int64)
-    threads = members(edges.threads, tables[0].num_edges)
+    threads = worth(edges.threads, tables[0].num_edges)
     # of the second order's edges, so many of each vertex come first, too: a proxy may have no others
     others_first = ROUNDS // 2 if edges.directed and len(tables) == 2 else 0
     team(_unite, threads, *arrays, len(tables), others_first, met_twice, GRAIN, above, component, counts)

@@ -12,7 +12,7 @@ from dgraph.solvers.delta_stepping import Relaxed, relax, rows_of, width
 from dgraph.solvers.relaxing import FAR, Rows, Words, largest_whole, words_of
 from dgraph.solvers.slots import LISTS, Waiting
 from dgraph.solvers.solver import SOON, Problem, Solved, Unsettled
-from dgraph.solvers.team import members
+from dgraph.solvers.team import worth
 
 LIMIT = 1 << 20  # edges of a partition in a round, after which it hears of others: what they know may spare it many
 AS_THEY_ARE = ("int64", "int32", "float64", "float32")  # weights that are not cast: each compiles once
@@ -128,7 +128,7 @@ def _start(problem: Problem, sources: np.ndarray) -> np.ndarray:
 
 
 def _threads(problem: Problem | Unsettled) -> int:
-    return members(problem.edges.threads, problem.edges.partition.num_edges)
+    return worth(problem.edges.threads, problem.edges.partition.num_edges)
 
 
 def _weighted(problem: Problem | Unsettled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

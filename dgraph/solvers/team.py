@@ -33,7 +33,7 @@ _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 
 
-def members(threads: int, looks: int) -> int:
+def worth(threads: int, looks: int) -> int:
     """How many of some threads are worth starting for so many looks at edges."""
     return max(1, min(threads, looks // LOOKS))
 

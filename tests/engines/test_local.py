@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
+from dgraph import solvers
 from dgraph.errors import OptionError
 from dgraph.runs import solving
 from dgraph.solvers.errand import Errand, answered
@@ -20,9 +21,9 @@ from dgraph.solvers.team import (
     barrier,
     compare_and_swap,
     kernel,
-    members,
     share,
     team,
+    worth,
 )
 
 EDGES = pd.DataFrame({"src": ["b", "a", "c", "e"], "dst": ["a", "b", "b", "c"], "weight": [1.0, 2.0, 3.0, 4.0]})
@@ -144,9 +145,10 @@ def test_a_team_shares_memory(threads):
 @pytest.mark.parametrize(
     "operation", [dg.pagerank, dg.hits, partial(dg.pagerank, personalization=[{i: 1} for i in range(4)])]
 )
-@pytest.mark.parametrize("scale", [6, 13])  # on one thread, and on several
-def test_ctrl_c_ends_a_kernel_that_would_go_on_for_years(operation, scale):
-    graph = dg.rmat(scale=scale, seed=1)
+@pytest.mark.parametrize("looks", [1, 1 << 40])  # on several threads, and on one
+def test_ctrl_c_ends_a_kernel_that_would_go_on_for_years(operation, looks, monkeypatch):
+    monkeypatch.setattr(solvers.team, "LOOKS", looks)
+    graph = dg.rmat(scale=6, seed=1)
     operation(graph, max_iter=1, tol=0.0)  # compiles
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
@@ -159,17 +161,42 @@ def test_ctrl_c_ends_a_kernel_that_would_go_on_for_years(operation, scale):
         assert isinstance(errand.outcome.exception(60), KeyboardInterrupt)
 
 
-@pytest.mark.parametrize(("max_iter", "sent"), [(100, False), (10**9, True)])
-def test_another_thread_is_sent_only_for_what_may_take_long(monkeypatch, max_iter, sent):
+@pytest.mark.parametrize(
+    ("max_iter", "vertices", "looks", "sent"),
+    [(100, 5, 1 << 40, False), (10**9, 5, 1 << 40, True), (100, 10**5, 1 << 40, True), (100, 5, 1, True)],
+)
+def test_another_thread_is_sent_only_for_what_may_take_long_or_several(monkeypatch, max_iter, vertices, looks, sent):
     calls = []
     monkeypatch.setattr(solving, "answered", lambda call: calls.append(call) or answered(call))
-    dg.pagerank(dg.Graph.from_edges(EDGES), max_iter=max_iter)
+    monkeypatch.setattr(solvers.team, "LOOKS", looks)
+    graph = dg.Graph.from_edges({"src": np.array([0, 1, 2]), "dst": np.array([1, 2, 3])}, vertices=vertices)
+    dg.pagerank(graph, max_iter=max_iter)
     assert bool(calls) == sent
+
+
+@pytest.mark.parametrize("operation", [dg.core_number, dg.wcc, dg.triangles])
+def test_ctrl_c_at_any_moment_leaves_no_thread_waiting(operation, monkeypatch):
+    """Here, as soon as a team has met."""
+    graph, wait = dg.rmat(scale=6, seed=1, directed=False), threading.Barrier.wait
+    operation(graph)  # compiles
+    before = set(threading.enumerate())
+
+    def interrupted(self, timeout=None):
+        _thread.interrupt_main()
+        return wait(self, timeout)
+
+    monkeypatch.setattr(threading.Barrier, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        operation(graph)
+    monkeypatch.undo()
+    for one in set(threading.enumerate()) - before:
+        one.join(60)
+        assert not one.is_alive()
 
 
 def test_no_thread_is_started_for_too_little(monkeypatch):
     monkeypatch.setattr("dgraph.solvers.team.LOOKS", 10)
-    assert [members(4, looks) for looks in (0, 19, 20, 39, 400)] == [1, 1, 2, 3, 4]
+    assert [worth(4, looks) for looks in (0, 19, 20, 39, 400)] == [1, 1, 2, 3, 4]
 
 
 def test_an_error_of_a_solver_is_raised_where_it_was_called():
