@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pandas as pd
@@ -71,6 +72,13 @@ def test_type_checkers_see_the_names_that_are_looked_up():
 def test_the_version_is_the_newest_of_the_changelog():
     versions = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert dgraph.__version__ == versions[0]
+
+
+@pytest.mark.tiny
+def test_the_lowest_versions_of_dependencies_are_those_tried():
+    lowest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    tried = re.search(r"^WITH_oldest := ((?:\\\n|.)*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert tried and re.findall(r"'(.+?)'", tried[1]) == [one.replace(">=", "==") for one in lowest]
 
 
 @pytest.mark.tiny

@@ -25,6 +25,7 @@ from dgraph.io.delimited import read_table
 from dgraph.io.dialect import Dialect, read_head
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.registry import format_of
+from dgraph.partition.ids import is_uuid
 
 BLOCK_SIZE = 64 << 20
 _LINE = 1 << 16
@@ -224,4 +225,8 @@ class Span:
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
-    return table.to_pandas()
+    frame = table.to_pandas()
+    for field in table.schema:
+        if is_uuid(field.type):  # an older Arrow hands out their bytes, of which Dask would make text
+            frame[field.name] = pd.Series(table[field.name].to_pylist(), frame.index, dtype=object)
+    return frame

@@ -7,6 +7,7 @@ rectangular one, column j is rows + j.
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -152,8 +153,10 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
         if len(names := to_table(vertices).column_names) > 1:
             raise ColumnError(f"{path}: an archive has no place for the vertex column {names[1]!r} (drop it)")
         arrays["vertices"] = _array(path, "vertices", vertex_ids(vertices))
-    with files.atomic(path) as stream:
-        np.savez_compressed(stream, allow_pickle=False, **arrays)
+    with files.atomic(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():  # np.savez_compressed keeps some names, such as "file", for itself
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
 
 
 def _array(path: Any, name: str, column: pa.ChunkedArray) -> np.ndarray:

@@ -151,7 +151,10 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
         row = pc.index(pc.is_null(values), True).as_py()
         raise IdError(f"column {name!r}, row {row}: the id is missing (null); drop or fill such rows first")
     kind = values.type
-    if pa.types.is_dictionary(kind) and pc.any(pc.is_null(values, nan_is_null=True)).as_py():
+    if pa.types.is_dictionary(kind) and (
+        pa.types.is_floating(kind.value_type)
+        or any(chunk.dictionary.null_count for chunk in getattr(values, "chunks", [values]))
+    ):
         return _arrow(values.cast(kind.value_type), name)  # a missing value can hide among the categories
     if is_uuid(kind):
         values = values.cast(UUID_BYTES) if isinstance(values, pa.ChunkedArray) else values.storage

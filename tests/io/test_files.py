@@ -97,6 +97,12 @@ def test_uuids_are_written_as_text(tmp_path, suffix):
     assert dg.read_edges(tmp_path / f"edges{suffix}").vertices.compute()["id"].tolist() == list(map(str, ids))
 
 
+def test_columns_of_archives_with_names_that_numpy_keeps_for_itself(tmp_path):
+    edges = pa.table({"source": [1], "destination": [2], "file": [3], "allow_pickle": [4]})
+    write_edge_list(EdgeList(edges, "source", "destination"), tmp_path / "edges.npz")
+    assert read_edge_list(tmp_path / "edges.npz", columns="all").edges.to_pylist() == edges.to_pylist()
+
+
 def test_columns_called_by_numbers_are_written_as_text(tmp_path):
     graph = dg.Graph.from_edges(pd.DataFrame([[1, 2, 3.5]]), source=1, destination=0, weight=2)
     dg.write_edges(graph, tmp_path / "edges.parquet")

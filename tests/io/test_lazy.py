@@ -82,9 +82,10 @@ def test_columns_of_parquet_that_are_refused(tmp_path, read):
 @pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
 def test_text_and_uuids_of_parquet(tmp_path, read):
     one, two = UUID(int=1), UUID(int=2)
+    text = pa.string_view() if int(pa.__version__.split(".")[0]) > 20 else pa.large_string()  # which older Arrow writes
     kinds = (
         (pa.array([one.bytes, two.bytes], pa.uuid()), [one, two]),
-        (pa.array(["a", "b"], pa.string_view()), ["a", "b"]),
+        (pa.array(["a", "b"], text), ["a", "b"]),
     )
     for number, (column, values) in enumerate(kinds):
         pq.write_table(pa.table({"u": column, "v": column}), tmp_path / f"{number}.parquet")

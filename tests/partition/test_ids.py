@@ -135,7 +135,9 @@ def test_kinds_do_not_mix():
             IdType(id_type).scalar(wrong)
 
 
-@pytest.mark.parametrize("name", sorted(STRINGS.keys() - {"objects", "series of objects", "list"}))
+@pytest.mark.parametrize(
+    "name", [name for name in STRINGS if name != "list" and str(getattr(STRINGS[name], "dtype", None)) != "object"]
+)
 def test_no_strings_are_still_strings(name):
     """So that an empty result can be joined with a column of strings; objects could be anything."""
     id_type, kept = column(STRINGS[name][:0], "id")
