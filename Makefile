@@ -9,7 +9,7 @@ FRAIL := tests/chaos tests/graph/test_lost_worker.py tests/exchange/test_dask_ex
 	tests/agents/test_process_daemon.py tests/agents/test_stand_in.py
 SIDE_BY_SIDE := --numprocesses logical --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
 INSTALLED := .venv/.installed
-WITH_oldest := 'click==8.1' 'cloudpickle==3.1' 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1' 'fsspec==2024.6' \
+WITH_oldest := 'click==8.2' 'cloudpickle==3.1' 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1' 'fsspec==2024.6' \
 	'numba==0.61' 'numpy==2.1' 'pandas==2.3' 'pyarrow==18' 'pymetis==2025.2' 'scipy==1.15' 'xxhash==3.5'
 WITH_cuda := 'numba-cuda[cu13]==0.30.*' 'numpy<2.5'
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))

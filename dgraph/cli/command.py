@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import sys
@@ -16,6 +17,8 @@ import click
 
 from dgraph.cli.signatures import OF
 from dgraph.errors import DgraphError, InputError, OptionError, ProgramError
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # what a disk says, whatever was asked for
 
 
 class Command(click.Command):
@@ -36,7 +39,9 @@ class Command(click.Command):
             if debug:
                 traceback.print_exc()
             failure = click.ClickException(as_typed(str(error) or type(error).__name__, self.params))
-            failure.exit_code = 2 if isinstance(error, InputError | ProgramError) else 1  # type: ignore[misc]
+            of_a_disk = getattr(error.__cause__, "errno", None) in FULL
+            refused = isinstance(error, InputError | ProgramError) and not of_a_disk
+            failure.exit_code = 2 if refused else 1  # type: ignore[misc]
             raise failure from error
 
     @contextmanager

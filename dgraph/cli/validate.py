@@ -18,6 +18,9 @@ from dgraph.errors import AnswerError, FileError, OptionError
 IDS = ("vertex", "predecessor", "component", "label", "mate")  # columns that hold ids of vertices
 
 
+_SWITCH = {"True": "true", "False": "false"}  # as Python has them, and as JSON does
+
+
 class Given(click.ParamType):
     """An option of the operation, as NAME=NUMBER."""
 
@@ -25,10 +28,12 @@ class Given(click.ParamType):
 
     def convert(self, value: Any, param: Any, context: Any) -> tuple[str, float]:
         name, sign, number = str(value).partition("=")
+        if not sign:
+            self.fail(f"{value!r} is not NAME=NUMBER")
         try:
-            return (name.replace("-", "_"), json.loads(number)) if sign else self.fail(f"{value!r} is not NAME=NUMBER")
+            return name.replace("-", "_"), json.loads(_SWITCH.get(number, number))
         except ValueError:
-            return self.fail(f"{number!r} is no number", param, context)
+            return self.fail(f"{number!r} is no number, true or false", param, context)
 
 
 @click.command("validate", cls=Command)
@@ -75,21 +80,22 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
 
     name, options = operation.replace("-", "_"), dict(given)
     if name not in (*OPERATIONS, *RATINGS):
-        raise OptionError(f"{operation!r} has no verifier; there are {', '.join((*OPERATIONS, *RATINGS))}")
+        known = ", ".join((*OPERATIONS, *RATINGS)).replace("_", "-")
+        raise OptionError(f"{operation!r} has no verifier; there are {known}")
     if source_vertex:
         read = id_reader(graph.numbering.id_type.kind)
         options["source"] = [read(vertex) for vertex in source_vertex]
     frame = _read(result, graph.numbering.id_type.kind)
     if "vertex" not in frame:
         raise OptionError(f"{result} has no column 'vertex'; it has {', '.join(map(str, frame))}")
-    known = pd.Index(graph.numbering.ids())
-    places = known.get_indexer(frame["vertex"])
-    if len(frame) != len(known) or len(np.unique(places[places >= 0])) < len(known):
+    ids = pd.Index(graph.numbering.ids())
+    places = ids.get_indexer(frame["vertex"])
+    if len(frame) != len(ids) or len(np.unique(places[places >= 0])) < len(ids):
         raise OptionError(f"{result} does not list each vertex of the graph once; are these its values?")
     try:
         verify(name, graph, frame, **options)
     except AnswerError as error:
-        told = ", ".join(f"{place} is {name}" for place, name in enumerate(known[:3]))
+        told = ", ".join(f"{place} is {name}" for place, name in enumerate(ids[:3]))
         raise AnswerError(f"{error} (vertices by position: {told} ...)") from error
     except OptionError as error:  # an option too many, or too few
         raise OptionError(f"{error} (--source-vertex, --with)") from error

@@ -65,7 +65,7 @@ def _engine(graph: Graph, program: VertexProgram, asked: Asked) -> str:
     if engine == LOCAL and not solved:
         why = "the program has no solver" if program.solver is None else f"the graph has {graph.num_parts} partitions"
         raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(ENGINES)}')
-    one_of("engine", engine, (AUTO, LOCAL, *ENGINES))
+    one_of("engine", engine, (AUTO, LOCAL, *ENGINES, CUGRAPH))
     return engine if engine != AUTO else LOCAL if solved else "gas"
 
 

@@ -1,5 +1,6 @@
 """What the command line makes of awkward files, pipes and words: it reads them, or says in one line what to type."""
 
+import errno
 import gzip
 import json
 import subprocess
@@ -114,3 +115,14 @@ def test_warnings_can_be_errors(run):
 def test_a_vertex_has_one_number(run):
     done = run("run pagerank calls.csv --personalization ann=1 --personalization ann=2")
     assert "--personalization names vertex 'ann' 2 times: give it one number" in done.output
+
+
+def test_a_full_disk_is_no_fault_of_the_command(run, monkeypatch):
+    def full(*array, **how):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("numpy.lib.format.write_array", full)
+    done = run("generate grid --rows 3 --cols 4 -o grid.npz")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "check the space on the disk" in done.stderr
+    assert run("generate grid --rows 3 --cols 4 -o nowhere/there/grid.npz").exit_code == 2

@@ -274,7 +274,8 @@ def test_results_are_verified(run, suffix, operation):
         ("v,component\nann,ann\n", "--of wcc", 2, "no column 'vertex'"),
         ("vertex,distance\nann,0\nbob,1\ncat,1\neve,inf\n", "--of bfs", 2, "--source-vertex"),
         ("vertex,distance\nann,0\nbob,1\ncat,1\neve,inf\n", "--of bfs --with depth=1", 2, "depth= is no option"),
-        ("vertex,component\nann,ann\n", "--of nothing", 2, "has no verifier"),
+        ("vertex,component\nann,ann\n", "--of nothing", 2, "label-propagation, cdlp"),
+        ("vertex,distance\nann,0\nbob,1\ncat,1\neve,inf\n", "--of bfs --with deep=True", 2, "deep= is no option"),
         ("vertex,component\nann,ann\n", "", 2, "belong together"),
     ],
 )
