@@ -13,7 +13,7 @@ RESERVED = (  # what functions read without declaring it, and the names in kerne
     *("group_size", "grid_size", "thread", "block_start", "group_start", "in_block", "reach", "block"),  # of CUDA
     *("group_number", "group_count", "group_ahead", "in_group", "edge_base", "edge_end", "row_low", "row_high"),
     *("parts", "part_size", "part_start", "part_end", "finished", "streamed"),
-    *("kind", "along", "merge", "operation", "solver", "of", "title", "fields", "functions", "phases"),  # of the class VertexProgram
+    *("kind", "along", "merge", "operation", "solver", "of", "title", "fields", "functions", "phases"),  # of classes
     *("inf", "bool_", "float32", "float64", "int32", "int64", "uint64"),
 )
 # beginnings of names in kernels
