@@ -49,6 +49,7 @@ class Settling(State):
         Until they are told for the first time that is less far, but goes on as long as there is nothing to tell."""
         self._settle(phase)
         while self.frontier.queued and not (self.tells or self.post.buffers):
+            self.post.exchange.check()
             self._settle(phase)
 
     def _settle(self, phase: PhaseAnalysis) -> None:
