@@ -9,13 +9,15 @@ FRAIL := tests/chaos tests/graph/test_lost_worker.py tests/exchange/test_dask_ex
 	tests/agents/test_process_daemon.py tests/agents/test_stand_in.py
 SIDE_BY_SIDE := --numprocesses logical --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
 INSTALLED := .venv/.installed
-WITH_oldest := 'click==8.2' 'cloudpickle==3.1' 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1' 'fsspec==2024.6' \
-	'numba==0.61' 'numpy==2.1' 'pandas==2.3' 'pyarrow==18' 'pymetis==2025.2' 'scipy==1.15' 'xxhash==3.5'
+DASK := 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'
+WITH_oldest := $(DASK)
+WITH_lowest := $(DASK) 'click==8.2' 'cloudpickle==3.1' 'fsspec==2024.6' 'numba==0.61' 'numpy==2.1' 'pandas==2.3' \
+	'pyarrow==18' 'pymetis==2025.2' 'scipy==1.15' 'xxhash==3.5'
 WITH_cuda := 'numba-cuda[cu13]==0.30.*' 'numpy<2.5'
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-cuda registers tiny lint types format fuzz chaos flat bench termination clean
+.PHONY: help install demo test test-oldest test-lowest test-cuda registers tiny lint types format fuzz chaos flat bench termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,11 +39,13 @@ test: $(INSTALLED) ## run all tests
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 	$(BIN)/python -m pytest $(FRAIL)
 
-# what an older Numba compiles is kept apart, for one version forgets what another has compiled
-test-oldest: export NUMBA_CACHE_DIR := $(CURDIR)/.venv-oldest/kernels
-test-oldest: .venv-oldest/.installed ## run tests with the lowest versions of all that dgraph depends on
+test-oldest: .venv-oldest/.installed ## run the tests of the exchange with the oldest supported Dask
 	.venv-oldest/bin/python -m pytest tests/exchange
-	.venv-oldest/bin/python -m pytest $(SIDE_BY_SIDE) tests/io tests/partition
+
+# what an older Numba compiles is kept apart, for one version forgets what another has compiled
+test-lowest: export NUMBA_CACHE_DIR := $(CURDIR)/.venv-lowest/kernels
+test-lowest: .venv-lowest/.installed ## run some tests with the lowest versions of all that dgraph depends on
+	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) tests/exchange tests/graph tests/io tests/partition tests/program
 
 test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU that need not be here, and run the tests of devices
 	.venv-cuda/bin/python -m pytest tests/devices
@@ -89,5 +93,5 @@ termination: $(INSTALLED) ## millions of random schedules of how an asynchronous
 	$(BIN)/python benchmarks/termination.py
 
 clean: ## remove .venv and what the tools have cached
-	rm -rf .venv .venv-oldest .venv-cuda .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-lowest .venv-cuda .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
