@@ -183,9 +183,11 @@ def _standing(workers: Mapping[str, Any]) -> Any:
     return [dict(count) for count in counts], disk
 
 
-def computed(tasks: Sequence[Delayed]) -> list[Any]:
-    """The results of tasks, by threads of this process: what `dask.compute` does, but for the half of a millisecond in
-    which it looks for something to improve."""
-    keys = [task.key for task in tasks]
-    graph, _ = cull(HighLevelGraph.merge(*(task.dask for task in tasks)).to_dict(), keys)
-    return list(threaded.get(graph, keys))
+def computed(tasks: Sequence[Any]) -> list[Any]:
+    """The results of tasks, by threads of this process, and what is no task as it is: what `dask.compute` does, but for
+    the half of a millisecond in which it looks for something to improve."""
+    keys = [one.key for one in tasks if isinstance(one, Delayed)]
+    graphs = (one.dask for one in tasks if isinstance(one, Delayed))
+    graph, _ = cull(HighLevelGraph.merge(*graphs).to_dict(), keys)
+    found = dict(zip(keys, threaded.get(graph, keys), strict=True))
+    return [found[one.key] if isinstance(one, Delayed) else one for one in tasks]
