@@ -16,9 +16,7 @@ from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.errors import AnswerError, FileError, OptionError
 
 IDS = ("vertex", "predecessor", "component", "label", "mate")  # columns that hold ids of vertices
-
-
-_SWITCH = {"True": "true", "False": "false"}  # as Python has them, and as JSON does
+SWITCHES = {"True": "true", "False": "false"}  # as Python has them, and as JSON does
 
 
 class Given(click.ParamType):
@@ -31,7 +29,7 @@ class Given(click.ParamType):
         if not sign:
             self.fail(f"{value!r} is not NAME=NUMBER")
         try:
-            return name.replace("-", "_"), json.loads(_SWITCH.get(number, number))
+            return name.replace("-", "_"), json.loads(SWITCHES.get(number, number))
         except ValueError:
             return self.fail(f"{number!r} is no number, true or false", param, context)
 

@@ -12,6 +12,7 @@ import dgraph as dg
 from dgraph import solvers
 from dgraph.errors import OptionError
 from dgraph.runs import solving
+from dgraph.solvers import breadth_first
 from dgraph.solvers.errand import Errand, answered
 from dgraph.solvers.solver import Solved, Solver
 from dgraph.solvers.team import (
@@ -197,6 +198,36 @@ def test_ctrl_c_at_any_moment_leaves_no_thread_waiting(operation, monkeypatch):
 def test_no_thread_is_started_for_too_little(monkeypatch):
     monkeypatch.setattr("dgraph.solvers.team.LOOKS", 10)
     assert [worth(4, looks) for looks in (0, 19, 20, 39, 400)] == [1, 1, 2, 3, 4]
+
+
+ANSWERS = {
+    **{name: getattr(dg, name) for name in ("pagerank", "hits", "wcc", "core_number", "triangles", "lcc", "cdlp")},
+    "bfs": partial(dg.bfs, source=0),
+    "sssp": partial(dg.sssp, source=0),
+    "several sources": partial(dg.sssp, source=[0, 1, 2], per_source=True),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_one_thread_finds_what_several_do(name, monkeypatch):
+    """Other tests have several, whatever the size of the graph."""
+    graph, found = dg.rmat(scale=7, seed=3, directed=name != "core_number"), []
+    for looks in (1, 1 << 40):
+        monkeypatch.setattr(solvers.team, "LOOKS", looks)
+        found.append(ANSWERS[name](graph).compute())
+    pd.testing.assert_frame_equal(*found)
+
+
+def test_a_search_from_each_of_several_sources_starts_threads_that_are_worth_it(monkeypatch):
+    threads = []
+    monkeypatch.setattr(
+        breadth_first, "team", lambda kernel, count, *rest: threads.append(count) or team(kernel, count, *rest)
+    )
+    graph = dg.rmat(scale=7, seed=3)
+    arcs = graph.num_vertices + graph.num_edges
+    monkeypatch.setattr(solvers.team, "LOOKS", arcs + 1)  # one search is less, all together are more
+    dg.sssp(graph, list(range(8)), per_source=True)
+    assert set(threads) == {1}
 
 
 def test_an_error_of_a_solver_is_raised_where_it_was_called():
