@@ -3,7 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import dask
 from distributed import Client, LocalCluster
+
+# By default a cluster ends the nanny of a worker that was lost and is not back in 15 seconds: a busy machine takes
+# longer, and then the new worker is ended as it joins, and nobody comes instead.
+PATIENT = {"distributed.deploy.lost-worker-timeout": "1 day"}
 
 
 @contextmanager
@@ -11,6 +16,7 @@ def worker_processes(workers: int = 2, **options) -> Iterator[Client]:
     """Their client, which is not the default one: a test that wants the cluster names it."""
     place = {"processes": True, "dashboard_address": ":0", "host": "127.0.0.1", **options}
     with (
+        dask.config.set(PATIENT),
         LocalCluster(n_workers=workers, threads_per_worker=1, **place) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

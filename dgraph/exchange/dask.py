@@ -55,10 +55,9 @@ class DaskExchange(Exchange):
         self.plugin.worker.loop.add_callback(self._start, peer, message, size)
 
     def ask(self, peer: int) -> int:
-        try:
+        with suppress(OSError):  # if the peer is gone, the scheduler will say so
             return sync(self.plugin.worker.loop, self._peer(peer).dgraph_ask, run=self.route.run)
-        except OSError:  # if the peer is gone, the scheduler will say so
-            return -(1 << 62)
+        return -(1 << 62)
 
     def report(self, reason: str, error: BaseException) -> None:
         try:
@@ -162,10 +161,11 @@ class ExchangeOnWorker(WorkerPlugin):
             self.close(run)
         close_agent(worker.address)
 
-    def open(self, run: str, workers: list[str], homes: list[int], patience: float) -> None:
+    def open(self, run: str, workers: list[str], homes: list[int], patience: float) -> bool:
         """Join a run. All workers have, before any of them takes a step: mail never comes too early."""
         route = Route(run, tuple(workers), tuple(homes))
         self.ends[run] = DaskExchange(route, workers.index(self.worker.address), self, patience)
+        return True
 
     async def mail(self, **arguments: Any) -> bool:
         """Take a message in. The answer to free mail waits until there is room for it, or the run is over."""

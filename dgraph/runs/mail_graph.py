@@ -142,7 +142,11 @@ class MailChain(DaskChain):
         return futures
 
     def _tokens(self) -> list[Token]:
-        return bring(self.client, self.futures, self._look)
+        try:
+            return bring(self.client, self.futures, self._look)
+        except RunError:  # where mail was lost with a worker, others may have failed first for want of it
+            self._look()
+            raise
 
     def _graph(self, chunk: Chunk) -> Any:
         return chunk.graph()

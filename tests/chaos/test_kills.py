@@ -19,6 +19,7 @@ import dgraph as dg
 from dgraph import recovery
 from dgraph.errors import DgraphError
 from dgraph.estimates import calibration
+from dgraph.waiting import wait_for
 from dgraph.workers import lost
 
 RNG = np.random.default_rng(9)
@@ -34,6 +35,12 @@ def fragile():
 
 def kill(client, address: str) -> None:
     os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
+
+
+def holder_of(client, found) -> str:
+    """A worker that has values of a result; their tasks may end a moment after the run."""
+    wait_for(client, found._held.found)
+    return next(place for places in client.who_has(found._held.found).values() for place in places)
 
 
 class At:
@@ -81,8 +88,7 @@ def test_of_values_that_were_not_yet_fetched(fragile):
         if engine == "local":
             graph = dg.Graph.from_edges(FRAME, client=fragile, parts=1)
         found = dg.wcc(graph, engine=engine)
-        places = fragile.who_has(found._held.found)
-        kill(fragile, next(place[0] for place in places.values()))
+        kill(fragile, holder_of(fragile, found))
         assert found.compute().equals(dg.wcc(dg.Graph.from_edges(FRAME)).compute())
 
 
@@ -97,8 +103,7 @@ def test_where_there_are_no_rounds_to_wait_for(fragile, name):
     timer.join()
     pd.testing.assert_frame_equal(found.compute(), expected, check_dtype=False)
     if name == "triangles":
-        places = [place for found in fragile.who_has(found._held.found).values() for place in found]
-        kill(fragile, places[0])
+        kill(fragile, holder_of(fragile, found))
         until = time.monotonic() + 10
         while not lost(found._held.found) and time.monotonic() < until:
             time.sleep(0.01)

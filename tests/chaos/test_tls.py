@@ -36,7 +36,8 @@ def test_a_run_over_tls(secure, engine):
     found = dg.wcc(graph, engine=engine)
     pd.testing.assert_frame_equal(found.compute(), dg.wcc(dg.Graph.from_edges(FRAME)).compute())
     assert found.report["bytes"].sum() > 0
-    assert all(place.startswith("tls://") for places in client.who_has(found._held.found).values() for place in places)
+    places = [place for found in client.who_has(found._held.found).values() for place in found]
+    assert places and all(place.startswith("tls://") for place in places)
 
 
 def test_a_plain_client_does_not_come_in(secure):
