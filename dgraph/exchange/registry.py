@@ -7,7 +7,6 @@ lends whole sets of workers to fused steps, and adds numbers up. Beside `dask.py
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,14 +72,9 @@ class ExchangeOnScheduler(SchedulerPlugin):
     ) -> None:
         """Have all workers join a run, and give it all of them at once if it is to have them."""
         await self.ready.wait()
-        record = self.runs[run] = Run(list(workers), client)
+        self.runs[run] = Run(list(workers), client)
         message = {"op": "dgraph_open", "run": run, "workers": workers, "homes": homes, "patience": patience}
-        asked = asyncio.ensure_future(self.scheduler.broadcast(msg=message, workers=list(workers), on_error="return"))
-        await self._before_the_end(record, asked)
-        if record.ended.is_set():  # a worker that has left may never answer
-            await self.end(run)
-            raise LostError(record.reason or f"run {run} has ended")
-        answers = await asked
+        answers = await self.scheduler.broadcast(msg=message, workers=list(workers), on_error="return")
         if absent := [
             worker for worker in workers if worker not in self.scheduler.workers or answers[worker] is not True
         ]:
@@ -122,7 +116,15 @@ class ExchangeOnScheduler(SchedulerPlugin):
         """
         self._give_back(run)
         record, locks = self.runs[run], self.scheduler.extensions["multi_locks"]
-        await self._before_the_end(record, locks.acquire(locks=record.workers, id=run, num_locks=len(record.workers)))
+        waiting = [
+            asyncio.ensure_future(locks.acquire(locks=record.workers, id=run, num_locks=len(record.workers))),
+            asyncio.ensure_future(record.ended.wait()),
+        ]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for future in waiting:
+                future.cancel()
         if record.ended.is_set():
             self._give_back(run)
 
@@ -194,15 +196,6 @@ class ExchangeOnScheduler(SchedulerPlugin):
                 if record.reason is not None:
                     scheduler.loop.add_callback(self._cancel, record)
             return
-
-    async def _before_the_end(self, record: Run, asked: Awaitable[Any]) -> None:
-        """Wait for something until the run ends or fails, and no longer."""
-        waiting = [asyncio.ensure_future(asked), asyncio.ensure_future(record.ended.wait())]
-        try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for future in waiting:
-                future.cancel()
 
     def _alive(self, run: str) -> Run:
         """The record of a run that has neither ended nor failed."""
