@@ -1,6 +1,6 @@
 """What a superstep costs by itself, in milliseconds: on two worker processes of one thread, and in this process.
 
-    python benchmarks/superstep.py [--supersteps 400] [--bytes 10000]
+    python benchmarks/superstep.py [--supersteps 1000] [--bytes 10000]
 
 The empty superstep has targets; with --bytes, all partitions also send so many bytes to all others (two a worker).
 """
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from harness import Claim, worker_processes
 
-from dgraph.runs.steps import CHUNK, Steps, run_steps
+from dgraph.runs.steps import Steps, run_steps
 
 TARGETS = {"fused": 3.0, "own task": 7.0, "in process": 0.5}  # milliseconds, empty superstep, median
+SETTLED = 30  # supersteps, of which those before do not count
 
 
 def steps(size: int, supersteps: int) -> Steps:
@@ -41,10 +42,12 @@ def steps(size: int, supersteps: int) -> Steps:
 
 
 def measure(size: int, supersteps: int, **where: Any) -> list[float]:
-    """Milliseconds a superstep, from the end of one chunk to the end of the next, without the first three."""
-    ends: list[float] = []
-    run_steps(steps(size, supersteps), [None] * 4, after_chunk=lambda *_: ends.append(time.perf_counter()), **where)
-    return [(after - before) * 1e3 / CHUNK for before, after in pairwise(ends[2:])]
+    """Milliseconds a superstep, from the end of one chunk to the end of the next."""
+    ends: list[tuple[int, float]] = []
+    note = lambda rounds, _: ends.append((rounds, time.perf_counter()))  # noqa: E731
+    run_steps(steps(size, supersteps), [None] * 4, after_chunk=note, **where)
+    each = pairwise(one for one in ends if one[0] >= SETTLED)
+    return [(after - before) * 1e3 / (later - earlier) for (earlier, before), (later, after) in each]
 
 
 def report(name: str, size: int, times: list[float], target: float | None) -> None:
@@ -57,7 +60,7 @@ def report(name: str, size: int, times: list[float], target: float | None) -> No
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--supersteps", type=int, default=400)
+    parser.add_argument("--supersteps", type=int, default=1000)
     parser.add_argument("--bytes", type=int, default=10_000)
     options = parser.parse_args()
     with worker_processes() as client:

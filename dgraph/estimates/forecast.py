@@ -7,8 +7,9 @@ estimated from the graph; a round is as long as its slowest worker, and what it 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf, log
 from statistics import median_low as median
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from dgraph.estimates.calibration import gathering, partition_into, solving
 from dgraph.estimates.estimate import Sample, estimate, sample
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.partition.threads import cores as cores_here
+from dgraph.solvers.team import standing_for
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
@@ -154,8 +156,9 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
         weight = "weight" if weighted else None
         return Graph.from_edges(columns, directed=graph.directed, weight=weight, parts=parts)
 
-    graphs = [sampled(FEWER * step), sampled(step)]
-    few, many = _in_turn(graphs, run)
+    steps = FEWER * step, step
+    graphs = [sampled(one) for one in steps]
+    few, many = _in_turn(graphs, [partial(_as_threaded, run, times=one) for one in steps])
     told = [estimate(one, op, parts, None).frame.loc[one.policy] for one in graphs]
     fewer, part = (max(1, int(one["edges"])) for one in told)
     turn, edge = line((fewer, few.seconds), (part, many.seconds))
@@ -222,23 +225,31 @@ def _traffic(op: str, sent: int, each: float) -> float:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Medians."""
+    """Medians; but the least time, when nothing else took any."""
 
     seconds: float  # of one partition the run's; of several what the busiest of each round was busy
     bytes: int
     rounds: int
 
 
-def _in_turn(graphs: list[Graph], run: Callable[..., Any]) -> list[_Measured]:
+def _as_threaded(run: Callable[..., Any], graph: Graph, times: int) -> Any:
+    """A run on as many threads as one on so many times the edges would take."""
+    with standing_for(times):
+        return run(graph)
+
+
+def _in_turn(graphs: Sequence[Graph], runs: Sequence[Callable[..., Any]]) -> list[_Measured]:
     """Of each graph, after a first run, which builds what the operation asks for. They take turns: a machine that is
     slow for a while is slow for all."""
-    for graph in graphs:
+    each = list(zip(graphs, runs, strict=True))
+    for graph, run in each:
         run(graph)
     turns: list[list[tuple[float, int, int]]] = []
     begun = time.perf_counter()
     while len(turns) < RUNS or time.perf_counter() - begun < ENOUGH:
-        turns.append([_timed(graph, run) for graph in graphs])
-    return [_Measured(*map(median, zip(*found, strict=True))) for found in zip(*turns, strict=True)]
+        turns.append([_timed(graph, run) for graph, run in each])
+    each = (zip(*found, strict=True) for found in zip(*turns, strict=True))
+    return [_Measured(min(took), median(sent), median(rounds)) for took, sent, rounds in each]
 
 
 def _timed(graph: Graph, run: Callable[..., Any]) -> tuple[float, int, int]:

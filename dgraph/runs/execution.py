@@ -158,6 +158,7 @@ def _in_rounds(
             homes=homes,
             threads=threads.cores(),
             chunk=1 if shown.active and graph.client is None else CHUNK,
+            exact=shown.active,
             after_chunk=after_chunk,
             exchange=plan.exchange,
             fuse=True if plan.free else None,

@@ -24,7 +24,8 @@ from dgraph.exchange.mail import Route, Token
 from dgraph.options import one_of
 
 CHUNK = 10  # supersteps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
-LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker
+LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker,
+LONGEST, BRIEF = 100, 0.2  # of so many at most, or until they have taken so many seconds: an end of one takes 0.01
 SUMMARY = "summary"  # among the values of a last token
 EXCHANGES = ("auto", "workers", "graph")
 
@@ -83,13 +84,15 @@ def run_steps(
     threads: int | None = None,
     fuse: bool | None = None,
     chunk: int = CHUNK,
+    exact: bool = False,
     after_chunk: Callable[[int, list[Token]], None] | None = None,
     exchange: str = "auto",
 ) -> Outcome:
     """Run steps over partitions (objects; futures with a client) until they are done.
 
     `client=None` means this process, on `threads` threads. `homes` are the addresses of the partitions' workers;
-    without them a future is used where it lies. `fuse=None` fuses a chunk's steps into one task a worker while light.
+    without them a future is used where it lies. `fuse=None` fuses a chunk's steps into one task a worker while light;
+    then, unless `chunk` is `exact`, all but the first are longer.
     `exchange` is how mail travels on a cluster: from worker to worker ("workers"), which takes plugins, or as edges of
     the task graph ("graph"), which takes nothing and never fuses; "auto" is the first where plugins can be installed.
     """
@@ -113,7 +116,8 @@ def run_steps(
             if is_done(tokens):
                 break
             light = max(token.seconds for token in tokens) < LIGHT
-            tokens = chain.advance(rounds, chunk, light if fuse is None else fuse)
+            fused = chain.exchange != "graph" and (light if fuse is None else fuse)
+            tokens = chain.advance(rounds, LONGEST if fused and not exact else chunk, fused)
         results, values = chain.finish(), [token.values for token in tokens]
         summaries = [one.pop(SUMMARY, None) for one in values]
         return Outcome(rounds, values, results, summaries, chain.route, chain.exchange)
@@ -148,15 +152,20 @@ def open_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], rounds: 
 
 
 def take_steps(end: Exchange, rounds: int, idle: Callable[[], None] | None = None) -> Token:
-    """The next supersteps of one worker, while the others take theirs, or fewer if the run is over; returns its last
-    token. It calls `idle` before it waits for long."""
+    """The next supersteps of one worker, while the others take theirs, or fewer if the run is over or they take long;
+    returns its last token. It calls `idle` before it waits for long."""
     with end.stepping(idle):
-        for _ in range(rounds):
+        spent = 0.0
+        for taken in range(rounds):
             if is_done([end.told]):
                 break
             with end.failing():
                 end.check()
-                take_step(end, end.told.step + 1, end.gather(end.told.step, idle))
+                tokens = end.gather(end.told.step, idle)
+                spent += max(token.seconds for token in tokens)
+                if taken >= CHUNK and spent > BRIEF:  # all find so, by the same tokens
+                    break
+                take_step(end, end.told.step + 1, tokens)
         return end.told
 
 

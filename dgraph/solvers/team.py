@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,7 @@ SPINS = 2000  # looks at the round before a thread gives its core to others
 # Looks at edges that take longer than to start a thread for them and to meet it: measured on two cores, where most
 # operations break even at twice as many. On many cores no more are started than have so much to do each.
 LOOKS = 1 << 19
+_larger = 1  # see `standing_for`
 
 kernel = kept()
 part = part_of_kernels()
@@ -35,7 +37,18 @@ pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched
 
 def worth(threads: int, looks: int) -> int:
     """How many of some threads are worth starting for so many looks at edges."""
-    return max(1, min(threads, looks // LOOKS))
+    return max(1, min(threads, looks * _larger // LOOKS))
+
+
+@contextmanager
+def standing_for(times: int) -> Iterator[None]:
+    """Within, a graph stands for one of so many times its edges, and is given as many threads as that would be."""
+    global _larger
+    before, _larger = _larger, times
+    try:
+        yield
+    finally:
+        _larger = before
 
 
 def team(kernel: Callable[..., Any], threads: int, *arrays: Any, beside: Sequence[Callable[..., Any]] = ()) -> Any:

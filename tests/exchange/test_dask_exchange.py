@@ -214,7 +214,7 @@ def test_nothing_grows(cluster, client):
 
     before_and_after, held = [], []
     for how in HOW:
-        run_steps(mixing(199), start(2), client=client, after_chunk=note, **how)
+        run_steps(mixing(199), start(2), client=client, exact=True, after_chunk=note, **how)
         chunks = before_and_after[-19:]
         assert smallest(chunks[10:]) <= smallest(chunks[2:10])  # what was let go of may stay for a moment
     steps = [count for counts in held for ends in counts.values() for count in ends]
