@@ -6,7 +6,7 @@ A run is recorded as its report has it: seconds busy and bytes of each partition
 stand for a graph that is so much larger and rounds that look the same; a replay on four is held against four processes
 that wait and send instead of computing. Then `dgraph plan` is checked: what it says, from a quarter of the edges, of
 one and of two workers against runs on them, and of four against such processes. What a run takes to start, and a round
-without work, is measured there.
+without work, is measured there: by runs on a tiny graph, and by processes that hardly wait.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -29,7 +29,7 @@ from dgraph.runs.steps import Steps, run_steps
 
 WITHIN = 0.25
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-REPLAYED = {"wcc": dg.wcc, "sssp": lambda graph, **how: dg.sssp(graph, 0, **how)}
+REPLAYED = {"wcc": dg.wcc, "sssp": lambda graph, **how: dg.sssp(graph, graph.edges["source"].head(1).iloc[0], **how)}
 Run = Callable[[Any], Any]
 PLANNED: dict[str, Run] = {"pagerank": lambda graph: dg.pagerank(graph, tol=0, max_iter=20), "wcc": dg.wcc}
 
@@ -124,24 +124,27 @@ def check_plan(graphs: dict[str, Any], given: argparse.Namespace) -> None:
     that wait for as long as partitions here were busy. Nothing else runs beside, not even workers of the next."""
     for title, make in graphs.items():
         graph = make()
-        compare(title, graph, Cluster(1, cores()), lambda run, graph=graph: timed(lambda: run(graph)), given.trials)
+        alone = dict.fromkeys(PLANNED, Cluster(1, cores()))
+        compare(title, graph, alone, lambda run, graph=graph: timed(lambda: run(graph)), given.trials)
     with worker_processes(2, silence_logs=50) as two:
-        cluster = network(two)
+        clusters = beside_work(two)
         for title, make in graphs.items():
             spread = make(client=two)
-            compare(title, make(), cluster, lambda run, spread=spread: timed(lambda: run(spread)), given.trials)
+            compare(title, make(), clusters, lambda run, spread=spread: timed(lambda: run(spread)), given.trials)
     with worker_processes(4, silence_logs=50) as four:
-        cluster = network(four)
+        clusters = dict.fromkeys(PLANNED, network(four))
         for title, make in graphs.items():
             recorded = make(parts=4)
-            compare(title, make(), cluster, partial(waited, four, recorded), given.trials)
+            compare(title, make(), clusters, partial(waited, four, recorded), given.trials)
 
 
-def compare(title: str, graph: Any, cluster: Cluster, measured: Callable[[Run], float], trials: int) -> None:
+def compare(
+    title: str, graph: Any, clusters: dict[str, Cluster], measured: Callable[[Run], float], trials: int
+) -> None:
     """A claim for each operation: what is told of it, over what a run takes. A machine that is slow for a while is slow
     for both sides, as they take turns."""
     for name, run in PLANNED.items():
-        told, took = [], []
+        told, took, cluster = [], [], clusters[name]
         for _ in range(trials + 1):
             known = calibrate(graph, name, run, workers=cluster.workers, edges=-(-graph.num_edges // 4))
             row = forecast(graph, name, cluster, run, measured=known).frame.loc[graph.policy]
@@ -158,18 +161,27 @@ def claim_of(what: str, against: str, told: list[float], took: list[float]) -> N
 
 def network(client: Any) -> Cluster:
     """What a run on a cluster takes beside its work: once, for each round, and for each byte. Measured with rounds of a
-    few milliseconds in which workers, as in most rounds, are not done at the same moment."""
-    workers, rounds, size = len(client.nthreads()), 40, 1 << 20
-    turn = 0.004 * (1 + np.arange(workers) / workers)
+    few milliseconds in which workers, as in most rounds, are done soon after one another."""
+    workers, rounds, small, size = len(client.nthreads()), 40, 1 << 12, 1 << 20
+    turn = 0.004 * (1 + np.arange(workers) / workers / 4)
 
     def beside(rounds: int, size: int) -> float:
         one = Recording(np.tile(turn, (rounds, 1)), np.full((rounds, workers), size))
-        return min(replayed(client, one) for _ in range(RUNS)) - rounds * turn.max()
+        return min(replayed(client, one) for _ in range(RUNS)) - rounds * float(turn.max())
 
-    few, many, large = beside(1, 0), beside(1 + rounds, 0), beside(1 + rounds, size)
+    few, many, large = beside(1, small), beside(1 + rounds, small), beside(1 + rounds, size)
     latency = max(0.0, many - few) / rounds
-    bandwidth = (1 + rounds) * size / max(large - many, 1e-3)
+    bandwidth = (1 + rounds) * (size - small) / max(large - many, 1e-3)
     return Cluster(workers, latency=latency, start=max(0.0, few - latency), bandwidth=bandwidth)
+
+
+def beside_work(client: Any) -> dict[str, Cluster]:
+    """The same by operation, of runs that have hardly any work."""
+    known, graph, rounds = network(client), dg.rmat(scale=8, client=client), 40
+    few, many = (timed(partial(dg.pagerank, graph, tol=0, max_iter=count)) for count in (1, 1 + rounds))
+    known = replace(known, latency=max(0.0, many - few) / rounds)
+    beside = {name: timed(partial(run, graph)) - run(graph).rounds * known.latency for name, run in PLANNED.items()}
+    return {name: replace(known, start=max(0.0, seconds)) for name, seconds in beside.items()}
 
 
 def timed(run: Any) -> float:
@@ -236,8 +248,7 @@ def check_waiting(given: argparse.Namespace, workers: int = 4) -> None:
     recorded = Recording.of(PLANNED["pagerank"](graph).report)
     with worker_processes(workers, silence_logs=50) as client:
         here = network(client)
-        replayed(client, recorded)
-        took = [replayed(client, recorded) for _ in range(given.trials)]
+        took = [timed(partial(replayed, client, recorded)) for _ in range(given.trials)]
     what = f"seconds of 20 rounds of PageRank on {workers} workers, R-MAT scale {given.scale}, replayed"
     told = here.start + in_rounds(recorded, here)
     claim_of(what, f"{workers} processes that wait and send", [told] * len(took), took)
