@@ -248,8 +248,8 @@ def _in_turn(graphs: Sequence[Graph], runs: Sequence[Callable[..., Any]]) -> lis
     begun = time.perf_counter()
     while len(turns) < RUNS or time.perf_counter() - begun < ENOUGH:
         turns.append([_timed(graph, run) for graph, run in each])
-    each = (zip(*found, strict=True) for found in zip(*turns, strict=True))
-    return [_Measured(min(took), median(sent), median(rounds)) for took, sent, rounds in each]
+    columns = (zip(*found, strict=True) for found in zip(*turns, strict=True))
+    return [_Measured(min(took), median(sent), median(rounds)) for took, sent, rounds in columns]
 
 
 def _timed(graph: Graph, run: Callable[..., Any]) -> tuple[float, int, int]:
