@@ -6,7 +6,7 @@ CODE := dgraph tests examples benchmarks
 # Tests that kill workers or look at the clock want the machine for themselves; the others run side by side, each process
 # of them with a small cluster of its own.
 FRAIL := tests/chaos tests/graph/test_lost_worker.py tests/exchange/test_dask_exchange.py \
-	tests/agents/test_process_daemon.py tests/agents/test_stand_in.py
+	tests/exchange/test_leaving_workers.py tests/agents/test_process_daemon.py tests/agents/test_stand_in.py
 SIDE_BY_SIDE := --numprocesses logical --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
 INSTALLED := .venv/.installed
 DASK := 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'

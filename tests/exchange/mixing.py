@@ -1,4 +1,5 @@
-"""Steps with a known answer: every partition sends what it has to all, and keeps the sum of what it got."""
+"""Steps with a known answer: every partition sends what it has to all, and keeps the sum of what it got; and what a
+cluster knows of their runs."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dgraph.exchange.exchange import Exchange
+from dgraph.exchange.registry import NAME
 from dgraph.runs.steps import Steps
 
 
@@ -74,3 +76,22 @@ def wait_until(condition):
     while not condition():
         assert time.monotonic() < deadline, "still not so"
         time.sleep(0.01)
+
+
+def results(outcome):
+    return [future.result() for future in outcome.results]
+
+
+def ends_on_workers(client):
+    def count(dask_worker):  # the plugin comes with the first run
+        return len(dask_worker.plugins[NAME].ends) if NAME in dask_worker.plugins else 0
+
+    return sum(client.run(count).values())
+
+
+def busy(client):
+    return any(client.processing().values())
+
+
+def registry(cluster):
+    return cluster.scheduler.plugins[NAME]

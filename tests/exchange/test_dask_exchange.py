@@ -1,16 +1,13 @@
 """What only a cluster does: workers and clients that leave, two runs at once, large mail, memory that stays flat."""
 
 import gc
-import os
-import signal
 import threading
 
 import dask
 import numpy as np
 import pytest
-from clusters import worker_processes
 from distributed import Client, Future
-from mixing import check, mixing, start, wait_until
+from mixing import busy, check, ends_on_workers, mixing, registry, results, start, wait_until
 
 from dgraph.errors import RunError
 from dgraph.exchange import dask as exchange
@@ -19,25 +16,6 @@ from dgraph.runs.step_graph import where
 from dgraph.runs.steps import Steps, run_steps
 
 PARTS = 4
-
-
-def results(outcome):
-    return [future.result() for future in outcome.results]
-
-
-def ends_on_workers(client):
-    def count(dask_worker):  # the plugin comes with the first run
-        return len(dask_worker.plugins[NAME].ends) if NAME in dask_worker.plugins else 0
-
-    return sum(client.run(count).values())
-
-
-def busy(client):
-    return any(client.processing().values())
-
-
-def registry(cluster):
-    return cluster.scheduler.plugins[NAME]
 
 
 def test_partitions_run_where_they_lie(client):
@@ -245,65 +223,3 @@ def test_registration_is_idempotent(cluster, client):
     plugin = registry(cluster)
     exchange.install(client)
     assert registry(cluster) is plugin
-
-
-@pytest.fixture
-def frail():
-    """A cluster to break, once: it takes time to mend itself."""
-    with worker_processes(3) as client:
-        yield client.cluster, client
-
-
-@pytest.mark.parametrize("how", ["restart", "kill", "kill fused", "kill graph", "retire"])
-def test_a_worker_that_leaves_ends_the_run(frail, how, monkeypatch):
-    cluster, client = frail
-    monkeypatch.setattr("dgraph.runs.steps.PATIENCE", 600.0)  # for mail: nobody waits for so long
-    failed = []
-
-    def run():
-        try:
-            mail = "graph" if "graph" in how else "workers"
-            run_steps(mixing(10**6), start(6), client=client, fuse="fused" in how, exchange=mail)
-        except Exception as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    wait_until(lambda: busy(client) if "graph" in how else ends_on_workers(client) == 3)
-    victim, pids = sorted(cluster.scheduler.workers)[1], client.run(os.getpid)
-    if how == "restart":
-        client.restart(wait_for_workers=False)
-    elif how == "retire":
-        client.retire_workers([victim], close_workers=True)
-    else:
-        os.kill(pids[victim], signal.SIGKILL)
-    thread.join(120)
-    assert isinstance(failed[0], RunError)
-    assert victim in str(failed[0]) or "restarted" in str(failed[0])
-    client.wait_for_workers(1, timeout=60)
-    check(results(run_steps(mixing(3), start(6), client=client)), 6)
-
-
-def test_a_worker_that_does_not_answer_and_leaves_ends_the_run(frail):
-    """Before it begins: nobody waits for the answer."""
-    cluster, client = frail
-    scheduler, failed = cluster.scheduler, []
-    check(results(run_steps(mixing(3), start(6), client=client)), 6)
-    victim = sorted(scheduler.workers)[1]
-    pid = client.run(os.getpid, workers=[victim])[victim]
-
-    def run():
-        try:
-            run_steps(mixing(3), start(6), client=client)
-        except RunError as error:
-            failed.append(str(error))
-
-    os.kill(pid, signal.SIGSTOP)
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    wait_until(lambda: registry(cluster).runs)
-    scheduler.loop.add_callback(scheduler.remove_worker, victim, stimulus_id="a test")
-    thread.join(20)
-    os.kill(pid, signal.SIGKILL)
-    assert len(failed) == 1 and victim in failed[0]
-    assert not registry(cluster).runs
