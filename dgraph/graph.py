@@ -165,10 +165,10 @@ class Graph:
 
     @property
     def policy(self) -> str:
-        return self._policy.name
+        return self.cut.name
 
     @cached_property
-    def _policy(self) -> policies.Policy:
+    def cut(self) -> policies.Policy:
         return policies.choose(self.asked.policy, self.num_parts)
 
     @cached_property
@@ -261,7 +261,7 @@ class Graph:
         return self._described(held, tuple(saved.content["orders"]), saved.content["columns"])
 
     def _build(self, order: str, columns: Sequence[str]) -> Partitions:
-        if held := self.listed.built_there(order, columns, self.num_parts == 1 and self._policy.by_range):
+        if held := self.listed.built_there(order, columns, self.num_parts == 1 and self.cut.by_range):
             return self._described(held, (order,), columns)
         chunks, sort = self.listed.by_number(columns), self.listed.sort
         admit_build(self, "building the graph", footprint_of([order], columns))
@@ -292,9 +292,9 @@ class Graph:
 
     def _place(self, chunks: Sequence[Any]) -> Placement:
         if self._placement is None and self._as_saved and self.listed.saved is not None:
-            self._placement = self.listed.saved.placement(self._policy)
+            self._placement = self.listed.saved.placement(self.cut)
         if self._placement is None:
             shares = shares_of(self.workers, self.asked.capacities, self.num_parts)
             arcs = self.listed.rules.of_arcs
-            self._placement = assembly.plan_places(self.workers, chunks, self.numbering, self._policy, shares, **arcs)
+            self._placement = assembly.plan_places(self.workers, chunks, self.numbering, self.cut, shares, **arcs)
         return self._placement

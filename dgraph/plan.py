@@ -14,7 +14,7 @@ from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.gas import gas
 from dgraph.engines.rounds import Rounds, Superstep
-from dgraph.solvers.solver import Contract, Settle
+from dgraph.solvers.solver import Contract, Diffuse, Settle
 from dgraph.states.blocks import Blocks
 from dgraph.states.switches import Switches
 
@@ -42,7 +42,7 @@ class Plan:
     blocks: Blocks | None = None  # of block descent
     checkpoints: Series | None = None
     rebalance: bool = False  # whether edges may move between supersteps
-    settle: Settle | Contract | None = None  # how partitions go to their fixed points; None: rounds are single steps
+    settle: Settle | Contract | Diffuse | None = None  # how partitions go to their fixed points; None: by single steps
     repartitioned: str = ""  # why the graph's partitions are not used as they are; empty if they are
 
     def options(self) -> dict[str, Any]:

@@ -176,6 +176,7 @@ class VertexProgram:
     merge: ClassVar[Merge | None] = None
     operation: ClassVar[str] = ""  # that a user called to run this program: errors name it
     solver: ClassVar[Any] = None  # an algorithm of its own for a graph of one partition: dgraph.solvers.solver.Solver
+    diffuse: ClassVar[Any] = None  # how its sums go on where nobody waits: dgraph.solvers.solver.Diffuse
 
     fields: ClassVar[dict[str, Field]] = {}  # all declared, in order
     functions: ClassVar[dict[str, Callable]] = {}  # start, seed, stop

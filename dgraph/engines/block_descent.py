@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dgraph.engines.bsp import bsp
-from dgraph.engines.bulk_async import FreeRounds
+from dgraph.engines.free_rounds import FreeRounds
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.states.blocks import Blocks
 from dgraph.states.descent import Descent

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dgraph.exchange.termination import Status
 
 if TYPE_CHECKING:
-    from dgraph.engines.bulk_async import FreeRounds
+    from dgraph.engines.free_rounds import FreeRounds
 
 LOOK = 0.001  # seconds between two sums
 

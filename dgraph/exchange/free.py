@@ -150,6 +150,11 @@ class FreeMail:
         """Whether so much is under way that what follows had better wait here, and merge."""
         return len(self._under_way) > AHEAD * (len(self.exchange.route.workers) - 1) or self._bytes > CROWDED
 
+    @property
+    def busy(self) -> bool:
+        """Whether as many messages are under way as there are peers: what follows merges until one is received."""
+        return len(self._under_way) >= max(1, len(self.exchange.route.workers) - 1)
+
     def wait(self, news: int, seconds: float) -> None:
         """Until there is more news than so much: something came, or what was sent has been received; raises if the run
         has failed."""

@@ -13,20 +13,24 @@ from math import log
 from typing import Any
 
 import numpy as np
-from numpy import float64
+from numpy import float64, int64
 
 from dgraph.checkpoint.option import for_part
 from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
+from dgraph.runs.asked import Asked
+from dgraph.runs.choice import choose
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult, lasting
+from dgraph.solvers.solver import Diffuse
 
 HELD = 0.4  # the share of what vertices may hold back, if all did: measured, so that few runs must be made again
 LESS = 0.25  # as much may be held back in a run that goes on because it was too much
 FIRST = 2.0  # the tolerance of the first run: most vertices pass on once what they are given at the start
 FALLS = 100.0  # times less is tolerated in each of the runs that follow ...
 LARGE = 1 << 21  # ... on graphs of so many edges; on others one run follows
+FIRST_STAGE, STAGE_FALLS = 4.0, 50.0  # the same, where one run does all that: to begin anew takes one exchange there
 MOST = 20.0  # times as much as was found
 
 
@@ -44,6 +48,10 @@ class Residuals(VertexProgram):
     known = VertexColumn(float64)  # of an earlier run: its rank,
     left = VertexColumn(float64)  # what it held,
     times = Parameter(float64, 0.0)  # and how many times that is the start of this one
+    stages, falls = Parameter(int64, 1), Parameter(float64, 1.0)  # where partitions look at all edges: see `Diffuse`
+    diffuse = Diffuse(
+        *("alpha", "rank", "held", "strength", "least", "falls", "stages", "given", "surplus", "mass"), most=MOST
+    )
 
     def start(known, left, times):
         return times * known, times * left
@@ -192,13 +200,16 @@ def _within(
     same steps, by which a run that was stopped is known again."""
     arcs, alpha = graph.num_edges * (1 if graph.directed else 2), values["alpha"]
     each = HELD * (1 - alpha) / max(alpha * arcs, 1e-300)
-    steps = max(1, round(log(FIRST / tol, FALLS))) if arcs >= LARGE else 1
-    steps = steps if options.get("checkpoint") is None else 0  # what is gone on from would differ in a run made again
+    in_stages = isinstance(choose(graph, program(**values, least=each), Asked(**options)).settle, Diffuse)
+    goes_on = options.get("checkpoint") is None  # what is gone on from would differ in a run made again
+    steps = (max(1, round(log(FIRST / tol, FALLS))) if arcs >= LARGE else 1) if goes_on and not in_stages else 0
+    stages = 2 + max(1, round(log(FIRST_STAGE / tol, STAGE_FALLS))) if in_stages else 1
+    falls = (FIRST_STAGE / tol) ** (1 / max(1, stages - 2))
     times, earlier = 0.0, None
     known: dict[str, Any] = {}
     for step in count():
         tolerated = FIRST * (tol / FIRST) ** (step / steps) if step < steps else tol * LESS ** (step - steps)
-        tried = program(**values, least=each * tolerated, times=times)
+        tried = program(**values, least=each * tolerated, times=times, stages=1 if step else stages, falls=falls)
         result = run(graph, tried, columns={**columns, **known}, **for_part(options, step)).following(earlier)
         mass, surplus, given = (result.totals[name] for name in ("mass", "surplus", "given"))
         off = result.totals["owed"] * alpha / (1 - alpha)
@@ -206,7 +217,7 @@ def _within(
             off *= 2 / max(mass - off, 1e-300)
         if off <= tol:
             break
-        if steps:
+        if goes_on:
             times, earlier = given / max(given - surplus, given / MOST), result
             known = {"known": result.column("found"), "left": result.column("unsaid")}
     return result.map(_ranks_alone)

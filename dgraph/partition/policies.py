@@ -53,6 +53,11 @@ class Policy:
         return self.owners is None and self.name != "metis"
 
     @property
+    def sends_from_masters(self) -> bool:
+        """Whether each vertex has all its out-edges where it is owned."""
+        return self.rule == OUTGOING and self.edges is None
+
+    @property
     def needs_degrees(self) -> tuple[bool, bool]:
         """Whether out-degrees and in-degrees are needed, to balance ranges by edges or to tell hubs."""
         return self.rule in (OUTGOING, CARTESIAN, BY_USER), self.rule in (INCOMING, CARTESIAN, HYBRID)

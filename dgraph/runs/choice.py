@@ -20,7 +20,7 @@ from dgraph.plan import AUTO, CPU, CUDA, CUGRAPH, DESCENT, DEVICES, ENGINES, LOC
 from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
 from dgraph.runs.asked import OF_BLOCKS, Asked
-from dgraph.solvers.solver import Contract, Settle
+from dgraph.solvers.solver import Contract, Diffuse, Settle
 from dgraph.states.blocks import Blocks
 from dgraph.states.switches import Switches
 
@@ -53,7 +53,7 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
         if plan.blocks:  # they take them from the CPU's queue, beside it
             plan = replace(plan, device=CPU, settings=replace(plan.settings, daemons=BESIDE))
     plan = _suited(plan, analyse(program), graph.num_parts)
-    return replace(plan, settle=_settle(plan, program))
+    return replace(plan, settle=_settle(graph, plan, program))
 
 
 def _engine(graph: Graph, program: VertexProgram, asked: Asked) -> str:
@@ -164,11 +164,14 @@ def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     return replace(plan, blocks=blocks if plan.settings.direct else blocks.shared(analysis, plan.settings.daemons))
 
 
-def _settle(plan: Plan, program: VertexProgram) -> Settle | Contract | None:
+def _settle(graph: Graph, plan: Plan, program: VertexProgram) -> Settle | Contract | Diffuse | None:
     """How partitions go to their local fixed points; None where rounds are single steps: because that was asked, or
     because the program counts them."""
     asked = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)
-    if program.solver is None or plan.blocks or asked != (None, None, Switches()):
+    if plan.blocks or asked != (None, None, Switches()) or plan.device != CPU or not plan.settings.direct:
         return None
-    on_cpus = plan.device == CPU and plan.settings.direct
-    return program.solver.settle if on_cpus and "bulk_async" in engines_for(analyse(program)) else None
+    if program.diffuse is not None:  # no checkpoint has what it keeps
+        sends_from_masters = graph.num_parts == 1 or graph.cut.sends_from_masters
+        return program.diffuse if plan.free and plan.checkpoints is None and sends_from_masters else None
+    without_rounds = "bulk_async" in engines_for(analyse(program))
+    return program.solver.settle if program.solver is not None and without_rounds else None

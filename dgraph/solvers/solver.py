@@ -75,6 +75,24 @@ class Contract:
 
 
 @dataclass(frozen=True)
+class Diffuse:
+    """For programs in which vertices pass on, along their out-edges, a part of all that they are given: by what names
+    they call that, and how often a run begins anew, from as many times what was found as leaves a sum of nothing."""
+
+    factor: str  # the part
+    passed: str  # states: what was passed on,
+    held: str  # and what was not
+    strength: str  # the sum of the weights by which it is divided, if edges are not alike
+    least: str  # how much may be held back for each edge in the last stage;
+    falls: str  # so many times more in the one before
+    stages: str
+    given: str  # global values, of those who have somebody to send to: what all are given,
+    surplus: str  # and what all hold; and of everybody,
+    mass: str  # what all have
+    most: float  # times as much as was found
+
+
+@dataclass(frozen=True)
 class Solver:
     """`orders`: those of a directed graph's edges that are read; rows of an undirected one have both directions.
     `settle`: what partitions of several do. `looks`: as often as it would have to look at each vertex and

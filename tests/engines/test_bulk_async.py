@@ -15,7 +15,7 @@ from test_agreement import POLICIES, by_ends, by_hash
 import dgraph as dg
 from dgraph.analysis import analyse
 from dgraph.codegen.explain import engines_for
-from dgraph.engines.bulk_async import Clock
+from dgraph.engines.free_rounds import Clock
 from dgraph.errors import OptionError
 from dgraph.exchange import free as free_module
 from dgraph.exchange.free import FREE
@@ -57,7 +57,7 @@ def test_the_answer_is_the_reference_s(name, directed, parts, policy):
 def test_sums_reach_who_comes_later_before_they_fire():
     """Along a chain in two partitions, of which each has a thread: a round each, and not one a vertex."""
     chain = {"src": np.arange(40), "dst": np.arange(1, 41)}
-    graph = dg.Graph.from_edges(chain, policy="outgoing", parts=2)
+    graph = dg.Graph.from_edges(chain, policy="incoming", parts=2)
     ranks = {
         direction: dg.pagerank(graph, tol=1e-9, engine="bulk_async", direction=direction)
         for direction in ("auto", "push")
@@ -135,7 +135,7 @@ def test_mail_that_is_lost_late_or_twice(name, seed, monkeypatch):
     Unreliable.draw, Unreliable.held = random.Random(seed), []
     monkeypatch.setattr(steps_module, "LocalExchange", Unreliable)
     monkeypatch.setattr(steps_module, "PATIENCE", 0.02)
-    monkeypatch.setattr("dgraph.engines.bulk_async.LOOK", 0.005)
+    monkeypatch.setattr("dgraph.engines.free_rounds.LOOK", 0.005)
     monkeypatch.setattr(Unreliable, "patience", property(lambda self: 0.02, lambda self, value: None), raising=False)
     policy = POLICIES[seed % len(POLICIES)]
     graph = graph_for(name, parts=4, policy=policy)

@@ -30,7 +30,7 @@ def test_the_answer_is_the_reference_s(client, name, engine, parts, policy):
 def test_kernels_take_the_threads_of_their_worker(client):
     assert client.submit(threads_of_worker, pure=False).result() == 1
     with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as other,
     ):
         assert other.submit(threads_of_worker, pure=False).result() == min(2, cores())

@@ -7,7 +7,7 @@ import pytest
 from cases import PROGRAMS, graph_for
 
 import dgraph as dg
-from dgraph.engines.bulk_async import FreeRounds
+from dgraph.engines.free_rounds import FreeRounds
 
 
 def left(dask_worker):

@@ -284,7 +284,7 @@ EXAMPLES = [
     ManySources(source=[3, 5, 7]),
     BreadthFirst(source=3),
     Components(),
-    Residuals(least=1e-9),
+    Residuals(least=1e-10),
     PageRank(),
     PersonalPageRank(),
     Katz(alpha=0.05),

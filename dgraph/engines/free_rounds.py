@@ -1,0 +1,227 @@
+"""The partitions of one worker that take local rounds at their own pace: what comes is merged in whenever it does, and
+nobody waits for it. What a partition does in a local round, others do in other ways: `free_settling.py`."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from dgraph.engines.rounds import Rounds
+from dgraph.engines.standstill import Standstill
+from dgraph.exchange.mail import Buffer
+from dgraph.exchange.termination import Note, Termination
+from dgraph.states.state import NOBODY, State
+from dgraph.states.sweeping import can_sweep, sweep
+
+LOOK = 0.05  # seconds that a worker at rest sleeps, if nothing wakes it, until it looks whether the run has failed
+TO_THE_END = 1 << 62  # steps: to the local fixed point
+
+
+@dataclass
+class Clock:
+    """Where the time of a partition goes: it is busy; or it waits, with something to do; or it is idle."""
+
+    since: float  # when its last local round ended
+    ready: float | None  # since when it has something to do
+
+    def round(self, begun: float, ended: float, more: bool) -> dict[str, float]:
+        """The seconds from the end of the last local round to that of the next; `more` says that it has more to do."""
+        ready = begun if self.ready is None else max(self.ready, self.since)
+        seconds = {"busy": ended - begun, "idle": ready - self.since, "wait": begun - ready}
+        self.since, self.ready = ended, ended if more else None
+        return seconds
+
+
+class FreeRounds:
+    """The partitions of one worker between the first round and the end."""
+
+    def __init__(self, rounds: Rounds, local_rounds: int | None = None):
+        self.rounds, self.phase = rounds, rounds.phase
+        self.states: list[Any] = list(rounds.states)
+        self.senders, self.targets = rounds.sides(self.phase)
+        self.exchange = rounds.states[0].post.exchange
+        self.mail = self.exchange.free
+        self.limit = local_rounds or (TO_THE_END if self.phase.idempotent else 1)
+        self.sweeps = all(map(can_sweep, rounds.states))
+        self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
+        self.came: dict[int, dict[int, list[Buffer]]] = defaultdict(lambda: defaultdict(list))
+        self.first = rounds.round  # local rounds are counted from there: from a checkpoint, or from nothing
+        self.worked = now = time.perf_counter()  # when anything was last done here
+        self.ended = 0.0  # when the end was known here
+        self.clocks = {
+            state.partition.index: Clock(now, now if self.waiting(state) else None) for state in rounds.states
+        }
+        self.rows: dict[int, list[dict]] = {state.partition.index: [] for state in rounds.states}
+        for state in rounds.states:
+            state.post.bring([])
+            state.aim(self.phase, 1)
+        self.still = Standstill(self, rounds.pauses.keeper) if rounds.pauses.keeper is not None else None
+        if self.first:
+            self.send_on()
+
+    def to_the_end(self) -> None:
+        while not self.over:
+            if self.still is not None:
+                self.still.look()
+            news = self.mail.inbox.news
+            if not self.local_round():
+                self.rest(news)
+        self.close()
+        self.rounds.done = True
+
+    @property
+    def over(self) -> bool:
+        """Whether the run is, and those below in the tree, or the other root, have been told."""
+        return self.end.over and not self.mail.under_way
+
+    def receive(self) -> int:
+        """Take in what has come, mail first: it may belong to what the notes say. Returns how much news there was."""
+        news = self.mail.inbox.news
+        buffers, notes = self.mail.inbox.take()
+        now = time.perf_counter()
+        for sender, receiver, buffer in buffers:
+            self.came[receiver][sender].append(buffer)
+            clock = self.clocks[receiver]
+            clock.ready = now if clock.ready is None else clock.ready
+        if buffers:
+            self.end.work()
+        for note in notes:
+            if self.still is None or not self.still.takes(note):
+                self.tell(self.end.receive(note))
+        return news
+
+    def local_round(self) -> bool:
+        """One for each partition that has something to do, by what has come until its turn; whether there was any, and
+        nothing to wait for."""
+        found = False
+        for state in self.rounds.states:
+            self.receive()
+            begun, came = time.perf_counter(), self.came.pop(state.partition.index, {})
+            self.merge(state, came)
+            goes_on = self.goes_on(state)
+            steps = self.advance(state) if goes_on else 0
+            if came or goes_on:
+                self.report(state, begun, steps)
+                found = True
+        return found or any(self.came.values())
+
+    def merge(self, state: State, came: dict[int, list[Buffer]]) -> None:
+        """Take in what has come; of each partition a buffer at a time: a later one would overwrite an earlier."""
+        while any(came.values()):
+            state.post.bring([(sender, buffers.pop(0)) for sender, buffers in came.items() if buffers])
+            self.hear(state)
+
+    # -- what a partition does: others have other ways -----------------------------------------------------------------
+
+    def waiting(self, state: State) -> int:
+        """How much there is to do, or to tell others."""
+        return state.waiting
+
+    def goes_on(self, state: State) -> bool:
+        """Whether it does that now."""
+        return bool(self.waiting(state)) and not self.mail.crowded
+
+    def hear(self, state: State) -> None:
+        """Merge the mail that was brought."""
+        state.receive(self.phase, self.targets)
+        state.frontier.send(NOBODY)
+        state.take(self.phase, self.senders, self.targets)
+        if len(state.frontier.senders):
+            state.cross(self.phase)
+
+    def advance(self, state: State) -> int:
+        """Go on here, and at the end tell others what they must know. Returns how many steps it took."""
+        steps = 0
+        while steps < self.limit and len(state.ready()):
+            self.exchange.check()  # a local fixed point may be far away, and the run stopped
+            if self.sweeps:
+                sweep(state, self.phase)
+                state.broadcast(self.phase, self.senders, self.targets)
+                state.forget_sent(self.phase)
+            else:
+                state.fire(self.phase)
+                self.send(state)
+            steps += 1
+        self.pass_on(state)
+        return steps
+
+    def send(self, state: State) -> None:
+        """What those who have fired send."""
+        state.broadcast(self.phase, self.senders, self.targets)
+        state.cross(self.phase)
+
+    def pass_on(self, state: State) -> None:
+        """What proxies have gathered, to their masters."""
+        state.reduce(self.phase, self.targets)
+        state.drop_proxies()
+        self.mail.post()
+
+    def fire(self, state: State) -> None:
+        """For a checkpoint: those with news, without sending yet."""
+        state.frontier.send(NOBODY)
+        if len(state.ready()):
+            state.fire(self.phase)
+
+    def send_on(self) -> None:
+        """After a checkpoint, or from one: those who had fired send."""
+        for state in self.rounds.states:
+            if len(state.frontier.senders):
+                self.send(state)
+            self.pass_on(state)
+
+    @property
+    def taken(self) -> int:
+        """Local rounds of this worker's first partition."""
+        return self.first + len(self.rows[self.rounds.states[0].partition.index])
+
+    def columns(self, state: State) -> dict[str, Any]:
+        """More of the report's row of a local round."""
+        return {}
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def rest(self, news: int) -> None:
+        """Nothing to do here: say so once all that was sent has been received, and sleep until there is more news."""
+        idle = not any(self.waiting(state) for state in self.rounds.states)
+        if not self.end.over and idle and self.mail.at_rest and self.mail.inbox.empty:
+            self.tell(self.end.rest())
+        if self.end.over and not self.ended:
+            self.ended = time.perf_counter()
+        if not self.over:
+            self.mail.wait(news, self.pause)
+
+    @property
+    def pause(self) -> float:
+        """Seconds to sleep at most."""
+        return LOOK
+
+    def again(self) -> bool:
+        """Whether there is more to do, now that all is known of what was found."""
+        return False
+
+    def tell(self, notes: list[tuple[int, Note]]) -> None:
+        for peer, note in notes:
+            self.mail.note(peer, note)
+
+    def report(self, state: State, begun: float, steps: int) -> None:
+        """A row a local round."""
+        part, self.worked = state.partition.index, time.perf_counter()
+        seconds = self.clocks[part].round(begun, self.worked, bool(self.waiting(state)))
+        rows = self.rows[part]
+        row = {"superstep": self.first + len(rows) + 1, "partition": part, **state.counted(), **seconds, "steps": steps}
+        row["skipped"] = state.partition.parts > 1 and not row["messages"]
+        rows.append(row | self.columns(state))
+
+    def close(self) -> None:
+        """The rows, with what came after the last local rounds, and how long it took to find the end."""
+        now = time.perf_counter()
+        for state in self.rounds.states:
+            rows = self.rows[state.partition.index]
+            if not rows:
+                self.report(state, now, 0)
+            rows[-1]["idle"] += now - self.clocks[state.partition.index].since
+            self.rounds.log.rows += rows
+            self.rounds.round = max(self.rounds.round, self.first + len(rows))
+        self.rounds.log.found_end_in = (self.ended or now) - self.worked

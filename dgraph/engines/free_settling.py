@@ -1,0 +1,79 @@
+"""Local rounds in which a partition goes as far as it can by the program's own algorithm, or takes one look at all its
+edges: with `FreeRounds`, what bulk-asynchronous order consists of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from dgraph.engines.free_rounds import FreeRounds
+
+PATIENCE, AT_LEAST = 2.0, 0.003  # looks, and seconds, that a partition that looks at all edges waits for mail
+
+
+class FreeSettling(FreeRounds):
+    """A local round goes to the local fixed point, by the program's own algorithm; its states are `Settling`. From a
+    checkpoint they begin anew, with what is in their inboxes."""
+
+    @property
+    def over(self) -> bool:
+        """Who knows that its partitions have settled waits for no vote, unless others may ask it for a checkpoint: they
+        come to know it, too, by what it has sent."""
+        states: Sequence[Any] = self.rounds.states
+        if self.still is None and all(state.settled for state in states):
+            return self.mail.at_rest
+        return super().over
+
+    def hear(self, state: Any) -> None:
+        state.hear(self.phase, self.senders, self.targets)
+
+    def advance(self, state: Any) -> int:
+        state.settle(self.phase)
+        state.tell(self.phase, self.senders, self.targets)
+        self.mail.post()
+        return 1
+
+    def pass_on(self, state: Any) -> None:
+        self.mail.post()
+
+    def fire(self, state: Any) -> None:
+        """Nobody: what is in the inboxes is all."""
+
+    def send(self, state: Any) -> None:
+        """Nothing: the next local round tells all."""
+
+
+class FreeDiffusing(FreeSettling):
+    """A local round is one look at all edges. It pays once enough has come; without that, it is taken after a while."""
+
+    def goes_on(self, state: Any) -> bool:
+        return self.looks(state) or (state.untold and not self.mail.busy)
+
+    def looks(self, state: Any) -> bool:
+        return state.looks and (state.pays or time.perf_counter() >= state.due)
+
+    @property
+    def pause(self) -> float:
+        left = [state.due - time.perf_counter() for state in self.states if state.looks]
+        return max(min([super().pause, *left]), 0.0)
+
+    def advance(self, state: Any) -> int:
+        looks = self.looks(state)
+        if looks:
+            begun = time.perf_counter()
+            state.settle(self.phase)
+            took = time.perf_counter() - begun
+            state.due = begun + took + (0.0 if self.rounds.alone else max(PATIENCE * took, AT_LEAST))
+        if not self.mail.busy:
+            state.tell(self.phase, self.senders, self.targets)
+            self.mail.post()
+        return int(looks)
+
+    def close(self) -> None:
+        for state in self.states:
+            state.conclude()
+        super().close()
+
+    def again(self) -> bool:
+        return sum(state.scaled(self.rounds.globals.values) for state in self.states) > 0

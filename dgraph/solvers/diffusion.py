@@ -1,0 +1,197 @@
+"""What vertices are given and pass on, in one partition of several: its rows gather from all who send to them here,
+over and over, each block from the newest values of those before it (Gauss and Seidel's order).
+
+The value of a row is all that it was ever given. So it may gather at any time, as often as it likes, and what has come
+from elsewhere is added whenever it comes; how much a look at all edges changes says how far there is to go. A proxy is
+a row that keeps nothing: its master elsewhere is told by how much it has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import uint64
+
+from dgraph.agents.edge_tables import EdgeTables, kept
+from dgraph.solvers.gather import Layout, gather, lay_out
+from dgraph.solvers.pagerank import dividing, summed
+from dgraph.solvers.team import atomic_add, kernel, team
+
+NOISE = 1e-13  # the share of all values that looks at the edges may change for ever, because numbers are rounded
+
+
+class Diffusion:
+    """Arrays are by place (see `gather.py`). Of those who have somebody to send to, `left` is how much may be here that
+    was not passed on, at most, as of the last look, and `came` what has come since. `surplus` is the sum of what was
+    not, and `mass` of all that is here: since they last listened."""
+
+    def __init__(
+        self, edges: EdgeTables, factor: float, strength: np.ndarray | None, given: np.ndarray, times: float = 0.0
+    ):
+        """Owned vertices are given something to begin with, and pass `factor` of all on; `strength` is the sum of the
+        weights by which they divide it, None: alike. Suppose they have passed on so many `times` what they are given:
+        looks put that right."""
+        (table,) = edges.receivers("out", at_once=True)
+        column = edges.columns.get("weight")
+        make = partial(_laid_out, edges, table)
+        self.layout, self.places = kept(table, ("layout of rows", column), make)
+        columns = {} if strength is None else {"strength": strength}
+        layout, divisor = dividing(self.layout, columns, np.float64)
+        n, self.threads, self.owned, self.factor = len(layout.rows), edges.threads, len(given), factor
+        self.indptr, self.senders, self.weights = layout.indptr, layout.senders, layout.weights
+        self.share, self.first, self.given, self.known, self.sent, self.gathered = (np.empty(n) for _ in range(6))
+        self.told = np.zeros(n - self.owned)  # of each proxy, what its master knows
+        self.rows = np.empty((self.threads, int(np.diff(layout.cuts).max(initial=0))))
+        self.sums = np.zeros((len(layout.cuts) - 1, 3))
+        arrays = self.share, self.first, self.given, self.known, self.sent, self.gathered
+        self.supply, much = map(float, _begin(layout.rows, given, float(times), factor, divisor, *arrays))
+        self.noise, self.left, self.came, self.surplus, self.mass = 0.0, 0.0, much, 0.0, 0.0
+
+    def take_in(self, ids: np.ndarray, values: np.ndarray) -> None:
+        """Owned vertices are given more, from elsewhere."""
+        much, for_others, all_of_it = _take_in(ids, values, self.places, self.share, self.given)
+        self.came, self.surplus, self.mass = self.came + much, self.surplus + for_others, self.mass + all_of_it
+
+    def look(self) -> None:
+        """Once at all edges: everybody passes on what came."""
+        self.came = 0.0
+        changed, size, _ = self._each(_look, self.rows, self.share, self.given, self.known, self.sent)
+        self.left, self.noise = self.factor * changed, NOISE * size  # what was changed may not have been seen by all
+
+    def listen(self) -> None:
+        """Once at all edges, and nobody passes on anything: from now on `left` is how much it is, to the digit."""
+        rows = self.layout.rows, self.owned
+        sums = self._each(_listen, *rows, self.share, self.given, self.known, self.sent, self.gathered)
+        self.left, self.surplus, self.mass = sums
+
+    def news(self) -> np.ndarray:
+        """By how much proxies have changed since this was last asked, in the order of local ids."""
+        known = self.known[self.places[self.owned :]]
+        return known - self.told
+
+    def scale(self, times: float) -> None:
+        """Begin from so many times what was passed on, here and everywhere."""
+        self.told *= times
+        arrays = self.share, self.first, self.given, self.known, self.sent, self.gathered
+        self.left, self.came = float(_scale(float(times), *arrays)), 0.0
+
+    def results(self, passed: np.ndarray, held: np.ndarray) -> None:
+        """Add what owned vertices have passed on; and what they hold, which is all of it once they have listened."""
+        _results(self.layout.rows, self.given, self.known, self.gathered, passed, held)
+
+    def _each(self, kernel: Callable[..., Any], *arrays: Any) -> list[float]:
+        edges = self.indptr, self.senders, self.weights
+        team(kernel, self.threads, np.zeros(1, np.int64), self.layout.cuts, self.sums, *edges, *arrays)
+        return self.sums.sum(axis=0).tolist()
+
+
+def _laid_out(edges: EdgeTables, table: Any) -> tuple[Layout, np.ndarray]:
+    """The layout of all rows, and the place of each local id."""
+    layout = lay_out(table, edges.arguments(table).get("weight"), edges.threads)
+    places = np.empty_like(layout.rows)
+    places[layout.rows] = np.arange(len(places), dtype=np.uint32)
+    return layout, places
+
+
+@kernel
+def _begin(rows, to_owned, times, factor, divisor, share, first, given, known, sent, gathered):
+    """Proxies are given nothing. Returns the sum of what those are given who have somebody to send to, and how much."""
+    supply, much = 0.0, 0.0
+    for i in range(uint64(rows.size)):
+        value = to_owned[rows[i]] if rows[i] < to_owned.size else 0.0
+        share[i] = factor / divisor[i] if divisor[i] > 0 else 0.0
+        first[i] = given[i] = value
+        known[i] = times * value
+        sent[i] = known[i] * share[i]
+        gathered[i] = 0.0
+        if share[i] > 0:
+            supply += value
+            much += abs(value)
+    return supply, much
+
+
+@kernel
+def _look(rank, size, signals, turns, cuts, sums, indptr, senders, weights, came, share, given, known, sent):
+    """A block is written by the thread that takes it; others may read there what was sent before, or what is now."""
+    while True:
+        b = atomic_add(turns, 0, 1)
+        if b >= cuts.size - 1:
+            break
+        gather(indptr, senders, weights, sent, cuts[b], cuts[b + 1], came[rank])
+        sums[b, 0], sums[b, 1] = _pass_on(cuts[b], cuts[b + 1], came[rank], share, given, known, sent)
+
+
+@summed
+def _pass_on(lo, hi, came, share, given, known, sent):
+    """Returns by how much those change who have somebody to send to, and how much they know."""
+    changed, size = 0.0, 0.0
+    for i in range(uint64(lo), uint64(hi)):
+        value, sends = given[i] + came[i - uint64(lo)], share[i] > 0
+        changed += abs(value - known[i]) if sends else 0.0
+        size += abs(value) if sends else 0.0
+        known[i] = value
+        sent[i] = value * share[i]
+    return changed, size
+
+
+@kernel
+def _listen(
+    rank, size, signals, turns, cuts, sums, indptr, senders, weights, rows, owned, share, given, known, sent, gathered
+):
+    """Proxies alone change; a block is written by the thread that takes it."""
+    while True:
+        b = atomic_add(turns, 0, 1)
+        if b >= cuts.size - 1:
+            break
+        lo, hi = cuts[b], cuts[b + 1]
+        gather(indptr, senders, weights, sent, lo, hi, gathered[lo:hi])
+        left, surplus, mass = 0.0, 0.0, 0.0
+        for i in range(uint64(lo), uint64(hi)):
+            if rows[i] >= owned:
+                known[i] = gathered[i]
+                continue
+            value = given[i] + gathered[i]
+            mass += value
+            if share[i] > 0:
+                left += abs(value - known[i])
+                surplus += value - known[i]
+        sums[b, 0], sums[b, 1], sums[b, 2] = left, surplus, mass
+
+
+@kernel
+def _take_in(ids, values, places, share, given):
+    """Returns how much those were given who have somebody to send to, its sum, and that of all."""
+    much, for_others, all_of_it = 0.0, 0.0, 0.0
+    for k in range(uint64(ids.size)):
+        i = uint64(places[ids[k]])
+        given[i] += values[k]
+        all_of_it += values[k]
+        if share[i] > 0:
+            much += abs(values[k])
+            for_others += values[k]
+    return much, for_others, all_of_it
+
+
+@kernel
+def _scale(times, share, first, given, known, sent, gathered):
+    """Proxies are given nothing, and send to nobody. Returns how much was not passed on."""
+    left = 0.0
+    for i in range(uint64(share.size)):
+        given[i] = times * given[i] + (1 - times) * first[i]
+        known[i] *= times
+        sent[i] *= times
+        gathered[i] *= times
+        left += abs(given[i] + gathered[i] - known[i]) if share[i] > 0 else 0.0
+    return left
+
+
+@kernel
+def _results(rows, given, known, gathered, passed, held):
+    for i in range(uint64(rows.size)):
+        v = rows[i]
+        if v < passed.size:
+            passed[v] += known[i]
+            held[v] = given[i] + gathered[i] - known[i]

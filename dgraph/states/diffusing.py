@@ -1,0 +1,126 @@
+"""A partition of a program of sums that gathers from all its edges again and again, with what has come meanwhile, and
+tells others how much their sums have changed. Where most of what vertices gain is worth passing on, reading it in order
+of the rows takes a third of the time of adding it to inboxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dgraph.analysis import PhaseAnalysis
+from dgraph.codegen.text import inbox
+from dgraph.exchange.post import REDUCE
+from dgraph.solvers.diffusion import Diffusion
+from dgraph.solvers.solver import Diffuse
+from dgraph.states.state import State
+
+NEARLY = 0.7  # the share of what vertices may hold back, if all did, that they do in sum, of all that is there
+SURELY = 0.3  # as much is there as a rule
+
+
+class Diffusing(State):
+    """A State of which `settle` takes one look at all edges; `tell` and `hear` are all its mail."""
+
+    settles = True
+    settled = False  # as far as it knows
+
+    def __init__(self, diffuse: Diffuse, *arguments: Any):
+        super().__init__(*arguments)
+        self.diffuse, self.pulled = diffuse, True
+        self.untold = False  # whether proxies may have news for their masters
+        self.due = 0.0  # when to look again, whoever has told nothing
+        self.heard: set[int] = set()  # who has told something since the last look
+
+    def begin(self) -> None:
+        super().begin()
+        (phase,) = self.analysis.phases
+        names, values = self.diffuse, self.values
+        self.inbox = values[inbox(phase, phase.messages[0])]
+        given = np.add(values[names.held][: self.n], self.inbox[: self.n], dtype=np.float64)
+        masters = {q: self.post.masters("any", q) for q in self.post.peers}
+        self.told_by = {q for q, of in masters.items() if len(of)}  # the partitions that ever tell this one something
+        self.stages = int(values[names.stages])  # that are to come, with this one
+        self.opening = self.stages > 1
+        factor, strength = float(values[names.factor]), values.get(names.strength)
+        # as a start, that everybody gets in proportion to what they are given: no look has to bring that about
+        times = 1 / (1 - factor) if self.opening else 0.0
+        self.diffusion = Diffusion(self.edges, factor, strength, given, times)
+        self.limit = np.inf if self.opening else self._limit(0.0)  # how much may be left here in this stage
+        self.inbox[:] = 0
+
+    def settle(self, phase: PhaseAnalysis) -> None:
+        """A look at all edges; once little is left, one more, for what exactly that is, and what proxies have."""
+        looks, self.heard = 0, set()
+        if not self.opening:
+            self.diffusion.look()
+            looks += 1
+        self.opening = False
+        if not self.looks:
+            self.diffusion.listen()
+            looks += 1
+        self.total["fired"] += self.n
+        self.total["edges"] += looks * len(self.diffusion.senders)
+        self.untold = self.size > self.n
+
+    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+        """Masters how much what their proxies have gathered has changed."""
+        proxies = self.inbox[self.n :]
+        proxies[:] = self.diffusion.news()
+        self.diffusion.told += proxies
+        self.post.reduce(target_side, [self.inbox], [0])
+        proxies[:] = 0
+        self.untold = False
+
+    def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+        """What others have told."""
+        self.heard |= {sender for sender, _ in self.post.free or ()}
+        for _, ids, (values,) in self.post.collect({REDUCE: target_side}):
+            self.diffusion.take_in(ids, values)
+
+    @property
+    def looks(self) -> bool:
+        """Whether more is left here than may be."""
+        return self.opening or self.diffusion.left + self.diffusion.came > max(self.limit, self.diffusion.noise)
+
+    @property
+    def pays(self) -> bool:
+        """Whether all have told something since the last look: earlier, and most of it would be made again."""
+        return self.heard >= self.told_by
+
+    @property
+    def waiting(self) -> int:
+        return int(self.looks or self.untold)
+
+    def conclude(self) -> None:
+        """The states, when nothing more comes."""
+        if self.stages == 1:
+            names = self.diffuse.passed, self.diffuse.held
+            self.diffusion.results(*(self.values[name][: self.n] for name in names))
+
+    def fold(self, kernel: str = "fold") -> list[tuple]:
+        """Before the last stage is over, what it takes to begin the next."""
+        if kernel != "conclude" or self.stages == 1:
+            return super().fold(kernel)
+        names, found = self.diffuse, self.diffusion
+        known = {names.surplus: found.surplus, names.mass: found.mass, names.given: found.supply}
+        each_round = self.analysis.globals_each_round
+        return [tuple(known.get(name, 0.0) for name in self.analysis.globals if name not in each_round)]
+
+    def scaled(self, totals: Mapping[str, Any]) -> bool:
+        """Whether there is another stage: it begins from so many times what was passed on that what is left sums to
+        nothing, for what is of one sign fades slowest."""
+        self.stages -= 1
+        if self.stages:
+            given, left = totals[self.diffuse.given], totals[self.diffuse.surplus]
+            times = given / max(given - left, given / self.diffuse.most) if given else 1.0
+            self.diffusion.scale(times)
+            self.due = 0.0
+            self.limit = self._limit(times * totals[self.diffuse.mass])
+        return self.stages > 0
+
+    def _limit(self, mass: float) -> float:
+        """Of little, less may be left. How much there is, is not known before the first stage ends: not too little."""
+        least = self.values[self.diffuse.least] * self.values[self.diffuse.falls] ** (self.stages - 1)
+        return NEARLY * min(mass or SURELY, 1.0) * least * len(self.diffusion.senders)
