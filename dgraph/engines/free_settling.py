@@ -45,7 +45,8 @@ class FreeSettling(FreeRounds):
 
 
 class FreeDiffusing(FreeSettling):
-    """A local round is one look at all edges. It pays once enough has come; without that, it is taken after a while."""
+    """A local round is one look at all edges. It pays once all have told something, or have not for a while. States are
+    `Diffusing`."""
 
     def goes_on(self, state: Any) -> bool:
         return self.looks(state) or (state.untold and not self.mail.busy)

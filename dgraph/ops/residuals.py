@@ -3,7 +3,8 @@ once that is enough to matter. No rounds are asked for, so partitions need not w
 
 What all vertices have gained fades slowly where it is of one sign: a look at the edges leaves `alpha` of it. So the
 search goes on, with a smaller threshold, from a multiple of what was found, chosen such that all gains sum to nothing:
-then it takes a fraction of the looks. It takes a run, which small graphs do not repay."""
+then it takes a fraction of the looks. That is a stage of one run where partitions look at all edges at a time; elsewhere
+it takes a run, which small graphs do not repay."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ LESS = 0.25  # as much may be held back in a run that goes on because it was too
 FIRST = 2.0  # the tolerance of the first run: most vertices pass on once what they are given at the start
 FALLS = 100.0  # times less is tolerated in each of the runs that follow ...
 LARGE = 1 << 21  # ... on graphs of so many edges; on others one run follows
-FIRST_STAGE, STAGE_FALLS = 4.0, 50.0  # the same, where one run does all that: to begin anew takes one exchange there
+FIRST_STAGE, STAGE_FALLS = 4.0, 50.0  # the same of stages; one for a guess comes before all
 MOST = 20.0  # times as much as was found
 
 
@@ -203,8 +204,8 @@ def _within(
     in_stages = isinstance(choose(graph, program(**values, least=each), Asked(**options)).settle, Diffuse)
     goes_on = options.get("checkpoint") is None  # what is gone on from would differ in a run made again
     steps = (max(1, round(log(FIRST / tol, FALLS))) if arcs >= LARGE else 1) if goes_on and not in_stages else 0
-    stages = 2 + max(1, round(log(FIRST_STAGE / tol, STAGE_FALLS))) if in_stages else 1
-    falls = (FIRST_STAGE / tol) ** (1 / max(1, stages - 2))
+    later = max(1, round(log(FIRST_STAGE / tol, STAGE_FALLS)))
+    stages, falls = 2 + later if in_stages else 1, (FIRST_STAGE / tol) ** (1 / later)
     times, earlier = 0.0, None
     known: dict[str, Any] = {}
     for step in count():
