@@ -3,8 +3,8 @@ once that is enough to matter. No rounds are asked for, so partitions need not w
 
 What all vertices have gained fades slowly where it is of one sign: a look at the edges leaves `alpha` of it. So the
 search goes on, with a smaller threshold, from a multiple of what was found, chosen such that all gains sum to nothing:
-then it takes a fraction of the looks. That is a stage of one run where partitions look at all edges at a time; elsewhere
-it takes a run, which small graphs do not repay."""
+then it takes a fraction of the looks. That is a stage of a run where partitions look at all edges at a time; elsewhere
+it takes a run of its own, which small graphs do not repay."""
 
 from __future__ import annotations
 
