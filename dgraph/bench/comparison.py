@@ -40,6 +40,15 @@ def compare(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], l
     return found
 
 
+def in_one_alone(*runs: Sequence[dict[str, Any]]) -> int:
+    """How many cases only one of two runs has."""
+    one, other = (
+        {tuple(str(row.get(axis)) for axis in ("suite", *AXES)) for row in run if row["kind"] == "trial"}
+        for run in runs
+    )
+    return len(one ^ other)
+
+
 def _figures(one: pd.DataFrame, other: pd.DataFrame, least: float) -> list[dict[str, Any]]:
     found = []
     for figure in FIGURES:

@@ -169,8 +169,8 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
 def _graph(table: Table) -> GraphSpec:
     from dgraph.io.generate import GENERATORS
 
-    make = table.take("generate", str, "", among=("", *GENERATORS))
-    if bool(make) == ("file" in table.content):
+    make, file = table.take("generate", str, "", among=("", *GENERATORS)), table.take("file", str, "")
+    if bool(make) == bool(file):
         table.refuse("generate", "says where edges come from", f"one of {', '.join(GENERATORS)}, or a `file` instead")
     title = table.take("title", str, table.name)
     options = table.rest()
@@ -178,8 +178,7 @@ def _graph(table: Table) -> GraphSpec:
         if name in options:
             table.refuse(name, "is said for all graphs", "`policies`, `partitions` or `workers` at the top")
     if not make:
-        file = Path(table.take("file", str))
-        options = {**options, "path": str(file if file.is_absolute() else table.path.parent / file)}
+        options = {**options, "path": str(table.path.parent / file)}
     return GraphSpec(table.name, make or "file", options, title)
 
 

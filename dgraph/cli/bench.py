@@ -193,7 +193,8 @@ def compare(before: str, after: str, least: float, everything: bool, check: bool
     """
     from dgraph.bench import comparison, records, table
 
-    rows = comparison.compare(records.read(before), records.read(after), least)
+    runs = records.read(before), records.read(after)
+    rows, unmatched = comparison.compare(*runs, least), comparison.in_one_alone(*runs)
     worse = [row for row in rows if row["verdict"] == "slower"]
     if as_json:
         click.echo("\n".join(json.dumps(row) for row in rows))
@@ -202,6 +203,8 @@ def compare(before: str, after: str, least: float, everything: bool, check: bool
         if len(cells) > 1:
             click.echo(table.as_text(cells) + "\n")
         known = sum(row["noise"] is not None for row in rows)
+        if unmatched:
+            click.echo(f"{unmatched} case{'s' * (unmatched != 1)} of one run alone: nothing to compare with")
         click.echo(f"{len(worse)} of {known} figures got worse by more than the noise and {100 * least:g} %")
     if check and worse:
         click.get_current_context().exit(1)

@@ -93,14 +93,15 @@ def among(option: str, words: Sequence[str], about: str = "") -> Any:
 
 
 # what an option of the command line says by itself, and what no option can say
-WORDS = {'isolated="drop"': "--drop-isolated", ", or give a function": ""}
+WORDS = {'isolated="drop"': "--drop-isolated", ", or give a function": "", ", or format=)": ")"}
 
 
 def as_typed(message: str, options: Sequence[click.Parameter]) -> str:
     """A message that names arguments as Python has them, `header=True`, in the spelling of this command's options."""
     for word, option in WORDS.items():
         message = message.replace(word, option)
-    known = {str(one.name).removeprefix(OF): one for one in options if isinstance(one, click.Option)}
+    named = {str(one.name): one for one in options if isinstance(one, click.Option)}
+    known = named | {name.removeprefix(OF): one for name, one in named.items() if name.startswith(OF)}
 
     def typed(found: re.Match) -> str:
         option, value = known.get(found["name"]), (found["value"] or "").strip("\"'")

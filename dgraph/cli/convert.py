@@ -15,7 +15,8 @@ from dgraph.cli.results import write_edges
 @as_json
 @reads_graph
 def command(edges: Edges, output: str, drop_isolated: bool, as_json: bool) -> None:
-    """Write the edges of a graph in another format; what that format cannot say is an error, never dropped.
+    """Write the edges of a graph in another format; what that format cannot say is an error, never dropped;
+    that edges have no direction, which text cannot say, is told.
 
     \b
     Example:

@@ -41,6 +41,8 @@ def _programs(name: str) -> list[type]:
             found = runpy.run_path(path).get(wanted)
         except OSError as error:
             raise OptionError(f"{path} cannot be read: {error}") from error
+        except Exception as error:
+            raise OptionError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
         if not (isinstance(found, type) and issubclass(found, dg.VertexProgram)):
             raise OptionError(f"{path} has no vertex program {wanted!r}")
         return [found]

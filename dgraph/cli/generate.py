@@ -59,5 +59,5 @@ def command() -> None:
 
     \b
     Example:
-      $ dgraph generate grid --rows 30 --cols 40 -o roads.csv
+      $ dgraph generate grid --rows 30 --cols 40 -o roads.parquet
     """

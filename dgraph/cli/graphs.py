@@ -50,6 +50,8 @@ PLACE = (
 
 
 COLUMNS = ("source", "destination", "weight")
+HEADS = ("id", "vertex", "node", "name")  # what the one column of a list of vertices may be called
+WHOLE = "\x01"  # separates nothing
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,19 @@ class Place:
         from distributed import Client
 
         address = self._address()
+        if security is not None and "://" not in address:
+            address = f"tls://{address}"
+        if security is not None and not address.startswith("tls://"):
+            raise OptionError(f"{address} speaks without TLS, for which --tls-ca-file is: write tls://")
         if address.startswith("tls://") and not _is_secure(security):
             files = "--tls-ca-file, --tls-cert and --tls-key"
             raise OptionError(f"{address} needs {files}, or these in Dask's configuration")
         try:
             client = Client(address, set_as_default=False, security=security, timeout=10)
         except (OSError, TimeoutError, ValueError) as error:
+            if type(error).__module__ == "ssl":
+                files = ", ".join(filter(None, (self.tls_ca_file, self.tls_cert, self.tls_key)))
+                raise OptionError(f"these files do not go together: {files} ({error})") from error
             raise RunError(f"no scheduler answers at {address}: {error}") from error
         with client:
             yield client
@@ -104,7 +113,7 @@ class Place:
                 remedy = "name the file that `dask scheduler --scheduler-file` has written"
                 raise OptionError(f"{self.scheduler_file} tells no scheduler's address: {error} ({remedy})") from error
         assert address is not None
-        if not re.fullmatch(r"(\w+://)?[^/\s]+:\d+/?", address):
+        if not re.fullmatch(r"((?!https?:)\w+://)?[^/\s]+:\d+/?", address):
             raise OptionError(f"{address!r} is no address of a scheduler: it looks like tcp://10.0.0.1:8786")
         return address
 
@@ -223,15 +232,15 @@ def _spooled(path: str) -> Iterator[str]:
 def _vertices(text: str) -> Any:
     if text.isdecimal():
         return int(text)
-    import numpy as np
     import pandas as pd
 
     try:
         if text.endswith((".parquet", ".pq")):
             return pd.read_parquet(text)
-        first = pd.read_csv(text, header=None, nrows=1, sep=r"[,\s]+", engine="python").iloc[0, 0]
-        header = None if isinstance(first, int | np.integer) else 0  # an id is no name of a column
-        frame = pd.read_csv(text, header=header, sep=r"[,\s]+" if header is None else ",", engine="python")
-        return frame.rename(columns=str) if header == 0 else frame.iloc[:, :1].set_axis(["id"], axis=1)
+        line = str(pd.read_csv(text, header=None, nrows=1, sep=WHOLE, engine="python").iloc[0, 0])
+        cells = re.split(r"[,;\s]+", line.strip())
+        if cells[0].lstrip("-").isdecimal() or (len(cells) == 1 and cells[0].lower() not in HEADS):
+            return pd.read_csv(text, header=None, sep=r"[,;\s]+", engine="python").iloc[:, :1].set_axis(["id"], axis=1)
+        return pd.read_csv(text, sep=next((sign for sign in "\t;" if sign in line), ",")).rename(columns=str)
     except (OSError, ValueError) as error:
         raise FileError(f"the vertices cannot be read: {error}", path=text, remedy="CSV or Parquet") from error

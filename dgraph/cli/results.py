@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -58,7 +59,10 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
 def write_edges(graph: Any, path: str, isolated: str) -> None:
     """The edges of a graph to a file, or to standard output as CSV."""
     import dgraph as dg
+    from dgraph.io import files, text
 
+    if not graph.directed and (path == "-" or files.split_suffix(path)[1] in text.SUFFIXES):
+        click.echo(f"Note: {path} does not tell that edges have no direction: read it with --undirected", err=True)
     if path != "-":
         dg.write_edges(graph, path, isolated=isolated)
         return
@@ -80,6 +84,10 @@ def writer_of(path: str, vectors: bool = False) -> Callable:
         raise OptionError(f"{path}: the values are vectors, which CSV cannot hold; write .parquet or .arrow")
     if path != "-" and Path(path).is_dir():
         raise OptionError(f"{path} is a folder; name a file, in it or beside it")
+    if path != "-" and "://" not in path:
+        folder = next(one for one in Path(path).absolute().parents if one.exists())
+        if not (folder.is_dir() and os.access(folder, os.W_OK)):
+            raise OptionError(f"{path}: nothing can be written to {folder}; name a file elsewhere")
     return writer
 
 

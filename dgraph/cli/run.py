@@ -58,6 +58,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         vectors = name == "factorize" or bool(given.get(f"{OF}per_source"))
         for path in filter(None, (output, report)):
             writer_of(path, vectors and path is output)
+            if path == edges.path != "-":
+                raise OptionError(f"{path} has the edges: name another file for what is found")
         if output == report == "-":
             raise OptionError("-o and --report cannot both be standard output: name a file for one")
         begun = time.perf_counter()
@@ -83,7 +85,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
                 "seconds": {step: round(value, 4) for step, value in seconds.items()},
                 "output": output,
             }
-        text = f"{name} of {told['vertices']:,} vertices and {told['edges']:,} edges: {result.rounds} rounds, "
+        text = f"{name} of {told['vertices']:,} vertices and {told['edges']:,} edges: "
+        text += f"{result.rounds} round{'s' * (result.rounds != 1)}, "
         text += "".join(f"{what.replace('_', ' ')} {told[what]:.6g}, " for what in ERRORS if what in told)
         tell(told, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
 

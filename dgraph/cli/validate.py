@@ -96,7 +96,8 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
         told = ", ".join(f"{place} is {name}" for place, name in enumerate(ids[:3]))
         raise AnswerError(f"{error} (vertices by position: {told} ...)") from error
     except OptionError as error:  # an option too many, or too few
-        raise OptionError(f"{error} (--source-vertex, --with)") from error
+        told = str(error).replace("source= ", "--source-vertex ")
+        raise OptionError(f"{told} (--source-vertex, --with)") from error
     return {"result": result, "operation": name, "vertices": len(frame), "right": True}
 
 

@@ -55,7 +55,7 @@ FOOTPRINTS: dict[str, Footprint] = {
     "pagerank": Footprint(Need(("incoming",), 48, 3.7), Need(("incoming",), 68), gathers=True),
     "sssp": Footprint(Need(("out",), 50), Need(BOTH, 94, 15), weighted=True),
     "triangles": Footprint(Need(BOTH, 43, 8), Need(("out",), 0, 20), message_bytes=0, passed_bytes=4),
-    "wcc": Footprint(Need(BOTH, 14), Need(BOTH, 78)),
+    "wcc": Footprint(Need(BOTH, 14), Need(BOTH, 78), message_bytes=4),
     "weighted_label_propagation": Footprint(
         Need(BOTH, 50, 16), Need(("out",), 120, 118), weighted=True, message_bytes=16
     ),

@@ -49,8 +49,8 @@ def load(**given: Any) -> None:
     import dgraph as dg
     from dgraph.io import files
 
-    names = files.read_bytes(given["input_vertex_path"]).split()
-    vertices = pa.table({"id": pa.array([int(name) for name in names])})
+    lines = files.read_bytes(given["input_vertex_path"]).splitlines()  # of an id each, and maybe a value
+    vertices = pa.table({"id": pa.array([int(line.split()[0]) for line in lines if line.strip()])})
     how: dict[str, Any] = {
         "format": "text",
         "header": False,

@@ -23,6 +23,10 @@ class Labels:
         self._met = np.full_like(of, self._none)  # by component: the last label that it has met
         _label(component, numbers, of)
 
+    def narrow(self, vertices: int) -> np.ndarray:
+        """The same in as few bytes as so many vertices allow: to travel."""
+        return self.of.astype(np.uint32) if vertices <= 1 << 32 else self.of
+
     def meet(self, vertices: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Pairs, as two rows, of labels here and those that the same vertices have elsewhere; most duplicates are left
         out."""

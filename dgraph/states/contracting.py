@@ -81,10 +81,11 @@ class Contracting(State):
         labels = Labels(component, self.partition.numbers, self.values[inbox(phase, message)])
         masters = {q: post.masters("any", q) for q in post.peers}
         proxies = {q: everybody[post.proxies("any", q)] for q in post.peers}
-        self.letters.append(partial(post.reduce, "any", [labels.of], None))
+        of = labels.narrow(self.values["vertices"])
+        self.letters.append(partial(post.reduce, "any", [of], None))
         awaited = {(REDUCE, q) for q in post.peers if len(masters[q])}
         if parts == 2:  # then each knows all pairs
-            self.letters.append(partial(post.broadcast, BROADCAST, "any", [labels.of], None))
+            self.letters.append(partial(post.broadcast, BROADCAST, "any", [of], None))
             awaited |= {(BROADCAST, q) for q in post.peers if len(proxies[q])}
         yield awaited
         pairs = [labels.meet(everybody[n:], labels.of[n:])]

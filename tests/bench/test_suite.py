@@ -78,3 +78,15 @@ def test_a_figure_that_nobody_measures(run, tiny):
 def test_a_suite_that_is_none(run):
     done = run("bench quik")
     assert (done.exit_code, "quik: is neither a suite nor a TOML file (the suites are" in done.output) == (2, True)
+
+
+def test_a_graph_from_a_file(tmp_path, run):
+    """Beside the suite, wherever that is called from; with options that reading takes."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "edges.csv").write_text("a,b,w\n1,2,3\n2,3,4\n")
+    suite = tmp_path / "mine" / "own.toml"
+    suite.write_text('title = "Mine"\n[graphs.g]\nfile = "edges.csv"\ndirected = false\n[operations.wcc]\n')
+    done = run(f"bench {suite} --trials 1")
+    assert done.exit_code == 0, done.output
+    suite.write_text(suite.read_text().replace('file = "edges.csv"', 'file = "edges.csv"\ngenerate = "grid"'))
+    assert "[graphs.g] generate: says where edges come from" in run(f"bench {suite}").output

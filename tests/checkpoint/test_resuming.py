@@ -186,7 +186,8 @@ def test_operations_of_several_runs_go_on(tmp_path, operation):
     def call(**options):
         if operation == "sssp":
             return dg.sssp(graph, order[0], **options)
-        return dg.pagerank(graph, personalization=[{order[0]: 1}, {order[40]: 1}], engine="bulk_async", **options)
+        jumps = [{order[0]: 1}, {order[40]: 1}]
+        return dg.pagerank(graph, personalization=jumps, tol=1e-9, engine="bulk_async", **options)
 
     option, begun = {"checkpoint": dg.Checkpoint(path, every=1)}, []
 

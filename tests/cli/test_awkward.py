@@ -83,9 +83,20 @@ def test_everything_tells_in_json(run):
         ("run walk calls.csv", "Error: there is no 'walk'; choose one of "),
         ("walk calls.csv", "Error: there is no 'walk'; choose one of run, "),
         ("run bfs calls.csv --source-vertex weight=3", "Error: the graph has no vertex 'weight=3'"),
+        ("run wcc calls.csv -o calls.csv", "Error: calls.csv has the edges: name another file"),
+        ("run wcc calls.csv -o calls.csv/values.csv", "calls.csv; name a file elsewhere"),
+        ("run wcc calls.csv --cluster http://127.0.0.1:8786", "is no address of a scheduler"),
+        ("run wcc calls.csv --cluster tcp://127.0.0.1:8786 --tls-ca-file calls.csv", "speaks without TLS"),
+        ("explain broken.py:Program", "Error: broken.py cannot be run: NameError: name 'nobody' is not defined"),
+        ("convert calls.csv -o calls.xyz", ".ncol"),
+        ("validate calls.csv --result values.csv --of bfs", "--source-vertex is missing"),
     ],
 )
 def test_errors_speak_of_options_as_they_are_typed(run, tmp_path, line, told):
+    (tmp_path / "values.csv").write_text(
+        "vertex,distance\n" + "".join(f"{v},0\n" for v in ("ann", "bob", "cat", "eve"))
+    )
+    (tmp_path / "broken.py").write_text("nobody\n")
     (tmp_path / "missing.csv").write_text("src,dst,w\n1,2,1\n2,3,\n")
     (tmp_path / "huge.csv").write_text("18446744073709551616,1\n")
     (tmp_path / "alone.v").write_text("1\n2\n3\n")
@@ -103,6 +114,33 @@ def test_errors_speak_of_options_as_they_are_typed(run, tmp_path, line, told):
 def test_vectors_have_no_form_in_csv_which_is_said_before_the_run(run, line):
     done = run(f"run {line}")
     assert (done.exit_code, "vectors, which CSV cannot hold; write .parquet or .arrow" in done.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("listed", "alone"),
+    [
+        ("yan\nbob\nzoe\n", {"yan", "zoe"}),
+        ("Name\nyan\n", {"yan"}),
+        ("id\tage\nyan\t3\nbob\t4\n", {"yan"}),
+        ("who,from\nyan,rome\n", {"yan"}),
+        ("who;from\nyan smith;rome\n", {"yan smith"}),
+    ],
+)
+def test_vertices_of_a_list(run, tmp_path, listed, alone):
+    (tmp_path / "all.txt").write_text(listed)
+    done = run("run wcc calls.csv --vertices all.txt -o -")
+    assert {line.split(",")[0].strip('"') for line in done.output.splitlines()[1:]} == {
+        *("ann", "bob", "cat", "eve"),
+        *alone,
+    }
+
+
+def test_text_does_not_tell_direction_which_is_said(run):
+    for line in ("generate grid --rows 2 --cols 2 -o grid.csv", "convert calls.csv --undirected -o grid.tsv"):
+        done = run(line)
+        assert done.exit_code == 0 and "read it with --undirected" in done.stderr
+    assert not run("generate grid --rows 2 --cols 2 -o grid.parquet").stderr
+    assert not run("convert calls.csv -o calls.tsv").stderr
 
 
 def test_warnings_can_be_errors(run):

@@ -147,6 +147,17 @@ def test_the_scripts_of_the_harness(data, tmp_path):
     assert not graph.exists()
 
 
+def test_vertices_may_have_values(tmp_path):
+    """Beside their ids: p2p-31 has some."""
+    (tmp_path / "g.v").write_text("1 70\n2 80\n3 1\n\n")
+    (tmp_path / "g.e").write_text("1 2\n2 3\n")
+    paths = {"--input-vertex-path": "g.v", "--input-edge-path": "g.e", "--output-path": "g.dgraph"}
+    given = [word for option, name in paths.items() for word in (option, str(tmp_path / name))]
+    line = ["load-graph", "--graph-name", "g", *given, "--directed", "true", "--weighted", "false"]
+    assert CliRunner().invoke(driver, line).exit_code == 0
+    assert dg.open_graph(tmp_path / "g.dgraph").numbering.ids().tolist() == [1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("options", "code", "told"),
     [("--algorithm NOPE", 2, "'NOPE' is not one of"), ("--algorithm WCC", 1, "holds no saved graph")],
