@@ -144,9 +144,18 @@ class MailChain(DaskChain):
     def _tokens(self) -> list[Token]:
         try:
             return bring(self.client, self.futures, self._look)
-        except RunError:  # where mail was lost with a worker, others may have failed first for want of it
-            self._look()
+        except RunError as error:
+            self._blame(error)
             raise
+
+    def _blame(self, error: RunError) -> None:
+        """Where mail was lost with a worker, others may have failed first for want of it."""
+        try:
+            self._look()
+        except LostError as loss:
+            raise loss from error
+        except (OSError, RunError):  # the scheduler cannot tell
+            return
 
     def _graph(self, chunk: Chunk) -> Any:
         return chunk.graph()
