@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -58,10 +59,11 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         vectors = name == "factorize" or bool(given.get(f"{OF}per_source"))
         for path in filter(None, (output, report)):
             writer_of(path, vectors and path is output)
-            if path == edges.path != "-":
+            if "-" not in (path, edges.path) and Path(path).resolve() == Path(edges.path).resolve():
                 raise OptionError(f"{path} has the edges: name another file for what is found")
-        if output == report == "-":
-            raise OptionError("-o and --report cannot both be standard output: name a file for one")
+        if output is not None and output == report:
+            where = "standard output" if output == "-" else output
+            raise OptionError(f"-o and --report cannot both be {where}: name another file for one")
         begun = time.perf_counter()
         with edges.graph() as graph:
             kind = graph.numbering.id_type.kind
