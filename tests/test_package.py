@@ -25,7 +25,6 @@ TOO_SHORT = {
     "dgraph/io/edge_list.py": "the one record that all readers share",
     "dgraph/solvers/randomness.py": "what dgraph/randomness.py says, compiled",
     "dgraph/__main__.py": "Python wants the name",
-    "dgraph/cli/convert.py": "one command a file",
     "dgraph/engines/bsp.py": "an engine is a loop of a few lines",
     "dgraph/engines/bulk_async.py": "an engine is a loop of a few lines",
     "dgraph/engines/gas.py": "an engine is a loop of a few lines",

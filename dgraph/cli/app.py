@@ -1,16 +1,16 @@
-"""`dgraph`: the group of all commands; a module is loaded when its command is called.
-
-Exit codes: 0 done; 1 the run failed or was stopped; 2 what was asked for cannot be done.
-"""
+"""`dgraph`: the group of all commands; a module is loaded when its command is called."""
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
+from typing import Any
 
 import click
 
 from dgraph import __version__
 from dgraph.cli.command import Group
+from dgraph.cli.exits import ends
 
 COMMANDS = [
     *("run", "generate", "convert", "partition"),
@@ -27,13 +27,18 @@ class Commands(Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return import_module(f"dgraph.cli.{name}").command if name in COMMANDS else None
 
+    def main(self, *given: Any, standalone_mode: bool = True, **more: Any) -> Any:
+        run = partial(super().main, *given, standalone_mode=False, **more)
+        return ends(run) if standalone_mode else run()
+
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="dgraph %(version)s")
 def dgraph() -> None:
     """Graph algorithms on Dask: in this process, or on a cluster with --workers or --cluster.
 
-    Exit codes: 0 done; 1 the run failed or was stopped; 2 what was asked for cannot be done.
+    Exit codes: 0 done; 1 the run failed, or found what was looked for to be wrong; 2 what was asked for cannot be done;
+    130 stopped by Ctrl-C, 143 by SIGTERM.
 
     \b
     Example:

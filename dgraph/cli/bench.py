@@ -14,14 +14,16 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from dgraph.cli.command import Command, as_json
+from dgraph.cli.command import Command, Ending
 from dgraph.cli.graphs import Place, runs_somewhere
+from dgraph.cli.options import FILE, as_json, offered
+from dgraph.cli.options import output as written
 
 AXES = ("operation", "graph", "setting")
 fill = partial(filled, width=110, break_on_hyphens=False)
 
 
-class Suites(click.Group):
+class Suites(Ending, click.Group):
     """Every other name is that of a suite, or of its file."""
 
     def list_commands(self, context: click.Context) -> list[str]:
@@ -31,7 +33,8 @@ class Suites(click.Group):
         from dgraph.bench.suite import shipped
 
         suites = [CompletionItem(name, help=title) for name, title in shipped().items() if name.startswith(incomplete)]
-        return [*suites, *super().shell_complete(context, incomplete)]
+        known = [*suites, *super().shell_complete(context, incomplete)]
+        return known or FILE.shell_complete(context, self.params[0], incomplete)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return compare if name == "compare" else _command_for(name)
@@ -87,17 +90,29 @@ def _command_for(name: str) -> click.Command:
       $ dgraph bench {name} --trials 1 -o out
     """
     decorated = as_json(runs_somewhere(bench))
-    for option in reversed(OPTIONS):
+    for option in reversed((*OPTIONS, *(_only(axis, name) for axis in AXES))):
         decorated = option(decorated)
     return click.command(name, cls=Command)(decorated)
 
 
 OPTIONS: tuple[Callable, ...] = (
-    click.option("-o", "--output", metavar="FOLDER", help="Write results, plots and report.html there."),
-    click.option("--check", is_flag=True, help="Exit with 1 if a target of the suite is missed."),
+    written("a folder, for results, plots and report.html.", metavar="FOLDER", folder=True),
+    click.option("--check", is_flag=True, help="Exit with 1 at bad news: if a target of the suite is missed."),
     click.option("--trials", type=click.IntRange(1), help="So many trials at most."),
-    *(click.option(f"--{axis}", multiple=True, help=f"Only this {axis}; may be repeated.") for axis in AXES),
 )
+
+
+def _only(axis: str, name: str) -> Callable:
+    """An option that leaves out all but some of an axis of the suite, which the shell offers."""
+
+    def known() -> list[str]:
+        from dgraph.bench.suite import open_suite, shipped
+
+        return list(getattr(open_suite(name), f"{axis}s")) if name in shipped() or Path(name).is_file() else []
+
+    return click.option(
+        f"--{axis}", multiple=True, shell_complete=offered(known), help=f"Only this {axis}; may be repeated."
+    )
 
 
 class _Run:
@@ -172,11 +187,11 @@ def _clusters(place: Place, suite: Any) -> Iterator[tuple[Any, Callable[[int, in
 
 
 @click.command("compare", cls=Command)
-@click.argument("before")
-@click.argument("after")
+@click.argument("before", type=FILE)
+@click.argument("after", type=FILE)
 @click.option("--least", type=float, default=0.05, show_default=True, help="Changes below this share do not matter.")
 @click.option("--all", "everything", is_flag=True, help="Show also what did not change.")
-@click.option("--check", is_flag=True, help="Exit with 1 if anything got slower or larger.")
+@click.option("--check", is_flag=True, help="Exit with 1 at bad news: if anything got slower or larger.")
 @as_json
 def compare(before: str, after: str, least: float, everything: bool, check: bool, as_json: bool) -> None:
     """Show what got slower, or larger, between two runs of a suite, and how much of it may be noise.

@@ -1,9 +1,9 @@
-"""What every command shares: failures in one line without a traceback (--debug shows it), warnings in one, and
---json."""
+"""What every command shares: failures in one line without a traceback (--debug shows it), warnings in one, and how
+an outcome is told."""
 
 from __future__ import annotations
 
-import errno
+import inspect
 import json
 import re
 import sys
@@ -15,13 +15,24 @@ from typing import Any
 
 import click
 
+from dgraph.cli.exits import code_of, words
 from dgraph.cli.signatures import OF
-from dgraph.errors import DgraphError, InputError, OptionError, ProgramError
+from dgraph.errors import DgraphError, OptionError
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # what a disk says, whatever was asked for
+EXAMPLE = "\b\nExample:"
 
 
-class Command(click.Command):
+class Ending(click.Command):
+    """The example of a docstring is what its help ends in."""
+
+    def __init__(self, *arguments: Any, **options: Any):
+        super().__init__(*arguments, **options)
+        text, mark, example = inspect.cleandoc(self.help or "").partition(EXAMPLE)
+        if mark:
+            self.help, self.epilog = text.rstrip(), mark + example
+
+
+class Command(Ending):
     """A command whose errors are those of the library."""
 
     def __init__(self, *arguments: Any, **options: Any):
@@ -33,15 +44,15 @@ class Command(click.Command):
         try:
             with self._warnings_in_a_line():
                 return super().invoke(context)
-        except BrokenPipeError:  # whoever read has read enough
-            raise
-        except (DgraphError, OSError, MemoryError, Warning) as error:  # a warning: by PYTHONWARNINGS=error
+        except (BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort):
+            raise  # a broken pipe: whoever read has read enough
+        except Exception as error:
             if debug:
                 traceback.print_exc()
-            failure = click.ClickException(as_typed(str(error) or type(error).__name__, self.params))
-            of_a_disk = getattr(error.__cause__, "errno", None) in FULL
-            refused = isinstance(error, InputError | ProgramError) and not of_a_disk
-            failure.exit_code = 2 if refused else 1  # type: ignore[misc]
+            expected = isinstance(error, DgraphError | OSError | MemoryError | Warning)  # by PYTHONWARNINGS=error
+            fault = "" if expected else f"{type(error).__name__}, a fault of dgraph (--debug shows where): "
+            failure = click.ClickException(fault + as_typed(words(error), self.params))
+            failure.exit_code = code_of(error)  # type: ignore[misc]
             raise failure from error
 
     @contextmanager
@@ -54,20 +65,13 @@ class Command(click.Command):
             yield
 
 
-class Group(click.Group):
+class Group(Ending, click.Group):
     """Commands of which one is chosen: who asks for another is told them all."""
 
     def resolve_command(self, context: click.Context, given: list[str]) -> Any:
         if not context.resilient_parsing and given[0][:1] != "-" and self.get_command(context, given[0]) is None:
             context.fail(f"there is no {given[0]!r}; choose one of {', '.join(self.list_commands(context))}")
         return super().resolve_command(context, given)
-
-
-def operations(context: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    """What the shell offers for OP."""
-    import dgraph as dg
-
-    return [name for name in (one.replace("_", "-") for one in dg.OPERATIONS) if name.startswith(begun)]
 
 
 def named(operation: str, known: Iterable[str] | None = None, more: str = "") -> str:
@@ -78,18 +82,6 @@ def named(operation: str, known: Iterable[str] | None = None, more: str = "") ->
     if name not in known:
         raise OptionError(f"{operation!r} is no operation; take {', '.join(known).replace('_', '-')}{more}")
     return name
-
-
-def among(option: str, words: Sequence[str], about: str = "") -> Any:
-    """An option of one of some words, which its help names and the shell offers; the library refuses others."""
-    told = f"{about}{', '.join(words[:-1])} or {words[-1]}."
-    return click.option(
-        option,
-        default="auto",
-        show_default=True,
-        help=told,
-        shell_complete=lambda context, param, begun: [word for word in words if word.startswith(begun)],
-    )
 
 
 # what an option of the command line says by itself, and what no option can say
@@ -122,9 +114,6 @@ def called(path: str, name: str) -> Iterator[None]:
     except DgraphError as error:
         error.args = (str(error).replace(path, name),)
         raise
-
-
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as one line of JSON.")
 
 
 def tell(told: Mapping[str, Any], as_json: bool, text: str = "") -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
-from dgraph.cli.command import Command, as_json, tell
+from dgraph.cli.command import Command, tell
 from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.cli.options import as_json
+from dgraph.cli.options import output as written
 from dgraph.cli.results import write_edges
 
 
 @click.command("convert", cls=Command)
-@click.option("-o", "--output", metavar="FILE", required=True, help="Format by suffix; - is CSV on standard output.")
+@written("a file, its format by the suffix; - is CSV on standard output.", required=True)
 @click.option("--drop-isolated", is_flag=True, help="Leave out vertices without edges where FILE cannot list them.")
 @as_json
 @reads_graph

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
-from dgraph.cli.command import Command, as_json, named, operations
+from dgraph.cli.command import Command, named
 from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.cli.options import as_json, on_workers, operations
 
 
 @click.command("estimate", cls=Command)
 @click.argument("operation", metavar="OP", shell_complete=operations)
 @click.option("--memory", help='What each worker may use, as "4 GiB".')
-@click.option("--on-workers", type=click.IntRange(1), help="Workers there will be.  [default: those there are]")
+@on_workers
 @as_json
 @reads_graph
 def command(edges: Edges, operation: str, memory: str | None, on_workers: int | None, as_json: bool) -> None:

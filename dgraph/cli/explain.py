@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import runpy
+from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, named, operations
+from dgraph.cli.command import Command, named
+from dgraph.cli.options import FILE, as_json, operations
 from dgraph.errors import OptionError
 
 
+def _offered(context: click.Context, param: click.Parameter, begun: str) -> Any:
+    return operations(context, param, begun) or FILE.shell_complete(context, param, begun)
+
+
 @click.command("explain", cls=Command)
-@click.argument("program", metavar="OP|FILE.py:CLASS", shell_complete=operations)
-@click.option("--target", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]))
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every program.")
+@click.argument("program", metavar="OP|FILE.py:CLASS", shell_complete=_offered)
+@click.option("--target", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]), help="Of the kernels.")
+@as_json
 def command(program: str, target: str, as_json: bool) -> None:
     """Show what a vertex program reads and sends, and the kernels for a target.
 

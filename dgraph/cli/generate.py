@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, Group, as_json, tell
+from dgraph.cli.command import Command, Group, tell
 from dgraph.cli.graphs import Place, runs_somewhere
+from dgraph.cli.options import as_json
+from dgraph.cli.options import output as written
 from dgraph.cli.results import write_edges
 from dgraph.cli.signatures import described, options_of, values_of
 
@@ -18,6 +20,13 @@ EXAMPLES = {
     "grid": "--rows 30 --cols 40",
     "ratings": "--users 100 --items 40 --ratings 900",
     "bipartite": "--left 50 --right 60 --edges 300",
+}
+
+
+RENAMED = {"directed": "undirected", "permute": "no_permute"}
+SAID = {
+    "directed": "Each listed edge stands for both directions.",
+    "permute": "Leave the numbers as they are drawn: those with few bits set have the most edges.",
 }
 
 
@@ -44,10 +53,9 @@ def _command_for(name: str, generator: Callable) -> click.Command:
     example = f"  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
     generate.__doc__ = f"{described(generator)[0]}\n\n\b\nExample:\n{example}"
     decorated = as_json(runs_somewhere(generate))
-    where = "Format by suffix; - is CSV on standard output."
-    decorated = click.option("-o", "--output", metavar="FILE", required=True, help=where)(decorated)
+    decorated = written("a file, its format by the suffix; - is CSV on standard output.", required=True)(decorated)
     command = click.command(name, cls=Command)(decorated)
-    command.params[:0] = options_of(generator)
+    command.params[:0] = options_of(generator, RENAMED, SAID)
     return command
 
 

@@ -7,18 +7,30 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, among
+from dgraph.cli.command import Command
 from dgraph.cli.graphs import Place, runs_somewhere
+from dgraph.cli.options import FILE, as_json, engine, offered
+from dgraph.cli.options import output as written
+
+ALGORITHMS = ("bfs", "cdlp", "lcc", "pr", "sssp", "wcc")
+
+RULES = click.Choice(["ldbc", "strict"])
 
 
 @click.command("graphalytics", cls=Command)
-@click.argument("directory", metavar="DIR")
-@click.option("--algorithm", "only", multiple=True, help="bfs, cdlp, lcc, pr, sssp or wcc; may be repeated.")
-@click.option("--repetitions", type=click.IntRange(1), default=1, show_default=True)
-@click.option("-o", "--output", metavar="FOLDER", help="Write the values of every job there.")
-@click.option("--rules", type=click.Choice(["ldbc", "strict"]), default="ldbc", show_default=True)
-@among("--engine", ("auto", "local", "bsp", "gas", "bulk_async", "block_descent"))
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every job.")
+@click.argument("directory", metavar="DIR", type=FILE)
+@click.option(
+    "--algorithm",
+    "only",
+    multiple=True,
+    shell_complete=offered(ALGORITHMS),
+    help=f"Only this one: {', '.join(ALGORITHMS[:-1])} or {ALGORITHMS[-1]}; may be repeated.",
+)
+@click.option("--repetitions", type=click.IntRange(1), default=1, show_default=True, help="Of every job.")
+@written("a folder, for the values of every job.", metavar="FOLDER", folder=True)
+@click.option("--rules", type=RULES, default="ldbc", show_default=True, help="How near values must be.")
+@engine
+@as_json
 @runs_somewhere
 def command(directory: str, place: Place, output: str | None, rules: str, as_json: bool, **given: Any) -> None:
     """Run LDBC Graphalytics on the data sets of a folder (or one .properties file) and validate every output.

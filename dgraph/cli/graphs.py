@@ -16,36 +16,50 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import among, called
+from dgraph.cli.command import called
+from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, among, offered
 from dgraph.errors import FileError, OptionError, RunError
 
 POLICIES = ("auto", "outgoing", "incoming", "cartesian", "hybrid", "metis")
+LOOPS, REPEATS = click.Choice(["keep", "drop"]), click.Choice(["keep", "first", "sum", "min", "max"])
+
+
+def formats() -> list[str]:
+    """What --format may be."""
+    from dgraph.io.registry import FORMATS
+
+    return list(FORMATS)
+
+
 READING = (
-    click.argument("edges", metavar="EDGES"),
-    click.option("--format", help="Format of EDGES, where its suffix does not tell; of standard input: text."),
+    click.argument("edges", metavar="EDGES", type=FILE),
+    click.option(
+        "--format",
+        shell_complete=offered(formats),
+        help="Format of EDGES, where its suffix does not tell; of standard input: text.",
+    ),
     click.option("--source", metavar="COLUMN", help="Column of the edges' sources: a name, or a number, from 0."),
     click.option("--destination", metavar="COLUMN", help="Column of destinations, likewise.  [default: the second]"),
     click.option("--weight", metavar="COLUMN", help="Column of weights, likewise.  [default: none, or the format's]"),
     click.option("--header/--no-header", default=None, help="Whether text begins with names of columns.  [guessed]"),
     click.option("--delimiter", metavar="SIGN", help="Between columns of text; ' ' is any run of blanks.  [guessed]"),
     click.option("--id-type", type=click.Choice(["int64", "string"]), help="Of text: by default int64 where all fit."),
-    click.option("--undirected", is_flag=True, help="Each listed edge stands for both directions."),
-    click.option("--vertices", metavar="FILE|N", help="File that lists vertices, or N for the ids 0 to N-1."),
-    click.option("--loops", type=click.Choice(["keep", "drop"]), default="keep", show_default=True),
-    click.option(
-        "--repeats", type=click.Choice(["keep", "first", "sum", "min", "max"]), default="keep", show_default=True
-    ),
+    UNDIRECTED,
+    VERTICES,
+    click.option("--vertex-file", type=FILE, metavar="FILE", help="Lists vertices, for those without edges."),
+    click.option("--loops", type=LOOPS, default="keep", show_default=True, help="Edges from a vertex to itself."),
+    click.option("--repeats", type=REPEATS, default="keep", show_default=True, help="Edges with the same ends."),
     click.option("--symmetrize", is_flag=True, help="Add the reverse of every edge."),
     among("--policy", POLICIES, "Which partition owns a vertex or an edge: "),
-    click.option("--parts", type=int, help="Partitions.  [default: one for each worker]"),
+    click.option("--parts", type=click.IntRange(1, 2**16 - 1), help="Partitions.  [default: one for each worker]"),
 )
 PLACE = (
     click.option("--workers", type=click.IntRange(1), help="Start so many worker processes on this machine."),
     click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."),
-    click.option("--scheduler-file", type=click.Path(), help="File in which that scheduler has put its address."),
-    click.option("--tls-ca-file", type=click.Path(), help="Certificate of the authority, for tls:// clusters."),
-    click.option("--tls-cert", type=click.Path(), help="Certificate of this client."),
-    click.option("--tls-key", type=click.Path(), help="Private key of this client."),
+    click.option("--scheduler-file", type=FILE, help="File in which that scheduler has put its address."),
+    click.option("--tls-ca-file", type=FILE, help="Certificate of the authority, for tls:// clusters."),
+    click.option("--tls-cert", type=FILE, help="Certificate of this client."),
+    click.option("--tls-key", type=FILE, help="Private key of this client."),
 )
 
 
@@ -164,8 +178,10 @@ class Edges:
                 return
             if self.path == "-":
                 how.setdefault("format", "text")
-            if "vertices" in how:
-                how["vertices"] = _vertices(how["vertices"])
+            if "vertex_file" in how:
+                if "vertices" in how:
+                    raise OptionError("--vertices and --vertex-file exclude each other: name one")
+                how["vertices"] = _vertices(how.pop("vertex_file"))
             how |= {name: int(how[name]) for name in COLUMNS if how.get(name, "").isdecimal()}
             yield dg.read_edges(path, directed=directed, client=client, **how)
 
@@ -230,8 +246,6 @@ def _spooled(path: str) -> Iterator[str]:
 
 
 def _vertices(text: str) -> Any:
-    if text.isdecimal():
-        return int(text)
     import pandas as pd
 
     try:

@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from dgraph import __version__
-from dgraph.cli.command import Command, as_json
+from dgraph.cli.command import Command
+from dgraph.cli.options import as_json
 
 PACKAGES = ("numpy", "numba", "pandas", "pyarrow", "dask", "distributed", "scipy", "cupy", "cudf", "numba-cuda")
 

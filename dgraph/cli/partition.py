@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import click
 
-from dgraph.cli.command import Command, as_json, tell
+from dgraph.cli.command import Command, tell
 from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.cli.options import Written, as_json
+from dgraph.cli.options import output as written
 from dgraph.errors import OptionError
 
 
 @click.command("partition", cls=Command)
-@click.option("-o", "--output", metavar="FOLDER", required=True, help="Folder of the saved graph.")
+@written("a folder, for the saved graph.", metavar="FOLDER", folder=True, required=True)
 @click.option("--overwrite", is_flag=True, help="Replace a graph that is saved there.")
-@click.option("--plot", metavar="FILE", help="Bars of vertices, edges and build steps, as PNG or SVG.")
+@click.option("--plot", type=Written(), metavar="FILE", help="Bars of vertices, edges and build steps, as PNG or SVG.")
 @as_json
 @reads_graph
 def command(edges: Edges, output: str, overwrite: bool, plot: str | None, as_json: bool) -> None:

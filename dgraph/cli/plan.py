@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, as_json, named, operations
+from dgraph.cli.command import Command, named
 from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.cli.options import as_json, on_workers, operations
 from dgraph.errors import OptionError
 
 
@@ -26,16 +28,16 @@ class Split(click.ParamType):
 
 @click.command("plan", cls=Command)
 @click.argument("operation", metavar="OP", shell_complete=operations)
-@click.option("--on-workers", type=click.IntRange(1), default=4, show_default=True, help="Workers there will be.")
-@click.option("--cores", type=click.IntRange(0), default=1, show_default=True, help="Of each worker.")
-@click.option("--devices", type=click.IntRange(0), default=0, show_default=True, help="Of each worker.")
+@on_workers
+@click.option("--cores", type=click.IntRange(0), default=1, show_default=True, help="Cores of each worker.")
+@click.option("--devices", type=click.IntRange(0), default=0, show_default=True, help="GPUs of each worker.")
 @click.option("--device-cores", type=float, default=20.0, show_default=True, help="Cores that a device is worth.")
 @click.option("--bandwidth", default="1.25 GB", show_default=True, help="Bytes a second of each worker.")
 @click.option("--latency", default="3 ms", show_default=True, help="What a round takes beside its work.")
 @click.option("--split", type=Split(), help="Edges, or shares of them, of each worker, as 4,1,1: who needs how much.")
 @as_json
 @reads_graph
-def command(edges: Edges, operation: str, split: list[float] | None, as_json: bool, **given: Any) -> None:
+def command(edges: Edges, operation: str, on_workers: int | None, split: Any, as_json: bool, **given: Any) -> None:
     """Predict seconds, memory and traffic of an operation on a cluster, under every policy.
 
     The operation is run on a sample of the edges, here, to measure it. With --split, say also what capacity each worker
@@ -52,9 +54,10 @@ def command(edges: Edges, operation: str, split: list[float] | None, as_json: bo
     if operation == "factorize":
         raise OptionError("factorize takes all ratings to one worker: time it with `dgraph run`; more do not help")
     name = named(operation)
-    cluster = Cluster.described(given.pop("on_workers"), **given)
+    cluster = Cluster.described(on_workers or 1, **given)
     needed = None if split is None else dg.daemons_for(split, largest=cluster.capacity)
     with edges.graph() as graph:
+        cluster = replace(cluster, workers=on_workers or graph.asked.parts or len(graph.workers.addresses) or 1)
         found = forecast(graph, name, cluster, lambda sample: run_on(sample, name))
     if as_json:
         policies = json.loads(found.frame.to_json(orient="index"))

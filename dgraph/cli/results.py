@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -20,14 +19,6 @@ if TYPE_CHECKING:  # loaded when something is written: a help text must not wait
     import pyarrow as pa
 
 SHOWN = 10  # rows, where no output is named
-
-
-def OUTPUT(command: Callable) -> Callable:
-    """Adds -o and --report."""
-    command = click.option(
-        "--report", metavar="FILE", help="Write what happened, a row a superstep: .csv or .parquet."
-    )(command)
-    return click.option("-o", "--output", metavar="OUT", help="File for the values, or - for standard output.")(command)
 
 
 def write_result(result: Any, output: str | None, client: Any) -> None:
@@ -82,12 +73,6 @@ def writer_of(path: str, vectors: bool = False) -> Callable:
         raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(WRITERS)}, or -")
     if vectors and writer is _csv:
         raise OptionError(f"{path}: the values are vectors, which CSV cannot hold; write .parquet or .arrow")
-    if path != "-" and Path(path).is_dir():
-        raise OptionError(f"{path} is a folder; name a file, in it or beside it")
-    if path != "-" and "://" not in path:
-        folder = next(one for one in Path(path).absolute().parents if one.exists())
-        if not (folder.is_dir() and os.access(folder, os.W_OK)):
-            raise OptionError(f"{path}: nothing can be written to {folder}; name a file elsewhere")
     return writer
 
 

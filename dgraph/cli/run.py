@@ -10,22 +10,38 @@ from typing import Any
 import click
 
 import dgraph as dg
-from dgraph.cli.command import Command, Group, among, as_json, tell
+from dgraph.cli.command import Command, Group, tell
 from dgraph.cli.graphs import Edges, reads_graph
-from dgraph.cli.results import OUTPUT, write_frames, write_result, writer_of
+from dgraph.cli.options import Written, among, as_json, engine
+from dgraph.cli.options import output as written
+from dgraph.cli.results import write_frames, write_result, writer_of
 from dgraph.cli.signatures import OF, described, id_reader, options_of, values_of
 from dgraph.errors import OptionError
 
 RUNNING = (
-    among("--engine", ("auto", "local", "bsp", "gas", "bulk_async", "block_descent", "cugraph")),
+    engine,
     among("--device", ("auto", "cpu", "cuda")),
     click.option("--max-rounds", type=int, help="Stop after so many rounds."),
-    click.option("--checkpoint", help="A folder or URL: write the run there every 10 rounds, and go on from there."),
+    click.option(
+        "--checkpoint",
+        type=click.Path(file_okay=False),
+        metavar="FOLDER",
+        help="A folder or URL: write the run there every 10 rounds, and go on from there.",
+    ),
+    written("a file for the values, .csv, .parquet or .arrow; - is CSV on standard output.", metavar="OUT"),
+    click.option("--report", type=Written(), metavar="FILE", help="What happened, a row a superstep, like OUT."),
 )
-RENAMED = {"source": "source_vertex"}  # --source is the column, everywhere
+RENAMED = {  # --source is the column everywhere, and --left a number of vertices
+    **{name: f"{name}_vertex" for name in ("source", "target", "left")},
+    "random_seed": "seed",
+}
 SAID = {  # where a call can say more
-    "source": "A vertex; repeat the option for several, and paths begin at the nearest.",
+    "source": "A vertex where paths begin; repeat the option for several, and they begin at the nearest.",
     "left": "A vertex on the left; repeat the option for each. By default, the edges' sources.",
+    "predecessors": "Leave out that column, and the time that it takes; with negative weights it is always there.",
+    "normalized": "Do not divide by the root of the sum of squares.",
+    "per_source": "Tell the distances from each source, as a vector for each vertex, and no predecessors.",
+    "remove": "List only the vertices that stay.",
     "personalization": "Where to jump; repeat the option for each vertex. By default everywhere alike.",
     "dangling": 'Where those go who come to a vertex without out-edges: "uniform", anywhere; "personalization", where '
     'one jumps; "none", nowhere: ranks sum to less than 1. By default, as jumps.',
@@ -96,7 +112,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
     edges_of = EDGES.get(name, "rmat --scale 10 --weights 1 9")
     example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"
     run.__doc__ = f"{described(operation)[0]}\n\n\b\nExample:\n{example}"
-    decorated = as_json(reads_graph(OUTPUT(run)))
+    decorated = as_json(reads_graph(run))
     for option in reversed(RUNNING):
         decorated = option(decorated)
     command = click.command(name.replace("_", "-"), cls=Command)(decorated)

@@ -11,6 +11,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import click
 
+from dgraph.cli.options import offered
 from dgraph.errors import OptionError
 
 OF = "of_"  # begins what click calls a parameter of the function, which may have the name of another option
@@ -52,23 +53,46 @@ def options_of(
     function: Callable, renamed: Mapping[str, str] | None = None, said: Mapping[str, str] | None = None
 ) -> list[click.Option]:
     """An option for each parameter, the first (the graph) and **options left out. A parameter of any type is a vertex,
-    and may be given several times. Its help is what the docstring says, unless it is `said` in other words."""
-    hints, found, texts = get_type_hints(function), [], {**described(function)[1], **(said or {})}
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind is parameter.VAR_KEYWORD or parameter.name == "graph":
-            continue
-        spelling = (renamed or {}).get(parameter.name, parameter.name).replace("_", "-")
-        how = _kind(hints.get(parameter.name, Any))
+    and may be given several times; a switch that is on by default is an option that turns it off. Its help is what the
+    docstring says, unless it is `said` in other words; the shell offers the words that it quotes."""
+    hints, found, renamed = get_type_hints(function), [], renamed or {}
+    texts = {**described(function)[1], **(said or {})}
+    kinds = {one.name: _kind(hints.get(one.name, Any)) for one in _parameters(function)}
+    flags = {name: _flag(renamed.get(name, name)) for name, how in kinds.items() if how is not None}
+    for parameter in _parameters(function):
+        how = kinds[parameter.name]
         if how is None:
             continue
-        how["help"] = texts.get(parameter.name)
-        names = [f"--{spelling}/--no-{spelling}" if how.get("is_flag") else f"--{spelling}", OF + parameter.name]
-        if parameter.default is parameter.empty:  # and no default: for click, None would be one
+        names = [flags[parameter.name], OF + parameter.name]
+        how["help"] = re.sub(r"`(\w+)`", lambda it: flags.get(it[1], it[0]), texts[parameter.name]).replace(
+            " or None", ""
+        )
+        if how.get("is_flag"):
+            if parameter.default:
+                names[0] = _flag(renamed.get(parameter.name, f"no_{parameter.name}"))
+                how["callback"] = _negated
+        elif parameter.default is parameter.empty:  # and no default: for click, None would be one
             how["required"] = True
         elif not how.get("multiple"):
             how |= {"default": parameter.default, "show_default": parameter.default is not None}
+        if how.get("type") is str:
+            how["shell_complete"] = offered(re.findall(r'"(\w+)"', how["help"]))
         found.append(click.Option(names, **how))
     return found
+
+
+def _parameters(function: Callable) -> list[inspect.Parameter]:
+    """Those of which options are made."""
+    every = inspect.signature(function).parameters.values()
+    return [one for one in every if one.kind is not one.VAR_KEYWORD and one.name != "graph"]
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _negated(context: click.Context, param: click.Parameter, value: bool) -> bool:
+    return not value
 
 
 def _kind(hint: Any) -> dict[str, Any] | None:

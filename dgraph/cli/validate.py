@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, as_json, as_typed
+from dgraph.cli.command import Command, as_typed
 from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.cli.options import FILE, as_json, offered
 from dgraph.errors import AnswerError, FileError, OptionError
 
 IDS = ("vertex", "predecessor", "component", "label", "mate")  # columns that hold ids of vertices
@@ -34,10 +35,19 @@ class Given(click.ParamType):
             return self.fail(f"{number!r} is no number, true or false", param, context)
 
 
+def verified() -> list[str]:
+    """The operations that have a verifier."""
+    from dgraph.testing.verify import OPERATIONS, RATINGS
+
+    return [name.replace("_", "-") for name in (*OPERATIONS, *RATINGS)]
+
+
 @click.command("validate", cls=Command)
-@click.option("--result", metavar="FILE", help="Values that `dgraph run` wrote, or somebody else; - is CSV.")
-@click.option("--of", "operation", metavar="OP", help="The operation that found them.")
-@click.option("--source-vertex", multiple=True, metavar="VERTEX", help="Where its paths began.")
+@click.option("--result", type=FILE, metavar="FILE", help="Values that `dgraph run` wrote, or somebody else; - is CSV.")
+@click.option(
+    "--of", "operation", metavar="OP", shell_complete=offered(verified), help="The operation that found them."
+)
+@click.option("--source-vertex", multiple=True, metavar="VERTEX", help="A vertex where paths begin; may be repeated.")
 @click.option("--with", "given", multiple=True, type=Given(), help="Another option that it was given, as tol=1e-9.")
 @as_json
 @reads_graph
@@ -74,12 +84,11 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
     import pandas as pd
 
     from dgraph.cli.signatures import id_reader
-    from dgraph.testing.verify import OPERATIONS, RATINGS, verify
+    from dgraph.testing.verify import verify
 
     name, options = operation.replace("-", "_"), dict(given)
-    if name not in (*OPERATIONS, *RATINGS):
-        known = ", ".join((*OPERATIONS, *RATINGS)).replace("_", "-")
-        raise OptionError(f"{operation!r} has no verifier; there are {known}")
+    if name.replace("_", "-") not in verified():
+        raise OptionError(f"{operation!r} has no verifier; there are {', '.join(verified())}")
     if source_vertex:
         read = id_reader(graph.numbering.id_type.kind)
         options["source"] = [read(vertex) for vertex in source_vertex]

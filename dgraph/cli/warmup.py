@@ -10,14 +10,15 @@ from typing import Any
 import click
 
 from dgraph.cli.command import Command, named
-from dgraph.cli.command import operations as known
+from dgraph.cli.options import as_json
+from dgraph.cli.options import operations as known
 
 NEEDS: dict[str, dict[str, Any]] = {"bfs": {"source": 0}, "sssp": {"source": 0}}
 
 
 @click.command("warmup", cls=Command)
 @click.argument("operations", metavar="[OP]...", nargs=-1, shell_complete=known)
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for every operation.")
+@as_json
 def command(operations: tuple[str, ...], as_json: bool) -> None:
     """Compile the kernels of operations, by default of all; they are kept on disk for all later processes.
 

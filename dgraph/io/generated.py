@@ -35,11 +35,13 @@ def rmat(
 
     scale:       there are 2**scale vertices.
     edge_factor: how many edges there are for each.
+    seed:        decides what is drawn: the same graph for the same number.
     weights:     the lowest and the highest; whole numbers give whole weights. By default there are none.
     a:           how likely a bit is 0 in the numbers of both ends of an edge;
     b:           0 in that of the source and 1 in that of the destination;
     c:           1 in that of the source and 0 in that of the destination.
     permute:     numbers say nothing of degrees; else those with few bits set have the most edges.
+    directed:    with False each listed edge stands for both directions.
     Other options are those of `Graph.from_edges`.
     """
     return _generated(generate.Rmat(scale, edge_factor, seed, weights, a, b, c, permute, directed), options)
@@ -56,7 +58,11 @@ def uniform(
 ) -> Graph:
     """A graph of edges whose ends are drawn uniformly. Self loops and repeated edges occur.
 
-    weights: the lowest and the highest; whole numbers give whole weights. By default there are none.
+    vertices: how many vertices there are: the ids 0, 1, 2 ...
+    edges:    how many are listed.
+    seed:     decides what is drawn: the same graph for the same number.
+    weights:  the lowest and the highest; whole numbers give whole weights. By default there are none.
+    directed: with False each listed edge stands for both directions.
     Other options are those of `Graph.from_edges`.
     """
     return _generated(generate.Uniform(vertices, edges, seed, weights, directed), options)
@@ -73,7 +79,10 @@ def grid(
 ) -> Graph:
     """An undirected graph like a map of roads: edges between the four neighbours in a grid, some of them removed.
 
-    removed: how likely each is.
+    rows:    how many the grid has.
+    cols:    how many vertices there are in each.
+    seed:    decides what is drawn: the same graph for the same number.
+    removed: how likely each edge is to be missing.
     weights: the lowest and the highest; whole numbers give whole weights, None gives none.
     Other options are those of `Graph.from_edges`.
     """
@@ -95,9 +104,12 @@ def ratings(
     """A bipartite graph with ratings of items by users as weights, of which the best possible model is known. Items are
     numbered after users.
 
+    users:   how many there are: 0, 1, 2 ...
+    items:   how many there are, numbered after users.
     ratings: how many; a pair may occur twice.
-    rank:    the length of the vectors of users and items whose products ratings are, beside the mean and the noise.
+    rank:    the length of the vectors; the products of a user's and an item's are the ratings, but for mean and noise.
     noise:   its standard deviation: the error that no model can go below.
+    seed:    decides what is drawn: the same graph for the same number.
     mean:    of all ratings.
     spread:  the standard deviation of the products.
     Other options are those of `Graph.from_edges`.
@@ -118,6 +130,8 @@ def bipartite(
 
     left:    how many vertices are on that side: 0, 1, 2 ...
     right:   how many are on the other, numbered after these.
+    edges:   how many are listed.
+    seed:    decides what is drawn: the same graph for the same number.
     weights: the lowest and the highest; whole numbers give whole weights. By default there are none.
     Other options are those of `Graph.from_edges`.
     """

@@ -56,7 +56,7 @@ def cdlp(graph: Graph, *, max_iter: int = 10, **options: Any) -> RunResult:
     In- and out-neighbours both vote, once for each edge: so does label propagation in GraphX and in GX-Plug, which
     leave ties open. Vertices may swap labels for ever; `label_propagation` comes to an end.
 
-    max_iter: how many rounds.
+    max_iter: iterations at most; all of them are made, a round each.
     Other options are those of `dgraph.run`.
     """
     return run(graph, CommunityDetection(max_iter=whole_number("max_iter", max_iter)), **options)

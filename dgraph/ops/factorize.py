@@ -60,7 +60,7 @@ def factorize(
     block_size:     vertices that are brought up to date together, from the newest factors of the others; by default, or
                     "auto", a 64th of all. One block of all vertices is gradient descent as usual.
     threads:        with 1, the same factors every time for a seed; by default all.
-    random_seed:    draws the first factors, and the ratings that are held out.
+    random_seed:    decides what is drawn: the first factors, and the ratings that are held out.
 
     Edges lead from one side to the other, and the graph's weights are the ratings. Who has no rating to learn from, a
     cold user or an item, has factors of 0: the mean is what is known.

@@ -105,9 +105,9 @@ def hits(
     hubs from which edges come.
 
     max_iter: iterations at most, of two rounds each; scores that have not settled by then are given with a warning.
-    tol:      iterations end when the scores of hubs change by less than this in all; with 0 or None, `max_iter` is
-              their number.
-    weighted: an edge counts as often as its weight says, instead of once.
+    tol:      the accuracy at which iterations end: the scores of hubs change by less than this in all; with 0 or None,
+              `max_iter` is the number of iterations.
+    weighted: weights count: an edge as often as its weight says, instead of once.
     Other options are those of `dgraph.run`.
     """
     check_limits(max_iter, tol)

@@ -123,13 +123,13 @@ def katz(
 ) -> RunResult:
     """Katz centrality: the column `katz` is beta, and alpha times the sum of it over all edges that come in.
 
-    alpha:      what a step along an edge leaves of a score, below 1 / the largest eigenvalue of the adjacency matrix.
+    alpha:      what a step along an edge leaves of a score; below 1 / the largest eigenvalue of the adjacency matrix.
     beta:       what every vertex has of itself.
     normalized: divide by the root of the sum of squares.
-    max_iter:   rounds at most; scores that have not settled by then are an error.
-    tol:        rounds end when scores change by less than this a vertex on average; with 0 or None, `max_iter` is the
-                number of rounds.
-    weighted:   an edge counts as often as its weight says, instead of once.
+    max_iter:   iterations at most; scores that have not settled by then are an error.
+    tol:        the accuracy at which iterations end: scores change by less than this a vertex on average; with 0 or
+                None, `max_iter` is the number of iterations.
+    weighted:   weights count: an edge as often as its weight says, instead of once.
     Other options are those of `dgraph.run`.
     """
     for name, value in (("alpha", alpha), ("beta", beta)):

@@ -103,10 +103,10 @@ def label_propagation(
     the vertex where it began.
 
     In- and out-neighbours both vote, once for each edge; a vertex whose own label is among the most frequent keeps it.
-    max_iter:    stop after so many rounds, with whatever labels there are then. The `totals["restless"]` of the result
-                 is how many vertices wanted another in the last round: 0 if they all have a most frequent one.
-    random_seed: draws the order of labels, which decides ties.
-    weighted:    an edge has as many votes as its weight says, instead of one.
+    max_iter:    iterations at most; labels are those there are then. The `totals["restless"]` of the result is how many
+                 vertices wanted another in the last round: 0 if they all have a most frequent one.
+    random_seed: decides what is drawn: the order of labels, which decides ties.
+    weighted:    weights count: an edge has as many votes as its weight says, instead of one.
     Other options are those of `dgraph.run`. Synchronous rounds, as GraphX has them, are `cdlp`.
     """
     values: dict[str, Any] = {"max_iter": whole_number("max_iter", max_iter)}

@@ -90,7 +90,7 @@ def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options:
 
     left:        the vertices on the left: their ids, or the name of a vertex column that is true for them; by default
                  the sources of the edges as they were listed. Every edge must join one of them to one of the others.
-    random_seed: what is chosen depends on it, the round and the vertex alone.
+    random_seed: decides what is drawn: who is chosen depends on it, the round and the vertex alone.
     Other options are those of `dgraph.run`.
     """
     no_columns(options, "say who is on the left with left=")

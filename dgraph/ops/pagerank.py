@@ -79,14 +79,14 @@ def pagerank(
     """PageRank, how often a surfer comes to each vertex who follows edges and now and then jumps anywhere: the column
     `pagerank`, which sums to 1.
 
-    alpha:    the probability of following an edge; else the surfer jumps.
-    max_iter: rounds at most; ranks that have not settled to `tol` by then are given with a warning.
-    tol:      rounds end when all ranks together are within this of the fixed point, as how much they change tells
-              (docs/semantics.md); with 0 or None, `max_iter` is the number of rounds.
+    alpha:    what a step along an edge leaves of a score: the probability of following one; else the surfer jumps.
+    max_iter: iterations at most; ranks that have not settled to `tol` by then are given with a warning.
+    tol:      the accuracy at which iterations end: all ranks together are within this of the fixed point, as how much
+              they change tells (docs/semantics.md); with 0 or None, `max_iter` is the number of iterations.
     personalization: where to jump, as {vertex: weight}; by default everywhere alike. With a list of these, the column
               holds a vector for each vertex: its rank for each of them, all found in one run;
               engine="bulk_async" and "block_descent" take a run for each.
-    weighted: follow edges in proportion to the graph's weights, instead of all alike.
+    weighted: weights count: edges are followed in proportion to them, instead of all alike.
     dangling: where those go who come to a vertex without out-edges: "uniform", anywhere; "personalization", where one
               jumps; a mapping {vertex: weight}; "none": nowhere, and ranks sum to less than 1. By default, as jumps.
     dtype:    "float64", or "float32": half the memory, and faster.

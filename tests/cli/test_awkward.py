@@ -85,7 +85,7 @@ def test_everything_tells_in_json(run):
         ("run bfs calls.csv --source-vertex weight=3", "Error: the graph has no vertex 'weight=3'"),
         ("run wcc calls.csv -o ./calls.csv", "Error: ./calls.csv has the edges: name another file"),
         ("run wcc calls.csv -o found.csv --report found.csv", "-o and --report cannot both be found.csv"),
-        ("run wcc calls.csv -o calls.csv/values.csv", "calls.csv; name a file elsewhere"),
+        ("run wcc calls.csv -o calls.csv/values.csv", "calls.csv: Not a directory; name a place elsewhere"),
         ("run wcc calls.csv --cluster http://127.0.0.1:8786", "is no address of a scheduler"),
         ("run wcc calls.csv --cluster tcp://127.0.0.1:8786 --tls-ca-file calls.csv", "speaks without TLS"),
         ("explain broken.py:Program", "Error: broken.py cannot be run: NameError: name 'nobody' is not defined"),
@@ -129,7 +129,7 @@ def test_vectors_have_no_form_in_csv_which_is_said_before_the_run(run, line):
 )
 def test_vertices_of_a_list(run, tmp_path, listed, alone):
     (tmp_path / "all.txt").write_text(listed)
-    done = run("run wcc calls.csv --vertices all.txt -o -")
+    done = run("run wcc calls.csv --vertex-file all.txt -o -")
     assert {line.split(",")[0].strip('"') for line in done.output.splitlines()[1:]} == {
         *("ann", "bob", "cat", "eve"),
         *alone,

@@ -203,7 +203,7 @@ def test_on_a_cluster(run, client):
 def test_vertices_with_and_without_a_header(run, tmp_path, text):
     (tmp_path / "vertices.txt").write_text(text)
     (tmp_path / "edges.csv").write_text("a,b\n0,1\n1,2\n")
-    run("run wcc edges.csv --vertices vertices.txt -o out.csv")
+    run("run wcc edges.csv --vertex-file vertices.txt -o out.csv")
     assert pd.read_csv("out.csv")["vertex"].tolist() == [0, 1, 2, 7]
 
 

@@ -160,7 +160,7 @@ def test_vertices_may_have_values(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "code", "told"),
-    [("--algorithm NOPE", 2, "'NOPE' is not one of"), ("--algorithm WCC", 1, "holds no saved graph")],
+    [("--algorithm NOPE", 2, "'NOPE' is not one of"), ("--algorithm WCC", 2, "holds no saved graph")],
 )
 def test_what_the_harness_cannot_have_is_told_in_a_line(tmp_path, options, code, told):
     line = f"execute-job --job-id 1 --log-path {tmp_path} --input-path {tmp_path}/none --output-path out {options}"

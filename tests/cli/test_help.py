@@ -1,7 +1,9 @@
 """The help of operations: each option has its own text, in words that fit a command line."""
 
 import re
+from collections import defaultdict
 
+import click
 import pytest
 
 from dgraph import plan
@@ -9,6 +11,29 @@ from dgraph.cli.app import dgraph
 from dgraph.partition import policies
 
 RUN = dgraph.get_command(None, "run")
+
+
+def commands(command, path="dgraph"):
+    """Every command with a help text of its own."""
+    yield path, command
+    if isinstance(command, click.Group):
+        names = [*command.list_commands(click.Context(command)), *(["quick"] if path == "dgraph bench" else [])]
+        for name in names:
+            yield from commands(command.get_command(click.Context(command), name), f"{path} {name}")
+
+
+def test_a_flag_means_the_same_in_every_command():
+    """It has one type, and what its help says first is the same words: up to the first stop, comma or colon."""
+    meanings = defaultdict(lambda: defaultdict(list))
+    for path, command in commands(dgraph):
+        for one in command.params:
+            for flag in [*one.opts, *one.secondary_opts] if isinstance(one, click.Option) else []:
+                said = re.split(r"[.,:;]( |$)", one.help)[0]
+                meanings[flag][one.type.name, one.is_flag, one.multiple, one.nargs, said].append(path)
+    assert not {flag: dict(found) for flag, found in meanings.items() if len(found) > 1}
+    opposites = {flag for flag in meanings if flag.startswith("--no-")}
+    assert {flag.replace("--no-", "--") for flag in opposites} & meanings.keys() == {"--header"}
+    assert "" not in {said for found in meanings.values() for *_, said in found}
 
 
 @pytest.mark.parametrize("name", RUN.list_commands(None))

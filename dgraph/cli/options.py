@@ -1,0 +1,85 @@
+"""Options that several commands have, each defined once: the same flag means the same everywhere."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+FILE = click.Path()  # the shell offers files
+
+
+def offered(words: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[..., list[str]]:
+    """What the shell offers where one of these words is typed; those that must be looked up are when it asks."""
+
+    def complete(context: click.Context, param: click.Parameter, begun: str) -> list[str]:
+        return [word for word in (words() if callable(words) else words) if word.startswith(begun)]
+
+    return complete
+
+
+def among(option: str, words: Sequence[str], about: str = "") -> Any:
+    """An option of one of some words, which its help names and the shell offers; the library refuses others."""
+    told = f"{about}{', '.join(words[:-1])} or {words[-1]}."
+    return click.option(option, default="auto", show_default=True, help=told, shell_complete=offered(words))
+
+
+class Written(click.Path):
+    """A file, or a folder, that can be written: asked before the work begins, which would be in vain."""
+
+    def __init__(self, *, folder: bool = False):
+        super().__init__(file_okay=not folder)
+        self.name = FILE.name
+
+    def convert(self, value: Any, param: Any, context: Any) -> str:
+        path = str(value)
+        if path == "-" or "://" in path:
+            return path
+        if self.file_okay and Path(path).is_dir():
+            self.fail(f"{path} is a folder; name a file, in it or beside it", param, context)
+        if not self.file_okay and Path(path).exists() and not Path(path).is_dir():
+            self.fail(f"{path} is a file; name a folder", param, context)
+        folder = Path(path).absolute() if not self.file_okay else Path(path).absolute().parent
+        while not folder.exists():  # made when it is written
+            folder = folder.parent
+        try:
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError as error:
+            self.fail(
+                f"{path}: nothing can be written to {folder}: {error.strerror}; name a place elsewhere", param, context
+            )
+        return path
+
+
+class Count(click.types.IntParamType):
+    """A number of vertices, which have a file elsewhere."""
+
+    def convert(self, value: Any, param: Any, context: Any) -> Any:
+        if Path(str(value)).is_file():
+            self.fail(f"{value!r} is no number; a file of vertices is for --vertex-file", param, context)
+        return super().convert(value, param, context)
+
+
+def output(what: str, *, metavar: str = "FILE", folder: bool = False, required: bool = False) -> Any:
+    """-o of a command."""
+    kind = Written(folder=folder)
+    return click.option("-o", "--output", metavar=metavar, type=kind, required=required, help=f"Where to write: {what}")
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON: an object a line.")
+engine = among("--engine", ("auto", "local", "bsp", "gas", "bulk_async", "block_descent", "cugraph"))
+on_workers = click.option(
+    "--on-workers", type=click.IntRange(1), help="Workers there will be.  [default: those there are]"
+)
+UNDIRECTED = click.option("--undirected", is_flag=True, help="Each listed edge stands for both directions.")
+VERTICES = click.option("--vertices", type=Count(), metavar="N", help="How many vertices there are: the ids 0 to N-1.")
+
+
+def operations(context: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    """What the shell offers for OP."""
+    import dgraph as dg
+
+    return [name for name in (one.replace("_", "-") for one in dg.OPERATIONS) if name.startswith(begun)]
