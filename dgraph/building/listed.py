@@ -192,15 +192,16 @@ class Listed:
     def of_gpus(self) -> bool:
         return self.edges.of_cudf or self.edges.on_device
 
-    def as_listed(self) -> list[Any]:
+    def as_listed(self, chosen: Sequence[int] | None = None) -> list[Any]:
+        """Chunks of edges by number, before any rule; all of them, or those of the chosen pieces."""
         known = self.numbering
+        chunks = self.fresh if self.fresh is not None else self.id_chunks()
+        chunks = chunks if chosen is None else [chunks[piece] for piece in chosen]
         if self.fresh is not None:
-            return self.fresh
+            return chunks
         shared = self.workers.share(known)
         how = self.workers.client is None, self.by.encode
-        return self.workers.hold(
-            [self.workers.call(assembly.number_again, chunk, shared, *how) for chunk in self.id_chunks()]
-        )
+        return self.workers.hold([self.workers.call(assembly.number_again, chunk, shared, *how) for chunk in chunks])
 
     def id_chunks(self) -> list[Any]:
         ends = self.edges.source, self.edges.destination

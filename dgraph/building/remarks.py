@@ -32,7 +32,9 @@ def _sssp(counts: Counts) -> list[str]:
 def _pagerank(counts: Counts) -> list[str]:
     told = _counting(counts)
     if counts.dangling:
-        told.append(f"{counts.dangling:,} vertices without an edge out: their rank goes where jumps go (dangling=)")
+        told.append(
+            f"{counts.dangling:,} vertices without an edge out: their rank goes where jumps go, or as dangling= says"
+        )
     if counts.negative_weights:
         told.append(f"{counts.negative_weights:,} negative weights are refused by weighted=True")
     return told

@@ -27,11 +27,7 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
     Everything is written beside the folder first and moved there at the end, so the folder is whole or not there.
     columns: the edge columns to save, numbers all; by default every column, and an error if one is not numeric.
     """
-    folder = local_folder(path)
-    if folder.exists():
-        if not overwrite:
-            raise OptionError(f"{folder} is there already; give another path, or overwrite=True")
-        _check_replaceable(folder)
+    folder = free_folder(path, overwrite)
     names = graph.edge_columns if columns is None else list(columns)
     for name in (graph.listed.edges.source, graph.listed.edges.destination, graph.listed.vertices.id, *names):
         if not isinstance(name, str):
@@ -65,6 +61,16 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
         raise StorageError(f"{folder}: could not be written ({cause}; {remedy}); nothing was changed") from cause
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def free_folder(path: Any, overwrite: bool) -> Path:
+    """Where a graph can be saved; refused where something is that must stay."""
+    folder = local_folder(path)
+    if folder.exists():
+        if not overwrite:
+            raise OptionError(f"{folder} is there already; give another path, or overwrite=True")
+        _check_replaceable(folder)
+    return folder
 
 
 def _check_replaceable(folder: Path) -> None:

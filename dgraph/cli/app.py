@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -48,5 +50,7 @@ def dgraph() -> None:
 
 
 def main() -> None:
-    """What the installed command calls."""
+    """What the installed command calls. What goes wrong is told in one line, to which logs of Dask's would add many."""
+    if "--debug" not in sys.argv:
+        logging.disable()
     dgraph(prog_name="dgraph")

@@ -46,6 +46,8 @@ class Command(Ending):
                 return super().invoke(context)
         except (BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort):
             raise  # a broken pipe: whoever read has read enough
+        except KeyboardInterrupt as stop:
+            raise click.Abort from stop  # click itself would add a blank line
         except Exception as error:
             if debug:
                 traceback.print_exc()
@@ -85,7 +87,12 @@ def named(operation: str, known: Iterable[str] | None = None, more: str = "") ->
 
 
 # what an option of the command line says by itself, and what no option can say
-WORDS = {'isolated="drop"': "--drop-isolated", ", or give a function": "", ", or format=)": ")"}
+WORDS = {
+    'isolated="drop"': "--drop-isolated",
+    "renumber=True": "--renumber IDS",
+    ", or give a function": "",
+    ", or format=)": ")",
+}
 
 
 def as_typed(message: str, options: Sequence[click.Parameter]) -> str:

@@ -59,7 +59,7 @@ def ends(run: Callable[[], Any]) -> NoReturn:
         code = _line(f"Error: {error.format_message()}", error.exit_code)
     except click.Abort as stop:
         number = signal.SIGTERM if isinstance(stop.__cause__, Terminated) else signal.SIGINT
-        code = _line("Stopped.", 128 + number)
+        code = _line("\nStopped." if sys.stderr.isatty() else "Stopped.", 128 + number)  # behind ^C
     except OSError as error:  # of a help text, say
         code = _line(f"Error: {words(error)}", FAILED)
     sys.exit(code if isinstance(code, int) else 0)

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from dgraph.cli.command import Command, Group, tell
+from dgraph.cli.doing import doing
 from dgraph.cli.graphs import Place, runs_somewhere
 from dgraph.cli.options import as_json
 from dgraph.cli.options import output as written
-from dgraph.cli.results import write_edges
+from dgraph.cli.results import check_format, write_edges
 from dgraph.cli.signatures import described, options_of, values_of
 
 EXAMPLES = {
@@ -44,8 +45,10 @@ class Generators(Group):
 
 def _command_for(name: str, generator: Callable) -> click.Command:
     def generate(place: Place, output: str, as_json: bool, **given: Any) -> None:
+        check_format(output)
         with place.client() as client:
-            graph = generator(**values_of(generator, given), client=client)
+            with doing("generating"):
+                graph = generator(**values_of(generator, given), client=client)
             write_edges(graph, output, "drop")
             told = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
         tell(told, as_json, f"{told['edges']:,} edges of the vertices 0 to {told['vertices'] - 1:,} in {output}")

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from dgraph.cli.command import called
+from dgraph.cli.doing import doing
 from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, among, offered
 from dgraph.errors import FileError, OptionError, RunError
 
@@ -183,7 +184,9 @@ class Edges:
                     raise OptionError("--vertices and --vertex-file exclude each other: name one")
                 how["vertices"] = _vertices(how.pop("vertex_file"))
             how |= {name: int(how[name]) for name in COLUMNS if how.get(name, "").isdecimal()}
-            yield dg.read_edges(path, directed=directed, client=client, **how)
+            with doing(f"reading {'standard input' if self.path == '-' else self.path}"):
+                graph = dg.read_edges(path, directed=directed, client=client, **how)
+            yield graph
 
 
 def reads_graph(command: Callable) -> Callable:
@@ -239,8 +242,9 @@ def _spooled(path: str) -> Iterator[str]:
         raise OptionError("standard input is empty: pipe edges into it, or name their file instead of -")
     with tempfile.NamedTemporaryFile(suffix=f".txt{compression_of(first)}") as spool:
         spool.write(first)
-        shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 22)
-        spool.flush()
+        with doing("reading standard input"):
+            shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 22)
+            spool.flush()
         with called(spool.name, "standard input"):
             yield spool.name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from dgraph.cli.command import Command, tell
+from dgraph.cli.doing import doing
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.cli.options import Written, as_json
 from dgraph.cli.options import output as written
@@ -28,9 +29,13 @@ def command(edges: Edges, output: str, overwrite: bool, plot: str | None, as_jso
     """
     if output == "-":
         raise OptionError("a saved graph is a folder, which standard output cannot hold: name one")
+    from dgraph.building.saving import free_folder
+
+    free_folder(output, overwrite)  # before the work begins
     with edges.graph() as graph:
-        report = graph.partitions.report
+        with doing("partitioning"):
+            report = graph.partitions.report
+            graph.save(output, overwrite=overwrite)
         if plot is not None:
             report.plot(plot)
-        graph.save(output, overwrite=overwrite)
     tell({**report.summary, "output": output}, as_json, repr(report))

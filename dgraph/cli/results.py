@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dgraph.cli.command import called
+from dgraph.cli.doing import doing
 from dgraph.errors import OptionError
 
 if TYPE_CHECKING:  # loaded when something is written: a help text must not wait for them
@@ -47,16 +48,42 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
         _write(writer, first, tables, stream)
 
 
-def write_edges(graph: Any, path: str, isolated: str) -> None:
-    """The edges of a graph to a file, or to standard output as CSV."""
+def check_format(path: str) -> None:
+    """Refuses a file of edges whose suffix tells no format, before the work begins."""
+    from dgraph.io.registry import written_as
+
+    if path != "-":
+        written_as(path)
+
+
+def write_edges(graph: Any, path: str, isolated: str, ids: str | None = None) -> None:
+    """The edges of a graph to a file, or to standard output as CSV; the ids of vertices that are numbered to `ids`."""
     import dgraph as dg
     from dgraph.io import files, text
+    from dgraph.io.registry import counts_from_one
 
-    if not graph.directed and (path == "-" or files.split_suffix(path)[1] in text.SUFFIXES):
-        click.echo(f"Note: {path} does not tell that edges have no direction: read it with --undirected", err=True)
-    if path != "-":
-        dg.write_edges(graph, path, isolated=isolated)
-        return
+    counted, note = path != "-" and counts_from_one(path), ""
+    if ids is not None and not counted:
+        raise OptionError(f"--renumber {ids} is for formats that count vertices from 1, and {path} has ids as they are")
+    from_zero = counted and ids is None and _counts_from_zero(graph)
+    if from_zero:
+        note = f"{path} counts vertices from 1: vertex 0 is its 1, and so on"
+    elif not graph.directed and (path == "-" or files.split_suffix(path)[1] in text.SUFFIXES):
+        note = f"{path} does not tell that edges have no direction: read it with --undirected"
+    if path == "-":
+        _edges_to_stdout(graph, isolated)
+    else:
+        with doing(f"writing {path}"):
+            dg.write_edges(graph, path, isolated=isolated, renumber=from_zero or ids is not None)
+        if ids is not None:
+            write_frames([{"vertex": graph.numbering.ids()}], ids)
+    if note:
+        click.echo(f"Note: {note}", err=True)
+
+
+def _edges_to_stdout(graph: Any, isolated: str) -> None:
+    import dgraph as dg
+
     with TemporaryDirectory(prefix="dgraph-") as folder:
         file = Path(folder, "edges.csv")
         with called(str(file), "standard output"):
@@ -64,6 +91,11 @@ def write_edges(graph: Any, path: str, isolated: str) -> None:
         with file.open("rb") as stream:
             shutil.copyfileobj(stream, sys.stdout.buffer)
         sys.stdout.buffer.flush()
+
+
+def _counts_from_zero(graph: Any) -> bool:
+    found, size = graph.numbering.ids(), graph.num_vertices
+    return graph.numbering.id_type.kind == "integer" and size > 0 and found[0] == 0 and found[-1] == size - 1
 
 
 def writer_of(path: str, vectors: bool = False) -> Callable:

@@ -11,6 +11,7 @@ import click
 
 import dgraph as dg
 from dgraph.cli.command import Command, Group, tell
+from dgraph.cli.doing import doing
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.cli.options import Written, among, as_json, engine
 from dgraph.cli.options import output as written
@@ -82,13 +83,15 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             raise OptionError(f"-o and --report cannot both be {where}: name another file for one")
         begun = time.perf_counter()
         with edges.graph() as graph:
-            kind = graph.numbering.id_type.kind
+            with doing("numbering vertices"):  # of a file that is read in blocks, reading them
+                kind = graph.numbering.id_type.kind
             loaded = time.perf_counter()
             asked = {option: value for option, value in asked.items() if value not in (None, "auto")}
             result = operation(graph, **values_of(operation, given, id_reader(kind)), **asked)
             ran = time.perf_counter()
             if output is not None or not as_json:
-                write_result(result, output, graph.client)
+                with doing(f"writing {output}" if output else "looking at the first"):
+                    write_result(result, output, graph.client)
             if report is not None:
                 write_frames([result.report], report)
             seconds = {"load": loaded - begun, "run": ran - loaded, "write": time.perf_counter() - ran}

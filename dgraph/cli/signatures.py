@@ -18,6 +18,20 @@ OF = "of_"  # begins what click calls a parameter of the function, which may hav
 PLAIN = {int: int, float: float, str: str}
 
 
+class Number(click.ParamType):
+    """Whole where it is written so: weights between 1 and 9 are whole, between 1.0 and 9 are not."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: Any, context: Any) -> float:
+        for kind in (int, float):
+            try:
+                return kind(value) if isinstance(value, str) else value
+            except ValueError:
+                pass
+        return self.fail(f"{value!r} is no number", param, context)
+
+
 class VertexValue(click.ParamType):
     """A vertex and a number, as VERTEX=NUMBER."""
 
@@ -106,7 +120,7 @@ def _kind(hint: Any) -> dict[str, Any] | None:
         if kind is Any:
             return {"multiple": True, "metavar": "VERTEX"}
         if get_origin(kind) is tuple and set(get_args(kind)) <= {int, float}:
-            return {"nargs": len(get_args(kind)), "type": float}
+            return {"nargs": len(get_args(kind)), "type": Number()}
         if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping):
             return {"multiple": True, "type": VertexValue()}
     return None

@@ -14,6 +14,7 @@ import click
 from dgraph.cli.command import Command, as_typed
 from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.cli.options import FILE, as_json, offered
+from dgraph.cli.signatures import id_reader, options_of
 from dgraph.errors import AnswerError, FileError, OptionError
 
 IDS = ("vertex", "predecessor", "component", "label", "mate")  # columns that hold ids of vertices
@@ -75,15 +76,22 @@ def command(edges: Edges, as_json: bool, **asked: Any) -> None:
             click.echo(json.dumps(told) if as_json else text)
             return
         found = graph.validate()
-    typed = as_typed(repr(found), click.get_current_context().command.params)
-    click.echo(json.dumps(asdict(found), default=str) if as_json else typed)
+    click.echo(json.dumps(asdict(found), default=str) if as_json else as_typed(repr(found), _options()))
+
+
+def _options() -> list[click.Parameter]:
+    """Those of this command, which made the graph, and those of operations, of which it tells."""
+    import dgraph as dg
+    from dgraph.cli.run import RENAMED, SAID
+
+    of_operations = [one for name in dg.OPERATIONS for one in options_of(getattr(dg, name), RENAMED, SAID)]
+    return [*click.get_current_context().command.params, *of_operations]
 
 
 def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str, ...], given: Any) -> dict[str, Any]:
     import numpy as np
     import pandas as pd
 
-    from dgraph.cli.signatures import id_reader
     from dgraph.testing.verify import verify
 
     name, options = operation.replace("-", "_"), dict(given)

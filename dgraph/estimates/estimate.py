@@ -98,15 +98,17 @@ def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> E
 @retried
 def sample(graph: Graph) -> Sample:
     """All edges of a graph in memory; of a lazy one, those of a few pieces."""
-    if graph.listed.is_read and not is_lazy(graph.listed.edges.frame):
-        chunks = graph.workers.get([graph.workers.call(_compact, c) for c in graph.listed.as_listed()])
-        return Sample(_joined(chunks), graph.num_vertices, graph.num_edges, 1.0, True)
-    pieces = graph.listed.edge_pieces
-    chosen = sorted({len(pieces) * i // LAZY_PIECES for i in range(LAZY_PIECES)})
+    chosen, share = None, 1.0
+    if is_lazy(graph.listed.edges.frame):
+        count = len(graph.listed.edge_pieces)
+        chosen = sorted({count * i // LAZY_PIECES for i in range(LAZY_PIECES)})
+        share = len(chosen) / count
+    if graph.listed.is_read:
+        chunks = graph.workers.get([graph.workers.call(_compact, c) for c in graph.listed.as_listed(chosen)])
+        return Sample(_joined(chunks), graph.num_vertices, graph.num_edges, share, True)
     read = graph.listed.id_chunks()
-    chunks = graph.workers.get([read[i] for i in chosen])
+    chunks = graph.workers.get(read if chosen is None else [read[i] for i in chosen])
     ends = [np.concatenate([_codes(getattr(chunk, side)) for chunk in chunks]) for side in ("sources", "destinations")]
-    share = len(chosen) / len(pieces)
     _, numbers, seen = np.unique(np.concatenate(ends), return_inverse=True, return_counts=True)
     listed = len(graph.listed.vertices.listed)
     size = max(listed, int(_unseen(seen, share)) if share < 1 else len(seen))

@@ -120,7 +120,7 @@ def numbered(edge_list: EdgeList, path: str | os.PathLike, what: str) -> tuple[n
     """(source, destination, weights or None, n) of a format whose vertices are 1..n, for edges that already are so."""
     table, names = edge_table(edge_list)
     weight_and_others(table, names, path)
-    remedy = "number the vertices 1 to n first, or write .csv, .parquet or .npz"
+    remedy = "have them numbered with renumber=True, or write .csv, .parquet or .npz"
     ends = []
     for name in names[:2]:
         column = table[name]

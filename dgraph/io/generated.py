@@ -83,7 +83,7 @@ def grid(
     cols:    how many vertices there are in each.
     seed:    decides what is drawn: the same graph for the same number.
     removed: how likely each edge is to be missing.
-    weights: the lowest and the highest; whole numbers give whole weights, None gives none.
+    weights: the lowest and the highest; whole numbers give whole weights. None gives none.
     Other options are those of `Graph.from_edges`.
     """
     return _generated(generate.Grid(rows, cols, seed, removed, weights), options)

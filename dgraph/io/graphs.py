@@ -19,7 +19,7 @@ from dgraph.io.networkx import from_networkx as _from_networkx
 from dgraph.io.networkx import to_networkx as _to_networkx
 from dgraph.io.sparse import from_scipy as _from_scipy
 from dgraph.io.sparse import to_scipy as _to_scipy
-from dgraph.options import one_of
+from dgraph.options import one_of, switch
 from dgraph.workers import Workers
 
 BY_BLOCKS = ("text", "parquet")  # formats that many workers can read at once
@@ -114,19 +114,32 @@ def _graph(found: EdgeList, directed: bool | None, vertices: Any, **options: Any
     )
 
 
-def write_edges(graph: Graph, path: str | os.PathLike, *, format: str | None = None, isolated: str = "refuse") -> None:
+def write_edges(
+    graph: Graph,
+    path: str | os.PathLike,
+    *,
+    format: str | None = None,
+    isolated: str = "refuse",
+    renumber: bool = False,
+) -> None:
     """Write a graph's edges, and its vertices where the format lists them; the file appears whole or not at all.
     Names of columns and UUIDs become text.
 
     isolated: vertices without edges, where the format has no place for them: "refuse" to write, or "drop" them.
+    renumber: where the format counts vertices from 1, write in place of an id its place in the order of `r.compute()`,
+              from 1.
     """
-    from dgraph.io.registry import write_edge_list
+    from dgraph.io.registry import counts_from_one, write_edge_list
 
     one_of("isolated", isolated, ("refuse", "drop"))
     start, end = map(str, _ends(graph).values())
     weight = None if graph.weight is None else str(graph.weight)
     edges, vertices = (frame.rename(columns=str) for frame in computed(graph))
-    if graph.numbering.id_type.kind == "uuid":
+    if switch("renumber", renumber) and counts_from_one(path, format):
+        ids = pd.Index(graph.numbering.ids())
+        edges = edges.assign(**{name: ids.get_indexer(edges[name]) + 1 for name in (start, end)})
+        vertices = vertices.assign(**{vertices.columns[0]: ids.get_indexer(vertices.iloc[:, 0]) + 1})
+    elif graph.numbering.id_type.kind == "uuid":
         edges, vertices = _in_text(edges, (start, end)), _in_text(vertices, vertices.columns[:1])
     listed = EdgeList(edges, start, end, weight, graph.directed, _as_range(vertices))
     write_edge_list(listed, path, format=format, drop_isolated=isolated == "drop")

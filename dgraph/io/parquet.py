@@ -109,17 +109,20 @@ def _open(name: str) -> pyarrow.dataset.Dataset:
 
 def schema_of(name: str) -> pa.Schema:
     fs, inner = files.filesystem(name)
+    begun = False
     try:
         if not fs.size(inner):
             raise FileError("the file is empty", path=name, remedy="write or fetch it again")
         with fs.open(inner, "rb") as stream:
+            begun = stream.read(4) == b"PAR1"
             return pyarrow.parquet.read_schema(stream)
     except FileError:
         raise
     except _BROKEN as error:
-        raise FileError(
-            f"not a Parquet file: {error}", path=name, remedy="name its true format with format="
-        ) from error
+        problem, remedy = "not a Parquet file", "name its true format with format="
+        if begun:
+            problem, remedy = "its head is that of a Parquet file, its end is not", "it was cut short: fetch it again"
+        raise FileError(f"{problem}: {error}", path=name, remedy=remedy) from error
 
 
 def check_rows(name: str) -> int:

@@ -139,6 +139,22 @@ def read_edge_list(
     return FORMATS[name].read(path, weight=weight, **options)
 
 
+def written_as(path: str | os.PathLike, format: str | None = None) -> str:
+    """The name of the format to write `path` in, which its suffix or `format=` says."""
+    stem, suffix, compression = files.split_suffix(path)
+    if format is None and suffix not in _SUFFIXES:
+        raise OptionError(f"{path}: suffix {suffix!r} tells no format (use one of {_known()}, or format=)")
+    name = _named(format) if format is not None else _SUFFIXES[suffix]
+    if name in ("parquet", "npz") and compression:
+        raise OptionError(f"{path}: {name} is compressed inside, and not by a suffix (write {stem}{suffix})")
+    return name
+
+
+def counts_from_one(path: str | os.PathLike, format: str | None = None) -> bool:
+    """Whether vertices are 1, 2, 3 ... in the format that `path` is to be written in."""
+    return written_as(path, format) in _COUNTED
+
+
 def write_edge_list(
     edge_list: EdgeList, path: str | os.PathLike, *, format: str | None = None, drop_isolated: bool = False
 ) -> None:
@@ -147,14 +163,7 @@ def write_edge_list(
     What the format cannot express is refused with the value and a remedy, never dropped; but vertices without edges,
     if `drop_isolated` says so.
     """
-    suffix = files.split_suffix(path)[1]
-    if format is None and suffix not in _SUFFIXES:
-        raise OptionError(f"{path}: suffix {suffix!r} tells no format (use one of {_known()}, or format=)")
-    name = _named(format) if format is not None else _SUFFIXES[suffix]
-    if name in ("parquet", "npz") and files.split_suffix(path)[2]:
-        raise OptionError(
-            f"{path}: {name} is compressed inside, and not by a suffix (write {files.split_suffix(path)[0]}{suffix})"
-        )
+    name = written_as(path, format)
     if drop_isolated and (name == "text" or (name == "parquet" and not isinstance(edge_list.vertices, range))):
         edge_list = replace(edge_list, vertices=None)
     style = f".{str(format).lower().lstrip('.')}"

@@ -1,0 +1,115 @@
+"""How a command line ends: by which exit code, in one line, and with what left behind."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dgraph.cli.app import main
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run wcc nope.csv -o calls.csv/x.csv",
+        "run wcc nope.csv --report calls.csv/x.csv",
+        "convert nope.csv -o calls.csv/x.csv",
+        "generate rmat --scale 5 -o calls.csv/x.csv",
+        "partition nope.csv -o calls.csv",
+        "partition nope.csv -o calls.csv/x",
+        "bench quick -o calls.csv/x",
+        "graphalytics nope -o calls.csv/x",
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_work(run, line):
+    """By one code, in one line, with the remedy."""
+    done = run(line)
+    assert (done.exit_code, done.output.count("\n"), "; name a" in done.output) == (2, 1, True), done.output
+
+
+def test_a_graph_that_is_saved_there_is_kept_before_the_work(run):
+    run("partition calls.csv -o calls.dgraph")
+    done = run("partition nope.csv -o calls.dgraph")
+    assert (done.exit_code, "or --overwrite" in done.output) == (2, True)
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_stop_is_told_in_a_line_and_by_its_own_code(run, monkeypatch, name, code):
+    def stopped(*given, **options):
+        os.kill(os.getpid(), getattr(signal, name))
+        time.sleep(60)
+
+    monkeypatch.setattr("dgraph.ops.wcc.run", stopped)
+    done = run("run wcc calls.csv -o out.csv")
+    assert (done.exit_code, done.stderr, Path("out.csv").exists()) == (code, "Stopped.\n", False)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_saved_graph_that_is_torn_is_refused(run):
+    run("partition calls.csv -o calls.dgraph")
+    Path("calls.dgraph/manifest.json").write_text("{")
+    for line in ("run wcc calls.dgraph", "validate calls.dgraph", "estimate wcc calls.dgraph"):
+        done = run(line)
+        assert (done.exit_code, done.output.endswith("save the graph again\n")) == (2, True), done.output
+
+
+def test_parquet_that_was_cut_short_is_not_taken_for_another_format(run):
+    run("generate rmat --scale 5 -o edges.parquet")
+    Path("edges.parquet").write_bytes(Path("edges.parquet").read_bytes()[:200])
+    assert "it was cut short: fetch it again" in run("run wcc edges.parquet").output
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
+@pytest.mark.parametrize("line", ["--help", "run wcc calls.csv -o -"])
+def test_standard_output_that_is_full_is_named(run, line):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "dgraph", *line.split()]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "standard output cannot be written: No space left" in done.stderr
+
+
+def test_a_fault_of_ours_is_one_line_too(run, monkeypatch):
+    monkeypatch.setattr("dgraph.ops.wcc.run", lambda graph: graph.nothing)
+    done = run("run wcc calls.csv")
+    assert (done.exit_code, done.stderr.count("\n"), "--debug shows where" in done.stderr) == (1, 1, True)
+    assert "Traceback" in run("run wcc calls.csv --debug").stderr
+
+
+def test_logs_are_for_debugging(monkeypatch):
+    """Of Dask's, which tell the errors of a cluster beside our line."""
+    for given, disabled in ((["dgraph", "info", "--debug"], 0), (["dgraph", "info"], logging.CRITICAL)):
+        monkeypatch.setattr("sys.argv", given)
+        try:
+            with pytest.raises(SystemExit) as end:
+                main()
+            assert (end.value.code, logging.root.manager.disable) == (0, disabled)
+        finally:
+            logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("suffix", ["mtx", "gr", "graph", "konect"])
+def test_formats_that_count_from_one(run, suffix):
+    """Vertices that count from 0 are written so, any others by --renumber; whole weights stay whole."""
+    done = run(f"generate grid --rows 3 --cols 4 -o grid.{suffix}")
+    assert (done.exit_code, "vertex 0 is its 1" in done.stderr) == (0, True), done.output
+    assert json.loads(run(f"run wcc grid.{suffix} --json").output)["vertices"] == 12
+    how = "--weight minutes --undirected"
+    refused = run(f"convert calls.csv {how} -o calls.{suffix}")
+    assert (refused.exit_code, "have them numbered with --renumber IDS" in refused.output) == (2, True)
+    assert run(f"convert calls.csv {how} -o calls.{suffix} --renumber ids.csv").exit_code == 0
+    assert Path("ids.csv").read_text().split() == ['"vertex"', '"ann"', '"bob"', '"cat"', '"eve"']
+    assert run(f"run wcc calls.{suffix} -o -").output.split() == ['"vertex","component"', "1,1", "2,1", "3,1", "4,1"]
+
+
+def test_estimates_know_the_vertices_of_a_saved_graph(run):
+    run("generate rmat --scale 6 --edge-factor 1 -o edges.parquet")
+    run("partition edges.parquet -o edges.dgraph")
+    told = [json.loads(run(f"estimate wcc {edges} --json").output) for edges in ("edges.parquet", "edges.dgraph")]
+    assert told[0] == told[1] and told[0]["vertices"] == 64
