@@ -102,15 +102,8 @@ class Graph:
         edges, workers = sources.edge_source(frame, source, destination, weight), Workers.find(client)
         parts = whole_number("parts", parts, 1, 2**16 - 1, or_none=True)
         check_capacities(workers, capacities, parts or len(workers.addresses) or 1)
-        graph = cls(
-            edges,
-            sources.vertex_source(vertices),
-            Rules(switch("directed", directed), loops, repeats, symmetrize),
-            policy=policy,
-            parts=parts,
-            capacities=capacities,
-            workers=workers,
-        )
+        listed, kept = sources.vertex_source(vertices), Rules(switch("directed", directed), loops, repeats, symmetrize)
+        graph = cls(edges, listed, kept, policy=policy, parts=parts, capacities=capacities, workers=workers)
         if not is_lazy(edges.frame):
             if workers.client is not None:
                 chunks_of.take(edges.frame, source, destination)  # here, where an error can tell the row
@@ -137,6 +130,7 @@ class Graph:
 
     @property
     def num_vertices(self) -> int:
+        """Vertices that an edge names or that are listed beside them, each once."""
         return self.listed.num_vertices
 
     @property
@@ -146,6 +140,7 @@ class Graph:
 
     @property
     def directed(self) -> bool:
+        """Whether an edge leads one way; else each stands for both."""
         return self.listed.rules.directed
 
     @property
@@ -165,10 +160,12 @@ class Graph:
 
     @property
     def policy(self) -> str:
+        """The name of the policy that says which partition owns a vertex and holds an edge; of "auto" what it chose."""
         return self.cut.name
 
     @cached_property
     def cut(self) -> policies.Policy:
+        """The policy itself."""
         return policies.choose(self.asked.policy, self.num_parts)
 
     @cached_property

@@ -6,11 +6,18 @@ import click
 
 from dgraph.cli.command import Command, named
 from dgraph.cli.graphs import Edges, reads_graph
-from dgraph.cli.options import as_json, on_workers, operations
+from dgraph.cli.options import as_json, offered, on_workers
+
+
+def estimated() -> list[str]:
+    """What has a footprint."""
+    from dgraph.estimates.footprints import FOOTPRINTS
+
+    return [name.replace("_", "-") for name in FOOTPRINTS]
 
 
 @click.command("estimate", cls=Command)
-@click.argument("operation", metavar="OP", shell_complete=operations)
+@click.argument("operation", metavar="OP", shell_complete=offered(estimated))
 @click.option("--memory", help='What each worker may use, as "4 GiB".')
 @on_workers
 @as_json

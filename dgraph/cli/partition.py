@@ -24,7 +24,7 @@ def command(edges: Edges, output: str, overwrite: bool, plot: str | None, as_jso
     \b
     Example:
       $ dgraph generate rmat --scale 10 -o edges.parquet
-      $ dgraph partition edges.parquet --parts 4 --policy cartesian -o edges.dgraph
+      $ dgraph partition edges.parquet --parts 4 --policy cartesian --overwrite -o edges.dgraph
       $ dgraph run pagerank edges.dgraph -o ranks.csv
     """
     if output == "-":

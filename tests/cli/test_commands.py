@@ -31,8 +31,18 @@ def test_every_help_ends_in_an_example_that_works(run, name):
     text = run(f"{name} --help").output
     example = re.findall(r"^ +\$ dgraph (.*)$", text, re.MULTILINE)
     assert example, text
-    for line in example:
+    assert text.rstrip().endswith(example[-1])
+    for line in [*example, *example]:  # and again, over what is there by then
         done = run(line)
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+
+
+def test_the_tour_of_the_readme_can_be_repeated(run):
+    tour = (Path(__file__).parents[2] / "README.md").read_text().partition("## On the command line")[2]
+    lines = re.findall(r"^dgraph ([^#\n]*)", tour.partition("```console\n")[2].partition("```")[0], re.MULTILINE)
+    assert len(lines) == 5
+    for line in [*lines, *lines]:
+        done = run(line.replace("--scale 20", "--scale 8").replace("--workers 4", ""))
         assert done.exit_code == 0, f"{line}\n{done.output}"
 
 
@@ -244,10 +254,15 @@ def test_completion_of_the_shell(run):
     asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": "dgraph val", "COMP_CWORD": "1"}
     assert run("", env=asked).output.split() == ["plain,validate"]
     offered = {"bench qui": "quick", "plan pager": "pagerank", "warmup core-": "core-number"}
-    offered["run wcc a --policy o"] = "outgoing"
+    offered |= {"run wcc a --policy o": "outgoing", "run pagerank a --dtype float3": "float32"}
+    offered |= {"validate a --of wc": "wcc", "graphalytics --algorithm b": "bfs", "run wcc a --format nu": ""}
+    offered |= {"bench quick --graph gr": "grid", "estimate bui": "build", "bench typo --graph g": ""}
     for begun, one in offered.items():
         asked |= {"COMP_WORDS": f"dgraph {begun}", "COMP_CWORD": str(len(begun.split()))}
-        assert run("", env=asked).output.split() == [f"plain,{one}"]
+        assert run("", env=asked).output.split() == [f"plain,{one}"] * bool(one)
+    for begun in ("run wcc", "run wcc a -o", "validate a --result", "graphalytics", "bench", "explain"):
+        asked |= {"COMP_WORDS": f"dgraph {begun} my", "COMP_CWORD": str(len(begun.split()) + 1)}
+        assert run("", env=asked).output.split() == ["file,my"]
     assert "_dgraph_completion" in run("", env={"_DGRAPH_COMPLETE": "bash_source"}).output
 
 
