@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pandas as pd
 import pytest
 
@@ -15,26 +14,6 @@ import dgraph as dg
 from dgraph.bench.place import only_we_hear_ctrl_c
 from dgraph.cli.app import dgraph
 from dgraph.cli.generate import EXAMPLES
-
-
-def all_commands():
-    for name, command in (
-        (name, dgraph.get_command(click.Context(dgraph), name)) for name in dgraph.list_commands(None)
-    ):
-        yield name
-        if isinstance(command, click.Group):
-            yield from (f"{name} {inner}" for inner in command.list_commands(None))
-
-
-@pytest.mark.parametrize("name", ["", *all_commands()])
-def test_every_help_ends_in_an_example_that_works(run, name):
-    text = run(f"{name} --help").output
-    example = re.findall(r"^ +\$ dgraph (.*)$", text, re.MULTILINE)
-    assert example, text
-    assert text.rstrip().endswith(example[-1])
-    for line in [*example, *example]:  # and again, over what is there by then
-        done = run(line)
-        assert done.exit_code == 0, f"{line}\n{done.output}"
 
 
 def test_the_tour_of_the_readme_can_be_repeated(run):
@@ -248,22 +227,6 @@ def test_an_error_of_the_run_is_not_taken_for_one_of_the_cluster(run, client, mo
     monkeypatch.setattr(dg, "wcc", late)
     done = run(f"run wcc calls.csv --cluster {client.scheduler.address} -o c.csv")
     assert (done.exit_code, "no scheduler answers" in done.output) == (1, False)
-
-
-def test_completion_of_the_shell(run):
-    asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": "dgraph val", "COMP_CWORD": "1"}
-    assert run("", env=asked).output.split() == ["plain,validate"]
-    offered = {"bench qui": "quick", "plan pager": "pagerank", "warmup core-": "core-number"}
-    offered |= {"run wcc a --policy o": "outgoing", "run pagerank a --dtype float3": "float32"}
-    offered |= {"validate a --of wc": "wcc", "graphalytics --algorithm b": "bfs", "run wcc a --format nu": ""}
-    offered |= {"bench quick --graph gr": "grid", "estimate bui": "build", "bench typo --graph g": ""}
-    for begun, one in offered.items():
-        asked |= {"COMP_WORDS": f"dgraph {begun}", "COMP_CWORD": str(len(begun.split()))}
-        assert run("", env=asked).output.split() == [f"plain,{one}"] * bool(one)
-    for begun in ("run wcc", "run wcc a -o", "validate a --result", "graphalytics", "bench", "explain"):
-        asked |= {"COMP_WORDS": f"dgraph {begun} my", "COMP_CWORD": str(len(begun.split()) + 1)}
-        assert run("", env=asked).output.split() == ["file,my"]
-    assert "_dgraph_completion" in run("", env={"_DGRAPH_COMPLETE": "bash_source"}).output
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])

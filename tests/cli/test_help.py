@@ -1,4 +1,4 @@
-"""The help of operations: each option has its own text, in words that fit a command line."""
+"""The help of commands: examples that work, flags that mean one thing, words that fit a command line, completion."""
 
 import re
 from collections import defaultdict
@@ -20,6 +20,20 @@ def commands(command, path="dgraph"):
         names = [*command.list_commands(click.Context(command)), *(["quick"] if path == "dgraph bench" else [])]
         for name in names:
             yield from commands(command.get_command(click.Context(command), name), f"{path} {name}")
+
+
+NAMES = [path.partition(" ")[2] for path, _ in commands(dgraph)]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "bench quick"])  # which tests/bench runs
+def test_every_help_ends_in_an_example_that_works(run, name):
+    text = run(f"{name} --help").output
+    example = re.findall(r"^ +\$ dgraph (.*)$", text, re.MULTILINE)
+    assert example, text
+    assert text.rstrip().endswith(example[-1])
+    for line in [*example, *example]:  # and again, over what is there by then
+        done = run(line)
+        assert done.exit_code == 0, f"{line}\n{done.output}"
 
 
 def test_a_flag_means_the_same_in_every_command():
@@ -58,3 +72,19 @@ def test_every_option_of_an_operation_says_what_it_is(name):
 def test_the_shell_offers_all_that_the_library_knows(run, option, known):
     asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": f"dgraph run wcc a --{option} ", "COMP_CWORD": "5"}
     assert set(run("", env=asked).output.split()) == {f"plain,{word}" for word in known}
+
+
+def test_completion_of_the_shell(run):
+    asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": "dgraph val", "COMP_CWORD": "1"}
+    assert run("", env=asked).output.split() == ["plain,validate"]
+    offered = {"bench qui": "quick", "plan pager": "pagerank", "warmup core-": "core-number"}
+    offered |= {"run wcc a --policy o": "outgoing", "run pagerank a --dtype float3": "float32"}
+    offered |= {"validate a --of wc": "wcc", "graphalytics --algorithm b": "bfs", "run wcc a --format nu": ""}
+    offered |= {"bench quick --graph gr": "grid", "estimate bui": "build", "bench typo --graph g": ""}
+    for begun, one in offered.items():
+        asked |= {"COMP_WORDS": f"dgraph {begun}", "COMP_CWORD": str(len(begun.split()))}
+        assert run("", env=asked).output.split() == [f"plain,{one}"] * bool(one)
+    for begun in ("run wcc", "run wcc a -o", "validate a --result", "graphalytics", "bench", "explain"):
+        asked |= {"COMP_WORDS": f"dgraph {begun} my", "COMP_CWORD": str(len(begun.split()) + 1)}
+        assert run("", env=asked).output.split() == ["file,my"]
+    assert "_dgraph_completion" in run("", env={"_DGRAPH_COMPLETE": "bash_source"}).output
