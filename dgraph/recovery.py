@@ -27,7 +27,7 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
     """The answer of `work`, which is done again after each loss; before that, what went away is forgotten."""
     if client is None:
         return work()
-    from dgraph.exchange.dask import workers_of
+    from dgraph.exchange.client import workers_of
 
     seen: list[set[str]] = []  # who was there after each loss
     for losses in count(1):
@@ -88,7 +88,7 @@ def is_loss(error: BaseException) -> bool:
 
 def await_workers(client: Any, loss: BaseException) -> set[str]:
     """Until there is a worker: who is there. Those that are left go on at once; a nanny's replacement takes seconds."""
-    from dgraph.exchange.dask import workers_of
+    from dgraph.exchange.client import workers_of
 
     begun = time.monotonic()
     time.sleep(PAUSE)

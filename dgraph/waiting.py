@@ -99,7 +99,7 @@ def _of_each(
     client: Any, workers: Sequence[str], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
 ) -> tuple[list[Any], Callable[[], None]]:
     """A task that no other worker may do would wait for ever if its worker left: so look for that."""
-    from dgraph.exchange.dask import workers_of
+    from dgraph.exchange.client import workers_of
 
     def look() -> None:
         if gone := set(workers) - set(workers_of(client)):
@@ -150,7 +150,7 @@ class Stillness:
         self.seen, self.since = None, 0.0
 
     def look(self) -> None:
-        from dgraph.exchange.dask import known_of_workers
+        from dgraph.exchange.client import known_of_workers
 
         now = time.monotonic()
         if now < self.next:

@@ -52,11 +52,14 @@ class Workers:
 
     @property
     def addresses(self) -> list[str]:
+        return self._addresses()
+
+    def _addresses(self, *, fresh: bool = True) -> list[str]:
         if self.client is None:
             return []
-        from dgraph.exchange.dask import workers_of
+        from dgraph.exchange.client import known_of_workers
 
-        found = workers_of(self.client)
+        found = sorted(known_of_workers(self.client, fresh=fresh))
         if not found:
             raise OptionError("the cluster has no workers; start some, or pass client=None to run in this process")
         return found
@@ -84,7 +87,7 @@ class Workers:
         """What the scheduler knows of each."""
         if self.client is None:
             return {}
-        from dgraph.exchange.dask import known_of_workers  # a quarter of a second where there is no cluster
+        from dgraph.exchange.client import known_of_workers  # a quarter of a second where there is no cluster
 
         return known_of_workers(self.client)
 
@@ -247,9 +250,9 @@ class Workers:
         return {address: known[address] for address in addresses}
 
     def _known(self, what: Any, ask: Any, *arguments: Any) -> dict[str, Any]:
-        """What each worker has answered; each is asked once in its life."""
+        """What each worker has answered; each is asked once in its life, and a new one perhaps a moment later."""
         known = _answers.setdefault(self.client, {}).setdefault(what, {})
-        addresses = self.addresses
+        addresses = self._addresses(fresh=False)
         if new := [address for address in addresses if address not in known]:
             known |= self.client.run(ask, *arguments, workers=new, on_error="ignore")  # one may leave
         return {address: known[address] for address in addresses if address in known}

@@ -67,6 +67,7 @@ MAY_IMPORT_DASK = {
     "dgraph.bench.place",  # those of benchmarks
     "dgraph.testing",  # clusters for tests
     "dgraph.exchange.dask",
+    "dgraph.exchange.client",
     "dgraph.exchange.frames",  # the parts of that transport: messages as frames,
     "dgraph.exchange.registry",  # and its half on the scheduler
 } | {name for name, layer in LAYERS.items() if layer == 6}

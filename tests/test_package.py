@@ -26,7 +26,6 @@ TOO_SHORT = {
     "dgraph/solvers/randomness.py": "what dgraph/randomness.py says, compiled",
     "dgraph/__main__.py": "Python wants the name",
     "dgraph/engines/bsp.py": "an engine is a loop of a few lines",
-    "dgraph/engines/bulk_async.py": "an engine is a loop of a few lines",
     "dgraph/engines/gas.py": "an engine is a loop of a few lines",
 }
 EMPTY_NAMES = {"utils", "util", "common", "base", "core", "helpers", "helper", "misc", "manager"}

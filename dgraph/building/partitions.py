@@ -54,7 +54,7 @@ class Partitions(Sequence):
         """Whether every partition is on some worker now."""
         if self.workers.client is None:
             return True
-        from dgraph.exchange.dask import places_of
+        from dgraph.exchange.client import places_of
 
         return all(places_of(self.workers.client, self.held))
 

@@ -105,6 +105,7 @@ class FreeRounds:
             if came or goes_on:
                 self.report(state, begun, steps)
                 found = True
+        self.mail.post()
         return found or any(self.came.values())
 
     def merge(self, state: State, came: dict[int, list[Buffer]]) -> None:
@@ -184,13 +185,17 @@ class FreeRounds:
 
     def rest(self, news: int) -> None:
         """Nothing to do here: say so once all that was sent has been received, and sleep until there is more news."""
-        idle = not any(self.waiting(state) for state in self.rounds.states)
-        if not self.end.over and idle and self.mail.at_rest and self.mail.inbox.empty:
+        if not self.end.over and self.idle and self.mail.at_rest and self.mail.inbox.empty:
             self.tell(self.end.rest())
         if self.end.over and not self.ended:
             self.ended = time.perf_counter()
         if not self.over:
             self.mail.wait(news, self.pause)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do here."""
+        return not any(self.waiting(state) for state in self.rounds.states)
 
     @property
     def pause(self) -> float:

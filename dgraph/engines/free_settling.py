@@ -16,15 +16,6 @@ class FreeSettling(FreeRounds):
     """A local round goes to the local fixed point, by the program's own algorithm; its states are `Settling`. From a
     checkpoint they begin anew, with what is in their inboxes."""
 
-    @property
-    def over(self) -> bool:
-        """Who knows that its partitions have settled waits for no vote, unless others may ask it for a checkpoint: they
-        come to know it, too, by what it has sent."""
-        states: Sequence[Any] = self.rounds.states
-        if self.still is None and all(state.settled for state in states):
-            return self.mail.at_rest
-        return super().over
-
     def hear(self, state: Any) -> None:
         state.hear(self.phase, self.senders, self.targets)
 
@@ -42,6 +33,33 @@ class FreeSettling(FreeRounds):
 
     def send(self, state: Any) -> None:
         """Nothing: the next local round tells all."""
+
+
+class FreeContracting(FreeSettling):
+    """Partitions that know when they have settled: then a worker waits for no vote, unless others may ask it for a
+    checkpoint. These come to know it, too, by what it has sent. States are `Contracting`."""
+
+    @property
+    def over(self) -> bool:
+        states: Sequence[Any] = self.rounds.states
+        if self.still is None and all(state.settled for state in states):
+            return self.mail.at_rest
+        return super().over
+
+    @property
+    def idle(self) -> bool:
+        return self.still is not None and super().idle
+
+    def goes_on(self, state: Any) -> bool:
+        """What is under way does not keep it: no more news would merge with what it tells."""
+        return bool(self.waiting(state))
+
+    def advance(self, state: Any) -> int:
+        state.settle(self.phase)
+        state.tell(self.phase, self.senders, self.targets)
+        if not state.patient:
+            self.mail.post()
+        return 1
 
 
 class FreeDiffusing(FreeSettling):

@@ -59,9 +59,10 @@ def _limit(graph: Graph) -> tuple[float | None, int]:
     many workers there are."""
     if graph.client is None or not dask.config.get(SETTING, True):
         return None, 1
-    from dgraph.exchange.dask import known_of_workers  # a quarter of a second where there is no cluster
+    from dgraph.exchange.client import known_of_workers  # a quarter of a second where there is no cluster
 
-    share, known = dask.config.get("distributed.worker.memory.pause", None) or 1, known_of_workers(graph.client)
+    share = dask.config.get("distributed.worker.memory.pause", None) or 1
+    known = known_of_workers(graph.client, fresh=False)
     least = _least.setdefault(graph.client, {})
     for address, worker in known.items():
         now = worker["metrics"].get("memory", 0) - worker["metrics"].get("managed_bytes", 0)

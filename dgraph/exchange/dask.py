@@ -1,42 +1,39 @@
 """The exchange between workers of a Dask cluster: a pair of plugins, as `distributed.shuffle` has.
 
-This is the workers' half, and what tasks and the client call; `registry.py` is the scheduler's. Mail goes from worker
-to worker past the scheduler. `tests/exchange/test_exchange_hooks.py` names every hook used here that is not public.
+This is the workers' half, and what tasks call; `registry.py` is the scheduler's, and `client.py` asks that. Mail goes
+from worker to worker past the scheduler. `tests/exchange/test_exchange_hooks.py` names every hook used here that is not
+public.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from distributed import Client, Future, get_worker, secede
+from distributed import get_worker, secede
 from distributed.diagnostics.plugin import WorkerPlugin
-from distributed.protocol.pickle import dumps, loads
+from distributed.protocol.pickle import dumps
 from distributed.protocol.serialize import Serialized, serialize
 from distributed.utils import sync
 
 from dgraph.agents.agent import close_agent
 from dgraph.checkpoint import memory
-from dgraph.errors import LostError, RunError
+from dgraph.errors import LostError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.frames import pack, unpack
 from dgraph.exchange.free import FREE
 from dgraph.exchange.mail import Message, Route, Token
-from dgraph.exchange.registry import NAME, ExchangeOnScheduler
+from dgraph.exchange.registry import NAME
 from dgraph.exchange.worker_cores import all_cores, kept_on, own_cores
 from dgraph.exchange.worker_memory import Window, keep_freed
 
 IN_FLIGHT = 3  # messages on their way to one peer
 WINDOW = 64 << 20  # bytes on their way from one worker; a sender that would exceed it waits
-PATIENCE_OF_END = 5.0  # seconds that the scheduler has to answer when a run is over; it may be gone
 DIRECT = "ucx", "ucxx", "inproc"  # protocols that carry arrays of GPUs as they are
 ATTEMPTS = 3  # to bring a message to a peer; a second copy does no harm, numbers tell it
-
-
-# -- on a worker -------------------------------------------------------------------------------------------------------
 
 
 class DaskExchange(Exchange):
@@ -51,7 +48,7 @@ class DaskExchange(Exchange):
 
     def post(self, peer: int, message: Message) -> None:
         size = sum(fragment.data.nbytes for fragment in message.fragments)
-        self.plugin.window.acquire(size, self.check)
+        self.plugin.window.acquire(size, self._held_up)
         self.plugin.worker.loop.add_callback(self._start, peer, message, size)
 
     def ask(self, peer: int) -> int:
@@ -73,8 +70,13 @@ class DaskExchange(Exchange):
 
     def leave_thread(self) -> None:
         """Other tasks of the worker get this one's place in the pool; the thread for it inherits the cores of this."""
-        with kept_on(all_cores() if self.cores else set()):
+        with kept_on(all_cores() if self.cores else set()), suppress(KeyError):  # it may have left
             secede()
+
+    def _held_up(self) -> None:
+        """The receiver has no room for what is on its way, so long as its own step has no thread."""
+        self.check()
+        self.leave_thread()
 
     def _notify(self, notice: dict[str, Any]) -> None:
         self.plugin.worker.loop.add_callback(self.plugin.worker.batched_stream.send, notice)
@@ -228,73 +230,3 @@ def _find_end(run: str, address: str) -> DaskExchange:
         )
     end.check()
     return end
-
-
-# -- on the client -----------------------------------------------------------------------------------------------------
-
-
-def install(client: Client) -> None:
-    """Have the plugins on the scheduler and on all workers, where they are missing."""
-    try:
-        client.register_plugin(ExchangeOnScheduler(ExchangeOnWorker()))
-    except Exception as cause:
-        if client.status != "running":
-            raise RunError(f"{client!r} is not connected; was it closed?") from cause
-        raise RunError(f"plugins cannot be installed on {client!r} ({cause}); try exchange='graph'") from cause
-
-
-def begin(client: Client, route: Route, patience: float = PATIENCE, lend: bool = False) -> None:
-    """Have all workers join a run, which may need all at once."""
-    place = {"run": route.run, "workers": list(route.workers), "homes": list(route.homes)}
-    _ask(client, "begin", **place, patience=patience, client=client.id, lend=lend)
-
-
-def lend(client: Client, route: Route) -> None:
-    _ask(client, "lend", run=route.run)
-
-
-async def tokens_of(client: Client, route: Route) -> list[Token]:
-    """What workers tell at the end of a chunk, once all have; if that says that the run is over, it ends."""
-    scheduler: Any = client.scheduler
-    return [loads(token) for token in await scheduler.dgraph_tokens(run=route.run)]
-
-
-def end(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:
-    """End a run, and forget its state on the workers; returns why it failed: a line, and the exception if any."""
-    reason, error = _ask(client, "end", run=route.run, stop=stop, callback_timeout=PATIENCE_OF_END)
-    try:
-        return reason, None if error is None else loads(error)
-    except Exception:  # an exception of a class that this process cannot import: the line has to do
-        return reason, None
-
-
-def known_of_workers(client: Client) -> dict[str, dict[str, Any]]:
-    """What the scheduler knows of each worker, from itself: `client.scheduler_info` answers from a cache that the
-    client's own thread replaces every two seconds by one without workers.
-    """
-    return dict(_call(client, "identity", n_workers=-1)["workers"])
-
-
-def workers_of(client: Client) -> list[str]:
-    """The addresses of all workers."""
-    return sorted(known_of_workers(client))
-
-
-def places_of(client: Client, futures: Sequence[Future]) -> list[list[str]]:
-    """The workers that have each result now; none where it went away with them."""
-    found = _call(client, "who_has", keys=[future.key for future in futures])
-    return [list(found.get(future.key) or ()) for future in futures]
-
-
-def _ask(client: Client, what: str, /, **arguments: Any) -> Any:
-    return _call(client, f"dgraph_{what}", **arguments)
-
-
-def _call(client: Client, handler: str, /, **arguments: Any) -> Any:
-    """A handler of the scheduler; a client that is closed, or closes meanwhile, is a RunError."""
-    try:
-        return client.sync(getattr(client.scheduler, handler), **arguments)
-    except Exception as cause:
-        if client.status == "running":
-            raise
-        raise RunError(f"{client!r} is not connected; was it closed?") from cause

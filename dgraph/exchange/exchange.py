@@ -79,6 +79,9 @@ class Exchange(ABC):
         home = self.route.homes[partition]
         return home == self.worker or (self.direct and self.route.workers[home] in gpus)
 
+    def leave_thread(self) -> None:  # noqa: B027  (where there are no other tasks, there is nothing to do)
+        """Called by a step that waits for long, perhaps for what needs its thread: others may have that now."""
+
     def lodge(self, peer: int, run: str, checkpoint: str, part: int, parts: int, data: bytes) -> None:
         """Have a peer keep a copy of a piece of a checkpoint."""
         raise RunError("checkpoints in memory take the plugins of exchange='workers'; give checkpoint= a folder or URL")

@@ -159,8 +159,9 @@ class FreeMail:
         """Until there is more news than so much: something came, or what was sent has been received; raises if the run
         has failed."""
         with self.inbox.changed:
-            if self.inbox.news == news:
-                self.inbox.changed.wait(seconds)
+            nothing = self.inbox.news == news and not self.inbox.changed.wait(seconds)
+        if nothing:
+            self.exchange.leave_thread()
         self.exchange.check()
         now = time.monotonic()
         if now - self._repeated > self.exchange.patience:

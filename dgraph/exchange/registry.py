@@ -69,7 +69,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
 
     async def begin(
         self, run: str, workers: list[str], homes: list[int], patience: float, client: str, lend: bool
-    ) -> None:
+    ) -> bool:
         """Have all workers join a run, and give it all of them at once if it is to have them."""
         await self.ready.wait()
         self.runs[run] = Run(list(workers), client)
@@ -85,6 +85,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
             )
         if lend:
             await self.lend(run)
+        return True
 
     async def end(self, run: str, stop: str | None = None) -> tuple[str | None, bytes | None]:
         """Forget a run everywhere; returns why it failed, if it did."""

@@ -26,7 +26,7 @@ def keep_freed() -> bool:
 
 
 class Window:
-    """Bounds the bytes on their way from this worker. The receiver's inbox has no bound, so the wait always ends."""
+    """Bounds the bytes on their way from this worker. The wait ends: receivers have room, or a step that makes some."""
 
     def __init__(self, limit: int):
         self.limit, self.used = limit, 0

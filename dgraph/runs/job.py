@@ -49,7 +49,7 @@ class Job:
 
     @property
     def steps(self) -> Steps:
-        return Steps(self.setup, self.step, self.finish, methodcaller("without_values"), secedes=self.plan.free)
+        return Steps(self.setup, self.step, self.finish, methodcaller("without_values"), meets=self.plan.free)
 
     def setup(self, end: Exchange, partitions: Mapping[int, Any]) -> Running:
         carried = {part: one for part, one in partitions.items() if isinstance(one, Carried)}

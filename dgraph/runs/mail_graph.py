@@ -15,7 +15,7 @@ from distributed import Client, Future
 from distributed.protocol.pickle import dumps, loads
 
 from dgraph.errors import LostError, RunError
-from dgraph.exchange import dask as exchange
+from dgraph.exchange.client import install, workers_of
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import START, Message, Route, Token
 from dgraph.exchange.registry import key_of
@@ -161,7 +161,7 @@ class MailChain(DaskChain):
         return chunk.graph()
 
     def _look(self) -> None:
-        if absent := set(self.route.workers) - set(exchange.workers_of(self.client)):
+        if absent := set(self.route.workers) - set(workers_of(self.client)):
             left = ", ".join(sorted(absent))
             raise LostError(f"worker {left} left the cluster during the run; run again on the workers that are left")
 
@@ -174,7 +174,7 @@ def choose_chain(client: Client, how: str) -> type[DaskChain]:
     if how == "graph":
         return MailChain
     try:
-        exchange.install(client)
+        install(client)
     except RunError:
         if how == "workers" or client.status != "running":
             raise

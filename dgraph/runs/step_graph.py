@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from dask.core import quote
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
-from distributed import Client, Future, secede
+from distributed import Client, Future
 from distributed.protocol.pickle import dumps, loads
 
 from dgraph.errors import LostError, OptionError, RunError
-from dgraph.exchange import dask as exchange
+from dgraph.exchange import client as registry
+from dgraph.exchange.dask import DaskExchange, taking_part
 from dgraph.exchange.mail import START, Token
 from dgraph.exchange.registry import key_of
 from dgraph.runs.steps import Steps, is_done, new_route, open_steps, take_steps
@@ -37,28 +37,25 @@ AHEAD = 2  # tasks of steps that a worker has at a time
 
 def start_task(run: str, address: str, steps: bytes, rounds: int, partitions: list[Any]) -> Any:
     job = loads(steps)
-    if job.secedes:
-        secede()
-    with exchange.taking_part(run, address) as end:
-        return _told(end, open_steps(end, job, dict(zip(end.partitions, partitions, strict=True)), rounds))
+    with taking_part(run, address) as end:
+        given, idle = dict(zip(end.partitions, partitions, strict=True)), end.leave_thread if job.meets else None
+        return _told(end, open_steps(end, job, given, rounds, idle))
 
 
 def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
     """The next step of a worker. If it has to wait for long, that may be for a task that needs its thread."""
-    with exchange.taking_part(run, address) as end:
-        token = take_steps(end, 1, cache(end.leave_thread))
+    with taking_part(run, address) as end:
+        token = take_steps(end, 1, end.leave_thread)
         return _told(end, token) if last else None
 
 
 def fused_task(run: str, address: str, rounds: int, before: list[None]) -> Any:
     """Several steps of a worker; no task of the chunk comes `before`."""
-    with exchange.taking_part(run, address) as end:
-        if end.held[0].secedes:
-            end.leave_thread()
-        return _told(end, take_steps(end, rounds))
+    with taking_part(run, address) as end:
+        return _told(end, take_steps(end, rounds, end.leave_thread if end.held[0].meets else None))
 
 
-def _told(end: exchange.DaskExchange, token: Token) -> Any:
+def _told(end: DaskExchange, token: Token) -> Any:
     """What the last task of a worker in a chunk gives: the result of the run, if there is one, which is forgotten here
     once all have told. Its token goes another way: until the client hears that a task has ended takes it longer."""
     result = end.result if is_done([token]) else None
@@ -175,13 +172,13 @@ class DaskChain:
         shares = [[one if isinstance(one, Future) else quote(one) for one in share] for share in shares]
         steps = dumps(self.steps)  # bytes: the scheduler need not look into them, nor keep objects in its logs
         opening = Opening(self.route.run, self.route.workers, rounds, steps, shares)
-        exchange.begin(self.client, self.route, self.patience, self._needs_all(opening))
+        registry.begin(self.client, self.route, self.patience, self._needs_all(opening))
         return self._run(opening)
 
     def advance(self, first: int, rounds: int, fuse: bool) -> list[Token]:
         chunk = Chunk(self.route.run, self.route.workers, first, rounds, fuse)
         if self._needs_all(chunk):
-            exchange.lend(self.client, self.route)
+            registry.lend(self.client, self.route)
         return self._run(chunk)
 
     def finish(self) -> list[Future]:
@@ -189,7 +186,7 @@ class DaskChain:
 
     def _needs_all(self, chunk: Chunk) -> bool:
         """Whether all its tasks must run at the same time, so that no other run may come in between."""
-        return chunk.fuse and chunk.rounds > 0 and not self.steps.secedes
+        return chunk.fuse and chunk.rounds > 0 and not self.steps.meets
 
     def _run(self, chunk: Chunk) -> list[Token]:
         graph = self._graph(chunk)
@@ -202,7 +199,7 @@ class DaskChain:
         return chunk.graph() if Expr is None else chunk.expression()
 
     def _tokens(self) -> list[Token]:
-        tokens = answer(self.client, exchange.tokens_of(self.client, self.route), self._look)
+        tokens = answer(self.client, registry.tokens_of(self.client, self.route), self._look)
         self.over = is_done(tokens)
         return tokens
 
@@ -220,7 +217,7 @@ class DaskChain:
         if self.over:
             return
         try:
-            reason, cause = exchange.end(self.client, self.route, stop=STOPPED)
+            reason, cause = registry.end(self.client, self.route, stop=STOPPED)
         except Exception as lost:
             raise RunError(f"the scheduler of {self.client!r} cannot be reached; is the cluster alive?") from lost
         if not isinstance(error, Exception):  # Ctrl-C
@@ -237,10 +234,10 @@ def where(client: Client, partitions: Sequence[Any]) -> list[str]:
     """The worker of each partition: where its future lies, else evenly over all workers."""
     if all(isinstance(partition, Future) for partition in partitions):
         wait_for(client, partitions)
-        places = exchange.places_of(client, partitions)
+        places = registry.places_of(client, partitions)
         if all(places):
             return _shared_out(places)
-    workers = exchange.workers_of(client)
+    workers = registry.workers_of(client)
     if not workers:
         raise OptionError(f"{client!r} has no workers; start some, or pass client=None to run in this process")
     return [workers[partition * len(workers) // len(partitions)] for partition in range(len(partitions))]

@@ -44,8 +44,8 @@ class Steps:
     finish: Callable[[Any], Any]
     # result -> what the caller must know of it at once
     summary: Callable[[Any], Any] | None = None
-    # whether steps are long, and wait for each other: on a cluster they leave their threads to other tasks
-    secedes: bool = False
+    # whether a step may wait for others of the same round: who does leaves its thread to other tasks, on a cluster
+    meets: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,12 +143,18 @@ def is_done(tokens: Sequence[Token]) -> bool:
     return any(token.values.get("done") for token in tokens)
 
 
-def open_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], rounds: int) -> Token:
+def open_steps(
+    end: Exchange,
+    steps: Steps,
+    partitions: dict[int, Any],
+    rounds: int,
+    idle: Callable[[], None] | None = None,
+) -> Token:
     """The first task of a worker: it makes the state, which stays with its end of the exchange; and takes the first
     supersteps while the others take theirs."""
     with end.failing():
         end.held = steps, steps.setup(end, partitions)
-    return take_steps(end, rounds)
+    return take_steps(end, rounds, idle)
 
 
 def take_steps(end: Exchange, rounds: int, idle: Callable[[], None] | None = None) -> Token:

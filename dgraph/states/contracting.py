@@ -30,6 +30,7 @@ class Contracting(State):
     labels; all fire in the end."""
 
     settles = True
+    patient = True  # whether others wait for what all partitions tell, so that it can as well go in one message
 
     def __init__(self, contract: Contract, *arguments: Any):
         super().__init__(*arguments)
@@ -98,6 +99,7 @@ class Contracting(State):
             if self.partition.index == ROOT:
                 yield {(REPORT, q) for q in range(parts)}
                 self.letters += self._answers()
+                self.patient = False
             yield {(ANSWER, ROOT)}
             (lowest,) = self.came[ANSWER, ROOT]
         labels.lower(known, lowest, n)

@@ -7,7 +7,7 @@ import pytest
 from distributed import Client, Future
 
 from dgraph.errors import RunError
-from dgraph.exchange import dask as exchange
+from dgraph.exchange.client import workers_of
 from dgraph.waiting import bring, wait_for
 
 
@@ -23,7 +23,7 @@ def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
         wait_for(gone, [never])
     closing.join()
     with pytest.raises(RunError, match="not connected"):
-        exchange.workers_of(gone)
+        workers_of(gone)
 
 
 def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):

@@ -2,7 +2,7 @@
 
 from distributed import Event
 
-from dgraph.exchange.dask import install
+from dgraph.exchange.client import install
 from dgraph.exchange.registry import NAME
 
 

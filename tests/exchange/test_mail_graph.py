@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from distributed import Client
 from distributed.protocol.pickle import dumps
 from mixing import check as check_mixing
 from mixing import mixing, start
@@ -34,17 +35,18 @@ def test_the_answer_is_the_reference_s(client, name, engine, parts, policy, dire
     assert result.report.options["exchange"] == "graph"
 
 
-def test_it_is_chosen_where_plugins_cannot_be_installed(client, monkeypatch):
+def test_it_is_chosen_where_plugins_cannot_be_installed(cluster, client, monkeypatch):
     def refuse(*args, **kwargs):
         raise ValueError("plugins are not for you")
 
     assert run_steps(mixing(1), start(2), client=client).exchange == "workers"
-    monkeypatch.setattr(client, "register_plugin", refuse)
-    outcome = run_steps(mixing(3), start(5), client=client)
-    assert outcome.exchange == "graph"
-    check_mixing([future.result() for future in outcome.results], 5)
-    with pytest.raises(RunError, match=r"not for you.*exchange='graph'"):
-        run_steps(mixing(3), start(5), client=client, exchange="workers")
+    with Client(cluster, set_as_default=False) as other:
+        monkeypatch.setattr(other, "register_plugin", refuse)
+        outcome = run_steps(mixing(3), start(5), client=other)
+        assert outcome.exchange == "graph"
+        check_mixing([future.result() for future in outcome.results], 5)
+        with pytest.raises(RunError, match=r"not for you.*exchange='graph'"):
+            run_steps(mixing(3), start(5), client=other, exchange="workers")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from dgraph.errors import OptionError, RoomError
 from dgraph.estimates.estimate import POLICIES
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.room import PROCESS
-from dgraph.exchange.dask import known_of_workers
+from dgraph.exchange.client import known_of_workers
 
 GRAPHS = {
     "rmat": lambda **o: dg.rmat(scale=14, **o),
@@ -66,7 +66,7 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
         """Let each worker have so many bytes beside what its process takes."""
         memory = {"memory_limit": (room + PROCESS) / 0.8, "metrics": {"memory": PROCESS}}
         known = {address: {**info, **memory} for address, info in workers.items()}
-        small.setattr("dgraph.exchange.dask.known_of_workers", lambda client: known)
+        small.setattr("dgraph.exchange.client.known_of_workers", lambda client, **_: known)
 
     with monkeypatch.context() as small:
         leave(160_000)
