@@ -11,7 +11,7 @@ SIDE_BY_SIDE := --numprocesses logical --maxprocesses 4 --dist worksteal $(FRAIL
 INSTALLED := .venv/.installed
 DASK := 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'
 WITH_oldest := $(DASK)
-WITH_lowest := $(DASK) 'click==8.2' 'cloudpickle==3.1' 'fsspec==2024.6' 'numba==0.61' 'numpy==2.1' 'pandas==2.3' \
+WITH_lowest := $(DASK) 'click==8.2.1' 'cloudpickle==3.1' 'fsspec==2024.6' 'numba==0.61' 'numpy==2.1' 'pandas==2.3' \
 	'pyarrow==18' 'pymetis==2025.2' 'scipy==1.15' 'xxhash==3.5'
 WITH_cuda := 'numba-cuda[cu13]==0.30.*' 'numpy<2.5'
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
@@ -45,7 +45,8 @@ test-oldest: .venv-oldest/.installed ## run the tests of the exchange with the o
 # what an older Numba compiles is kept apart, for one version forgets what another has compiled
 test-lowest: export NUMBA_CACHE_DIR := $(CURDIR)/.venv-lowest/kernels
 test-lowest: .venv-lowest/.installed ## run some tests with the lowest versions of all that dgraph depends on
-	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) tests/exchange tests/graph tests/io tests/partition tests/program
+	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) tests/bench tests/cli tests/exchange tests/graph tests/io tests/partition \
+		tests/program
 
 test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU that need not be here, and run the tests of devices
 	.venv-cuda/bin/python -m pytest tests/devices

@@ -54,7 +54,8 @@ def page(
 
 def _where(suite: Suite, heading: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in heading["versions"].items())
-    return f"dgraph bench {suite.name}, {heading['date']} on {heading['machine']}; {versions}"
+    date = heading["date"].replace("T", " ").replace("+00:00", " UTC")
+    return f"dgraph bench {suite.name}, {date} on {heading['machine']}; {versions}"
 
 
 def _legend(trials: Sequence[dict[str, Any]]) -> str:

@@ -55,7 +55,7 @@ def case_cells(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[list[str]
         cells = [str(group[axis].iloc[0]) for axis in axes]
         for name in figures:
             unit = TITLES.get(name, ("", ""))[1]
-            cells.append(shown(group[name].median(), unit))
+            cells.append(shown(group[name].dropna().median(), unit))
             if name == "run" and several:
                 cells.append(f"{shown(group[name].min(), unit)} to {shown(group[name].max(), unit)}")
         rows.append(cells)

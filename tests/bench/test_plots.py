@@ -28,6 +28,22 @@ def test_a_plot_of_trials_is_a_picture_and_a_text(name, tmp_path):
     assert all(word in words for word in ("Seconds of each", "bfs", "wcc"))
 
 
+def test_bars_are_of_one_case_each():
+    """Also where engines, graphs or workers differ beside the settings; what goes with the setting is not repeated."""
+    draw, _ = plot("bars")
+
+    def words(rows):
+        return {word.strip() for word in ElementTree.fromstring(draw(rows)).itertext() if word.strip()}
+
+    assert {f"{setting}, workers {count}" for setting in ("on", "off") for count in (1, 2)} <= words(TRIALS)
+    engines = [
+        {**row, "setting": "", "workers": 0, "engine": "gas" if row["workers"] == 1 else "bsp"} for row in TRIALS
+    ]
+    assert {"gas", "bsp"} <= words(engines)
+    replaced = [{**row, "workers": 0, "engine": {"on": "gas", "off": "bsp"}[row["setting"]]} for row in TRIALS]
+    assert {"on", "off"} <= words(replaced) and not any("gas" in word for word in words(replaced))
+
+
 def test_lines_stand_side_by_side_and_beside_a_level():
     """Epochs by block size, of two graphs; rounds have no blocks."""
     draw, _ = plot("lines")

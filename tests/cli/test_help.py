@@ -25,7 +25,9 @@ def commands(command, path="dgraph"):
 NAMES = [path.partition(" ")[2] for path, _ in commands(dgraph)]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "bench quick"])  # which tests/bench runs
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if name != "bench quick"]
+)  # of which the example of bench runs a part
 def test_every_help_ends_in_an_example_that_works(run, name):
     text = run(f"{name} --help").output
     example = re.findall(r"^ +\$ dgraph (.*)$", text, re.MULTILINE)
