@@ -29,6 +29,11 @@ class Commands(Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return import_module(f"dgraph.cli.{name}").command if name in COMMANDS else None
 
+    def typed(self, context: click.Context) -> dict[str, str]:
+        groups = {name: import_module(f"dgraph.cli.{name}").command for name in ("generate", "run")}
+        inner = {one: f"{name} {one}" for name, group in groups.items() for one in group.list_commands(context)}
+        return inner | super().typed(context)
+
     def main(self, *given: Any, standalone_mode: bool = True, **more: Any) -> Any:
         run = partial(super().main, *given, standalone_mode=False, **more)
         return ends(run) if standalone_mode else run()

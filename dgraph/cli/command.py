@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -72,8 +73,20 @@ class Group(Ending, click.Group):
 
     def resolve_command(self, context: click.Context, given: list[str]) -> Any:
         if not context.resilient_parsing and given[0][:1] != "-" and self.get_command(context, given[0]) is None:
-            context.fail(f"there is no {given[0]!r}; choose one of {', '.join(self.list_commands(context))}")
+            typed = self.typed(context)
+            near = nearest(given[0], typed)
+            meant = f"did you mean `{context.command_path} {typed[near]}`? " if near else ""
+            context.fail(f"there is no {given[0]!r}; {meant}choose one of {', '.join(self.list_commands(context))}")
         return super().resolve_command(context, given)
+
+    def typed(self, context: click.Context) -> dict[str, str]:
+        """What may be meant, and how it is typed."""
+        return {name: name for name in self.list_commands(context)}
+
+
+def nearest(given: str, known: Iterable[str]) -> str:
+    """What was meant by a word that is not known; nothing, if none is near."""
+    return next(iter(get_close_matches(given.lower().replace("_", "-"), list(known), 1, 0.7)), "")
 
 
 def named(operation: str, known: Iterable[str] | None = None, more: str = "") -> str:
@@ -82,7 +95,10 @@ def named(operation: str, known: Iterable[str] | None = None, more: str = "") ->
 
     known, name = known or dg.OPERATIONS, operation.replace("-", "_")
     if name not in known:
-        raise OptionError(f"{operation!r} is no operation; take {', '.join(known).replace('_', '-')}{more}")
+        words = [one.replace("_", "-") for one in known]
+        near = nearest(operation, words)
+        meant = f"did you mean {near}? " if near else ""
+        raise OptionError(f"{operation!r} is no operation; {meant}take {', '.join(words)}{more}")
     return name
 
 
@@ -91,6 +107,7 @@ WORDS = {
     'isolated="drop"': "--drop-isolated",
     "renumber=True": "--renumber IDS",
     ", or give a function": "",
+    "name the column of weights when you make the graph:": "Name the column of weights:",
     ", or format=)": ")",
 }
 

@@ -11,6 +11,7 @@ from dgraph.cli.command import Command
 from dgraph.cli.graphs import Place, runs_somewhere
 from dgraph.cli.options import FILE, as_json, engine, offered
 from dgraph.cli.options import output as written
+from dgraph.errors import OptionError
 
 ALGORITHMS = ("bfs", "cdlp", "lcc", "pr", "sssp", "wcc")
 
@@ -50,12 +51,16 @@ def command(directory: str, place: Place, output: str | None, rules: str, as_jso
 
     rows: list[dict[str, Any]] = []
     with place.client() as client:
-        for dataset in Dataset.all_in(directory):
+        datasets = Dataset.all_in(directory)
+        for dataset in datasets:
             options = {"only": given["only"], "repetitions": given["repetitions"], "engine": given["engine"]}
             folder = None if output is None else Path(output)
             for row in run_dataset(dataset, output=folder, how=rules, client=client, **options):
                 rows.append(row)
                 click.echo(json.dumps(row) if as_json else _line(row))
+    if not rows:
+        known = ", ".join(dict.fromkeys(name for dataset in datasets for name in dataset.algorithms)) or "none"
+        raise OptionError(f"{directory} has data for {known}, and not for {', '.join(given['only'])}")
     wrong = [row for row in rows if row["valid"] is False]
     if wrong:
         raise click.ClickException(f"{len(wrong)} of {len(rows)} outputs are not valid")

@@ -42,6 +42,12 @@ READING = (
     click.option("--source", metavar="COLUMN", help="Column of the edges' sources: a name, or a number, from 0."),
     click.option("--destination", metavar="COLUMN", help="Column of destinations, likewise.  [default: the second]"),
     click.option("--weight", metavar="COLUMN", help="Column of weights, likewise.  [default: none, or the format's]"),
+    click.option(
+        "--columns",
+        multiple=True,
+        metavar="COLUMN",
+        help="Another edge column to keep; may be repeated; all is every one.  [default: none]",
+    ),
     click.option("--header/--no-header", default=None, help="Whether text begins with names of columns.  [guessed]"),
     click.option("--delimiter", metavar="SIGN", help="Between columns of text; ' ' is any run of blanks.  [guessed]"),
     click.option("--id-type", type=click.Choice(["int64", "string"]), help="Of text: by default int64 where all fit."),
@@ -168,7 +174,9 @@ class Edges:
         from dgraph.building.saved import MANIFEST
 
         with self.place.client() as client, _spooled(self.path) as path:
-            how = {name: value for name, value in self.options.items() if value is not None}
+            how = {name: value for name, value in self.options.items() if value not in (None, ())}
+            if "columns" in how:
+                how["columns"] = "all" if "all" in how["columns"] else list(how["columns"])
             directed = False if how.pop("undirected") else None
             if (Path(path) / MANIFEST).is_file():
                 given = [name for name in how if name not in ("policy", "parts") and how[name] not in (False, "keep")]

@@ -27,17 +27,18 @@ def run_dataset(
     client: Any = None,
     **options: Any,
 ) -> Iterator[dict[str, Any]]:
-    """A row for each job."""
+    """A row for each job; none, and the graph not loaded, if the data set is for none of the algorithms asked for."""
     unknown = [name for name in only if name not in PARAMETERS]
     if unknown:
         raise OptionError(f"{unknown[0]!r} is no algorithm of Graphalytics; it has {', '.join(PARAMETERS)}")
+    wanted = [name for name in dataset.algorithms if not only or name in only]
+    if not wanted:
+        return
     begun = time.perf_counter()
     graph = dataset.graph(client=client)
     _ = graph.partitions
     loaded = time.perf_counter() - begun
-    for algorithm in dataset.algorithms:
-        if only and algorithm not in only:
-            continue
+    for algorithm in wanted:
         for repetition in range(repetitions):
             row = {"dataset": dataset.name, "algorithm": algorithm, "repetition": repetition}
             yield {**row, **_job(dataset, graph, algorithm, output, how, options), "T_l": loaded}

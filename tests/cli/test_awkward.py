@@ -32,6 +32,14 @@ def test_columns_by_position_and_how_text_is_written(run, tmp_path):
     assert '"007"' in ids
 
 
+def test_columns_are_kept_where_they_are_named(run, tmp_path):
+    (tmp_path / "paid.csv").write_text("from,to,amount,year\nann,bob,3,2020\n")
+    kept = {"": "from,to", "--weight amount": "from,to,amount", "--columns year": "from,to,year"}
+    kept |= {"--columns amount --columns year": "from,to,amount,year", "--columns all": "from,to,amount,year"}
+    for options, columns in kept.items():
+        assert run(f"convert paid.csv {options} -o -").stdout.splitlines()[0].replace('"', "") == columns
+
+
 def test_compressed_edges_in_a_pipe(run):
     assert run("run wcc - -o -", input=gzip.compress(Path("calls.csv").read_bytes())).output.count("ann") == 5
 
@@ -82,6 +90,9 @@ def test_everything_tells_in_json(run):
         ("generate rmat -o edges.csv", "Error: Missing option '--scale'"),
         ("run walk calls.csv", "Error: there is no 'walk'; choose one of "),
         ("walk calls.csv", "Error: there is no 'walk'; choose one of run, "),
+        ("pagerank calls.csv", "did you mean `dgraph run pagerank`? choose one of run, "),
+        ("run PageRank calls.csv", "did you mean `dgraph run pagerank`? choose one of pagerank, "),
+        ("run pagerank calls.csv --weighted", "Name the column of weights: --weight"),
         ("run bfs calls.csv --source-vertex weight=3", "Error: the graph has no vertex 'weight=3'"),
         ("run wcc calls.csv -o ./calls.csv", "Error: ./calls.csv has the edges: name another file"),
         ("run wcc calls.csv -o found.csv --report found.csv", "-o and --report cannot both be found.csv"),

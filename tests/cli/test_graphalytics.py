@@ -174,6 +174,12 @@ def test_references_may_be_compressed(tmp_path):
     assert found["value"].tolist() == [0, 2**63 - 1]
 
 
+def test_a_data_set_that_is_for_other_algorithms(tmp_path):
+    run(f"generate uniform --vertices 40 --edges 99 -o {tmp_path}/tiny.properties")
+    done = run(f"graphalytics {tmp_path} --algorithm bfs")
+    assert (done.exit_code, "has data for lcc, wcc, and not for bfs" in done.output) == (2, True)
+
+
 def test_a_folder_without_data_sets(tmp_path):
     done = run(f"graphalytics {tmp_path}")
     assert (done.exit_code, "there is no .properties file" in done.output) == (2, True)
