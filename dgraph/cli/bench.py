@@ -15,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from dgraph.cli.command import Command, Ending
+from dgraph.cli.doing import CLEAR
 from dgraph.cli.graphs import Place, runs_somewhere
 from dgraph.cli.options import FILE, as_json, offered
 from dgraph.cli.options import output as written
@@ -155,7 +156,7 @@ class _Run:
     def _progress(self, line: str) -> None:
         """One line on a terminal, which the next one replaces."""
         if sys.stderr.isatty():
-            click.echo(f"\r\033[K{line[:100]}", nl=False, err=True)
+            click.echo(f"{CLEAR}{line[:100]}", nl=False, err=True)
 
 
 def _text(suite: Any, rows: Any, found: Any, note: str) -> str:

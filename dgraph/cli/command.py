@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from dgraph.cli.doing import CLEAR
 from dgraph.cli.exits import code_of, words
 from dgraph.cli.signatures import OF
 from dgraph.errors import DgraphError, OptionError
@@ -61,7 +62,9 @@ class Command(Ending):
     @contextmanager
     def _warnings_in_a_line(self) -> Iterator[None]:
         def told(message: Warning | str, *where: Any, **more: Any) -> None:
-            click.echo(f"Warning: {as_typed(str(message), self.params)}", err=True)
+            click.echo(
+                f"{CLEAR if sys.stderr.isatty() else ''}Warning: {as_typed(str(message), self.params)}", err=True
+            )
 
         with warnings.catch_warnings():
             warnings.showwarning = told

@@ -269,4 +269,5 @@ def _vertices(text: str) -> Any:
             return pd.read_csv(text, header=None, sep=r"[,;\s]+", engine="python").iloc[:, :1].set_axis(["id"], axis=1)
         return pd.read_csv(text, sep=next((sign for sign in "\t;" if sign in line), ",")).rename(columns=str)
     except (OSError, ValueError) as error:
-        raise FileError(f"the vertices cannot be read: {error}", path=text, remedy="CSV or Parquet") from error
+        problem, remedy = getattr(error, "strerror", None) or error, "name a list of ids, CSV or Parquet"
+        raise FileError(f"the vertices cannot be read: {problem}", path=text, remedy=remedy) from error

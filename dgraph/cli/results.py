@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -100,11 +100,16 @@ def _counts_from_zero(graph: Any) -> bool:
 
 def writer_of(path: str, vectors: bool = False) -> Callable:
     """Asked before a run, too, which would be in vain."""
-    writer = WRITERS.get(PurePath(path).suffix.lower()) if path != "-" else _csv
+    from dgraph.io.files import split_suffix
+
+    _, suffix, compression = split_suffix(path)
+    writer = _csv if path == "-" else WRITERS.get(suffix)
     if writer is None:
         raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(WRITERS)}, or -")
     if vectors and writer is _csv:
         raise OptionError(f"{path}: the values are vectors, which CSV cannot hold; write .parquet or .arrow")
+    if compression and writer is not _csv:
+        raise OptionError(f"{path}: {suffix} is compressed inside, and not by a suffix; leave out {compression}")
     return writer
 
 

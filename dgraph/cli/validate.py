@@ -6,7 +6,6 @@ import json
 import sys
 from dataclasses import asdict
 from functools import partial
-from pathlib import PurePath
 from typing import Any
 
 import click
@@ -122,14 +121,16 @@ def _read(path: str, kind: str) -> Any:
     """Values of a graph whose ids are of this kind: "007" and "NA" may be ids."""
     import pandas as pd
 
+    from dgraph.io.files import split_suffix
+
     types = dict.fromkeys(IDS, "str") if kind == "string" else None
     csv = partial(pd.read_csv, dtype=types, keep_default_na=False, na_values=[""])
     reading = {".csv": csv, ".parquet": pd.read_parquet, ".arrow": pd.read_feather, ".feather": pd.read_feather}
-    reader = csv if path == "-" else reading.get(PurePath(path).suffix.lower())
+    reader = csv if path == "-" else reading.get(split_suffix(path)[1])
     if reader is None:
         raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(reading)}, or -")
     try:
         return reader(sys.stdin.buffer if path == "-" else path)
     except (OSError, ValueError) as error:
-        remedy = "`dgraph run ... -o` writes such files"
-        raise FileError(f"values cannot be read: {error}", path=path, remedy=remedy) from error
+        problem, remedy = getattr(error, "strerror", None) or error, "`dgraph run ... -o` writes such files"
+        raise FileError(f"values cannot be read: {problem}", path=path, remedy=remedy) from error

@@ -109,6 +109,7 @@ def test_values_by_vertex(run):
         ("run wcc nope.csv", 2, "nope.csv: there is no such file (check the path)"),
         ("run bfs calls.csv --source-vertex zoe", 2, "'zoe'"),
         ("run wcc calls.csv -o out.xlsx", 2, "use .csv, .parquet"),
+        ("run wcc calls.csv -o out.parquet.gz", 2, ".parquet is compressed inside, and not by a suffix"),
         ("run wcc calls.csv --policy magic", 2, "--policy 'magic'"),
         ("run wcc calls.csv --engine magic", 2, "--engine 'magic'"),
         ("run wcc calls.csv --workers 1 --cluster tcp://127.0.0.1:1", 2, "exclude each other"),
@@ -229,7 +230,7 @@ def test_an_error_of_the_run_is_not_taken_for_one_of_the_cluster(run, client, mo
     assert (done.exit_code, "no scheduler answers" in done.output) == (1, False)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "arrow"])
 @pytest.mark.parametrize("operation", ["sssp --source-vertex ann --weight minutes", "wcc", "pagerank"])
 def test_results_are_verified(run, suffix, operation):
     name, _, options = operation.partition(" ")
