@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import pandas as pd
+
 from dgraph.bench.suite import AXES, GraphSpec, OperationSpec, Setting, Suite
 from dgraph.errors import OptionError
 
+COUNTS = ("partitions", "workers")  # axes whose values say nothing alone
 WITHOUT_ENGINE = ("triangles", "lcc", "factorize")  # no vertex programs
 
 
@@ -62,3 +65,15 @@ def cases_of(suite: Suite, only: Mapping[str, tuple[str, ...]] | None = None) ->
                 raise OptionError(f"{suite.name} has no {axis} {one!r}; it has {', '.join(known) or 'none'}")
         found = [case for case in found if not wanted or str(case.labels[axis]) in wanted]
     return found
+
+
+def names_of(rows: pd.DataFrame, within: Sequence[str], by: str) -> pd.Series:
+    """What the case of each row is called in a plot, among those of the same values `within`: by `by`, and by the other
+    axes that tell it from others."""
+    keys = [by]
+    for axis in [one for one in AXES if one in rows and one not in (*within, by)]:
+        if len(rows[[*within, *keys, axis]].drop_duplicates()) > len(rows[[*within, *keys]].drop_duplicates()):
+            keys.append(axis)
+    keys = [key for key in keys if rows[key].nunique() > 1] or [by]
+    words = [rows[key].map(lambda one, key=key: f"{key} {one}" if key in COUNTS else str(one)) for key in keys]
+    return words[0].str.cat(words[1:], sep=", ")

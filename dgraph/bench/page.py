@@ -10,13 +10,14 @@ from dgraph.bench.suite import Suite
 from dgraph.bench.table import case_cells, shown, target_cells
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 84rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2.2rem }
 table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
 th { border-bottom: 2px solid #888; font-weight: 600 } td.word, th.word { text-align: left; white-space: normal }
 td.wide { min-width: 12rem } .met { color: #00694e; font-weight: 600 } .missed { color: #b3261e; font-weight: 600 }
-figure { margin: 1.5rem 0 } svg { max-width: 100%; height: auto } .aside { color: #666; font-size: 13px }
+figure { margin: 1.5rem 0 } details { margin: .4rem 0 }
+svg { max-width: 100%; height: auto } .aside { color: #666; font-size: 13px }
 blockquote { margin: 1rem 0; padding: .2rem 1rem; border-left: 3px solid #56b4e9 }
 """
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import pandas as pd
 
+from dgraph.bench.cases import names_of
 from dgraph.bench.plots.style import Drawing, colour_of
-from dgraph.bench.suite import AXES
 from dgraph.bench.table import shown
 
 READS = "trials"
 HEIGHT = 0.24  # of a bar, in inches
-COUNTS = ("partitions", "workers")  # axes whose values say nothing alone
 
 
 def draw(
@@ -31,7 +30,7 @@ def draw(
     so is what else tells cases apart: no bar is of two."""
     frame = pd.DataFrame(rows)
     frame = frame[frame[value].notna()]
-    told = _names(frame, group, by)
+    told = names_of(frame, [group], by)
     groups, names = list(dict.fromkeys(frame[group])), list(dict.fromkeys(told))
     colours = colour_of(names)
     with Drawing(title or f"{value} by {group}", height=1.1 + HEIGHT * len(groups) * (len(names) + 0.6)) as drawing:
@@ -56,14 +55,3 @@ def draw(
         if len(names) > 1:
             drawing.legend(axes)
         return drawing.save(path)
-
-
-def _names(frame: pd.DataFrame, group: str, by: str) -> pd.Series:
-    """What each row's case is called within its group: by `by`, and by other axes where that leaves cases together."""
-    keys = [by]
-    for axis in [one for one in AXES if one in frame and one not in (group, by)]:
-        if len(frame[[group, *keys, axis]].drop_duplicates()) > len(frame[[group, *keys]].drop_duplicates()):
-            keys.append(axis)
-    keys = [key for key in keys if frame[key].nunique() > 1] or [by]
-    words = [frame[key].map(lambda one, key=key: f"{key} {one}" if key in COUNTS else str(one)) for key in keys]
-    return words[0].str.cat(words[1:], sep=", ")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from dgraph.bench.cases import names_of
 from dgraph.bench.plots.style import FAINT, INK, Drawing, colour_of
 
 READS = "trials"
@@ -32,14 +33,15 @@ def draw(
     frame = frame[frame[value].notna()].assign(panel=lambda found: found[across] if across else "")
     panels = list(dict.fromkeys(frame["panel"]))
     frame, levels = frame[frame[x].notna()], frame[frame[x].isna()]
-    names = list(dict.fromkeys(frame[by]))
+    frame = frame.assign(name=names_of(frame, ["panel", x, *([across] if across else [])], by))
+    names = list(dict.fromkeys(frame["name"]))
     colours, ticks = colour_of(names), sorted(set(frame[x]))
     with Drawing(
         title or f"{value} by {x}", across=len(panels), width=4.0 * max(2, len(panels)), height=3.6
     ) as drawing:
         for axes, panel in zip(drawing.axes, panels, strict=True):
             for name in names:
-                of_name = frame[(frame[by] == name) & (frame["panel"] == panel)]
+                of_name = frame[(frame["name"] == name) & (frame["panel"] == panel)]
                 middle = of_name.groupby(x)[value].median()
                 if ideal:
                     best = middle.iloc[0] * middle.index[0] / middle.index.to_numpy(float)
