@@ -9,21 +9,42 @@ from typing import Any
 
 from dgraph.engines.free_rounds import FreeRounds
 
-PATIENCE, AT_LEAST = 2.0, 0.003  # looks, and seconds, that a partition that looks at all edges waits for mail
+AT_LEAST = 0.003  # seconds that a partition waits for mail where more of that may spare it work
 
 
 class FreeSettling(FreeRounds):
     """A local round goes to the local fixed point, by the program's own algorithm; its states are `Settling`. From a
     checkpoint they begin anew, with what is in their inboxes."""
 
+    patience = 1.0  # as often as it took to settle, it waits for mail
+
+    def goes_on(self, state: Any) -> bool:
+        return super().goes_on(state) and self.pays(state)
+
+    def pays(self, state: Any) -> bool:
+        """Whether to settle at once, or first to hear of others: it does not wait for ever."""
+        return state.pays or time.perf_counter() >= state.due
+
+    @property
+    def pause(self) -> float:
+        left = [state.due - time.perf_counter() for state in self.states if self.waiting(state)]
+        return min([super().pause, *(seconds for seconds in left if seconds > 0)])
+
     def hear(self, state: Any) -> None:
         state.hear(self.phase, self.senders, self.targets)
 
     def advance(self, state: Any) -> int:
-        state.settle(self.phase)
+        self.settle(state)
         state.tell(self.phase, self.senders, self.targets)
         self.mail.post()
         return 1
+
+    def settle(self, state: Any) -> None:
+        begun = time.perf_counter()
+        state.settle(self.phase)
+        ended = time.perf_counter()
+        wait = len(self.states) * max(self.patience * (ended - begun), AT_LEAST)  # partitions of a worker take turns
+        state.due = ended if self.rounds.alone else ended + wait
 
     def pass_on(self, state: Any) -> None:
         self.mail.post()
@@ -57,7 +78,7 @@ class FreeContracting(FreeSettling):
     def advance(self, state: Any) -> int:
         state.settle(self.phase)
         state.tell(self.phase, self.senders, self.targets)
-        if not state.patient:
+        if not state.together:
             self.mail.post()
         return 1
 
@@ -66,24 +87,18 @@ class FreeDiffusing(FreeSettling):
     """A local round is one look at all edges. It pays once all have told something, or have not for a while. States are
     `Diffusing`."""
 
+    patience = 2.0
+
     def goes_on(self, state: Any) -> bool:
         return self.looks(state) or (state.untold and not self.mail.busy)
 
     def looks(self, state: Any) -> bool:
-        return state.looks and (state.pays or time.perf_counter() >= state.due)
-
-    @property
-    def pause(self) -> float:
-        left = [state.due - time.perf_counter() for state in self.states if state.looks]
-        return max(min([super().pause, *left]), 0.0)
+        return state.looks and self.pays(state)
 
     def advance(self, state: Any) -> int:
         looks = self.looks(state)
         if looks:
-            begun = time.perf_counter()
-            state.settle(self.phase)
-            took = time.perf_counter() - begun
-            state.due = begun + took + (0.0 if self.rounds.alone else max(PATIENCE * took, AT_LEAST))
+            self.settle(state)
         if not self.mail.busy:
             state.tell(self.phase, self.senders, self.targets)
             self.mail.post()

@@ -28,10 +28,11 @@ from dgraph.exchange.free import FREE
 from dgraph.exchange.mail import Message, Route, Token
 from dgraph.exchange.registry import NAME
 from dgraph.exchange.worker_cores import all_cores, kept_on, own_cores
-from dgraph.exchange.worker_memory import Window, keep_freed
+from dgraph.exchange.worker_memory import Heap, Window
 
 IN_FLIGHT = 3  # messages on their way to one peer
 WINDOW = 64 << 20  # bytes on their way from one worker; a sender that would exceed it waits
+REST = 10.0  # seconds without a run, after which a worker keeps no memory for the next
 DIRECT = "ucx", "ucxx", "inproc"  # protocols that carry arrays of GPUs as they are
 ATTEMPTS = 3  # to bring a message to a peer; a second copy does no harm, numbers tell it
 
@@ -149,8 +150,8 @@ class ExchangeOnWorker(WorkerPlugin):
     name = NAME
 
     def setup(self, worker: Any) -> None:
-        self.worker, self.window = worker, Window(WINDOW)
-        keep_freed()
+        self.worker, self.window, self.heap = worker, Window(WINDOW), Heap()
+        self._resting: asyncio.TimerHandle | None = None
         self.ends: dict[str, DaskExchange] = {}
         worker.handlers.update({"dgraph_open": self.open, "dgraph_mail": self.mail, "dgraph_ask": self.ask})
         worker.handlers.update({"dgraph_lodge": self.lodge, "dgraph_fetch": self.fetch})
@@ -165,6 +166,7 @@ class ExchangeOnWorker(WorkerPlugin):
 
     def open(self, run: str, workers: list[str], homes: list[int], patience: float) -> bool:
         """Join a run. All workers have, before any of them takes a step: mail never comes too early."""
+        self.heap.keep()
         route = Route(run, tuple(workers), tuple(homes))
         self.ends[run] = DaskExchange(route, workers.index(self.worker.address), self, patience)
         return True
@@ -209,6 +211,14 @@ class ExchangeOnWorker(WorkerPlugin):
     def close(self, run: str) -> None:
         if run in self.ends:
             self.ends.pop(run).close()
+            if self._resting is not None:
+                self._resting.cancel()
+            self._resting = asyncio.get_running_loop().call_later(REST, self._rest)
+
+    def _rest(self) -> None:
+        """There has been no run for a while."""
+        if not self.ends:
+            self.heap.give_back()
 
 
 @contextmanager

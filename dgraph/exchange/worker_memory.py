@@ -10,19 +10,35 @@ from collections.abc import Callable
 
 SETTING = "MALLOC_TRIM_THRESHOLD_"
 OF_NANNIES = "65536"  # what Dask's nannies set it to by default; any other value is somebody's choice
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names of its parameters
+TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # glibc's names of its parameters
 LARGE = 32 << 20  # bytes: an array from which on it has pages of its own; below, freed memory is used again
-KEPT = 2 * LARGE  # bytes at the end of the heap, beyond which memory goes back to the system
+KEPT = 64 << 20  # bytes at the end of a heap, beyond which memory goes back to the system; of threads, all of a heap
+DEFAULT = 128 << 10
 
 
-def keep_freed() -> bool:
-    """Have glibc use freed memory again as it would if nothing were set: it then comes to these two bounds by itself.
-    The setting of Dask's nannies keeps it from that, so every array of 128 KB or more comes from the system, page by
-    page, which takes ten times as long as to write to it. Returns whether anything was changed."""
-    if os.environ.get(SETTING) != OF_NANNIES or sys.platform != "linux":
-        return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other libraries of C have none
-    return mallopt is not None and bool(mallopt(MMAP_THRESHOLD, LARGE) and mallopt(TRIM_THRESHOLD, KEPT))
+class Heap:
+    """glibc's. Left to the setting of Dask's nannies, it takes every array of 128 KB or more from the system, page by
+    page, which takes ten times as long as to write to it, and on a virtual machine up to a thousand times."""
+
+    def __init__(self) -> None:
+        theirs = sys.platform == "linux" and os.environ.get(SETTING) == OF_NANNIES
+        self._c = ctypes.CDLL(None) if theirs else None
+        self.adjustable = hasattr(self._c, "mallopt") and hasattr(self._c, "malloc_trim")  # others than glibc lack them
+
+    def keep(self) -> None:
+        """Use freed memory again, also that of heaps of threads, which are as large as what is kept."""
+        self._set({MMAP_THRESHOLD: LARGE, TRIM_THRESHOLD: KEPT, TOP_PAD: KEPT})
+
+    def give_back(self) -> None:
+        """Be as before, and let the system have what is free."""
+        self._set({MMAP_THRESHOLD: DEFAULT, TRIM_THRESHOLD: int(OF_NANNIES), TOP_PAD: DEFAULT})
+        if self._c is not None and self.adjustable:
+            self._c.malloc_trim(0)
+
+    def _set(self, values: dict[int, int]) -> None:
+        if self._c is not None and self.adjustable:
+            for name, value in values.items():
+                self._c.mallopt(name, value)
 
 
 class Window:

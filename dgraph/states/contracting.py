@@ -30,7 +30,7 @@ class Contracting(State):
     labels; all fire in the end."""
 
     settles = True
-    patient = True  # whether others wait for what all partitions tell, so that it can as well go in one message
+    together = True  # whether others wait for what all partitions tell, so that it can as well go in one message
 
     def __init__(self, contract: Contract, *arguments: Any):
         super().__init__(*arguments)
@@ -99,7 +99,7 @@ class Contracting(State):
             if self.partition.index == ROOT:
                 yield {(REPORT, q) for q in range(parts)}
                 self.letters += self._answers()
-                self.patient = False
+                self.together = False
             yield {(ANSWER, ROOT)}
             (lowest,) = self.came[ANSWER, ROOT]
         labels.lower(known, lowest, n)
