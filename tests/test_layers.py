@@ -63,7 +63,7 @@ LAYERS = {
 DASK = {"dask", "distributed"}
 MAY_IMPORT_DASK = {
     "dgraph.io",
-    "dgraph.cli.graphs",  # clients for --cluster and --workers
+    "dgraph.cli.place",  # clients for --cluster and --workers
     "dgraph.bench.place",  # those of benchmarks
     "dgraph.testing",  # clusters for tests
     "dgraph.exchange.dask",

@@ -16,9 +16,9 @@ from click.shell_completion import CompletionItem
 
 from dgraph.cli.command import Command, Ending
 from dgraph.cli.doing import CLEAR
-from dgraph.cli.graphs import Place, runs_somewhere
 from dgraph.cli.options import FILE, as_json, offered
 from dgraph.cli.options import output as written
+from dgraph.cli.place import Place, runs_somewhere
 
 AXES = ("operation", "graph", "setting")
 fill = partial(filled, width=110, break_on_hyphens=False)

@@ -9,9 +9,9 @@ import click
 
 from dgraph.cli.command import Command, Group, tell
 from dgraph.cli.doing import doing
-from dgraph.cli.graphs import Place, runs_somewhere
 from dgraph.cli.options import as_json
 from dgraph.cli.options import output as written
+from dgraph.cli.place import Place, runs_somewhere
 from dgraph.cli.results import check_format, write_edges
 from dgraph.cli.signatures import described, options_of, values_of
 

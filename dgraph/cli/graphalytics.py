@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from dgraph.cli.command import Command
-from dgraph.cli.graphs import Place, runs_somewhere
 from dgraph.cli.options import FILE, as_json, engine, offered
 from dgraph.cli.options import output as written
+from dgraph.cli.place import Place, runs_somewhere
 from dgraph.errors import OptionError
 
 ALGORITHMS = ("bfs", "cdlp", "lcc", "pr", "sssp", "wcc")

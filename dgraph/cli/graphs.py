@@ -1,8 +1,7 @@
-"""EDGES and the options that say how to read them and where to run: the same for every command that reads a graph."""
+"""EDGES and the options that say how to read them: the same for every command that reads a graph."""
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import sys
@@ -19,7 +18,8 @@ import click
 from dgraph.cli.command import called
 from dgraph.cli.doing import doing
 from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, among, offered
-from dgraph.errors import FileError, OptionError, RunError
+from dgraph.cli.place import PLACE, Place, decorated, name_of, take_place
+from dgraph.errors import FileError, OptionError
 
 POLICIES = ("auto", "outgoing", "incoming", "cartesian", "hybrid", "metis")
 LOOPS, REPEATS = click.Choice(["keep", "drop"]), click.Choice(["keep", "first", "sum", "min", "max"])
@@ -60,103 +60,9 @@ READING = (
     among("--policy", POLICIES, "Which partition owns a vertex or an edge: "),
     click.option("--parts", type=click.IntRange(1, 2**16 - 1), help="Partitions.  [default: one for each worker]"),
 )
-PLACE = (
-    click.option("--workers", type=click.IntRange(1), help="Start so many worker processes on this machine."),
-    click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."),
-    click.option("--scheduler-file", type=FILE, help="File in which that scheduler has put its address."),
-    click.option("--tls-ca-file", type=FILE, help="Certificate of the authority, for tls:// clusters."),
-    click.option("--tls-cert", type=FILE, help="Certificate of this client."),
-    click.option("--tls-key", type=FILE, help="Private key of this client."),
-)
-
-
 COLUMNS = ("source", "destination", "weight")
 HEADS = ("id", "vertex", "node", "name")  # what the one column of a list of vertices may be called
 WHOLE = "\x01"  # separates nothing
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where to run."""
-
-    workers: int | None
-    cluster: str | None
-    scheduler_file: str | None
-    tls_ca_file: str | None
-    tls_cert: str | None
-    tls_key: str | None
-
-    @contextmanager
-    def client(self) -> Iterator[Any]:
-        """A client of the cluster asked for; None is this process."""
-        chosen = [self.workers, self.cluster, self.scheduler_file]
-        if sum(one is not None for one in chosen) > 1:
-            raise OptionError("--workers, --cluster and --scheduler-file exclude each other: name one")
-        if not any(chosen):
-            yield None
-            return
-        security = self._security()
-        if self.workers:
-            if security is not None:
-                raise OptionError("--tls-ca-file is for --cluster: workers that are started here speak without TLS")
-            from dgraph.bench.place import local_cluster
-
-            with local_cluster(self.workers) as client:
-                yield client
-            return
-        from distributed import Client
-
-        address = self._address()
-        if security is not None and "://" not in address:
-            address = f"tls://{address}"
-        if security is not None and not address.startswith("tls://"):
-            raise OptionError(f"{address} speaks without TLS, for which --tls-ca-file is: write tls://")
-        if address.startswith("tls://") and not _is_secure(security):
-            files = "--tls-ca-file, --tls-cert and --tls-key"
-            raise OptionError(f"{address} needs {files}, or these in Dask's configuration")
-        try:
-            client = Client(address, set_as_default=False, security=security, timeout=10)
-        except (OSError, TimeoutError, ValueError) as error:
-            if type(error).__module__ == "ssl":
-                files = ", ".join(filter(None, (self.tls_ca_file, self.tls_cert, self.tls_key)))
-                raise OptionError(f"these files do not go together: {files} ({error})") from error
-            raise RunError(f"no scheduler answers at {address}: {error}") from error
-        with client:
-            yield client
-
-    def _address(self) -> str:
-        """Of the scheduler. Dask itself would wait for a missing file for ever, and lets bad addresses fail late."""
-        address = self.cluster
-        if self.scheduler_file is not None:
-            try:
-                address = str(json.loads(Path(self.scheduler_file).read_text())["address"])
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                remedy = "name the file that `dask scheduler --scheduler-file` has written"
-                raise OptionError(f"{self.scheduler_file} tells no scheduler's address: {error} ({remedy})") from error
-        assert address is not None
-        if not re.fullmatch(r"((?!https?:)\w+://)?[^/\s]+:\d+/?", address):
-            raise OptionError(f"{address!r} is no address of a scheduler: it looks like tcp://10.0.0.1:8786")
-        return address
-
-    def _security(self) -> Any:
-        if not self.tls_ca_file:
-            if self.tls_cert or self.tls_key:
-                raise OptionError("--tls-cert and --tls-key need --tls-ca-file")
-            return None
-        from distributed.security import Security
-
-        for path in (self.tls_ca_file, self.tls_cert, self.tls_key):
-            if path is not None and not Path(path).is_file():
-                raise OptionError(f"{path}: there is no such file of TLS")
-        files = {"tls_ca_file": self.tls_ca_file, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
-        return Security(**files, require_encryption=True)
-
-
-def _is_secure(security: Any) -> bool:
-    """Whether all is there that TLS needs: Dask would fail late, and say little."""
-    from distributed.security import Security
-
-    return (security or Security()).get_connection_args("client").get("ssl_context") is not None
 
 
 @dataclass(frozen=True)
@@ -202,39 +108,11 @@ def reads_graph(command: Callable) -> Callable:
 
     @wraps(command)
     def with_edges(edges: str, **given: Any) -> Any:
-        names = [_name(option) for option in READING[1:]]
+        names = [name_of(option) for option in READING[1:]]
         options = {name: given.pop(name) for name in names}
-        return command(edges=Edges(edges, _take_place(given), options), **given)
+        return command(edges=Edges(edges, take_place(given), options), **given)
 
-    return _decorated(with_edges, (*READING, *PLACE))
-
-
-def runs_somewhere(command: Callable) -> Callable:
-    """Adds the options of the place to a command, which is given them as `place`."""
-
-    @wraps(command)
-    def with_place(**given: Any) -> Any:
-        return command(place=_take_place(given), **given)
-
-    return _decorated(with_place, PLACE)
-
-
-def _take_place(given: dict[str, Any]) -> Place:
-    return Place(**{_name(option): given.pop(_name(option)) for option in PLACE})
-
-
-def _decorated(command: Callable, options: tuple[Callable, ...]) -> Callable:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _name(option: Callable) -> str:
-    """What a decorator calls its value."""
-
-    def probe() -> None: ...
-
-    return str(option(probe).__click_params__[0].name)
+    return decorated(with_edges, (*READING, *PLACE))
 
 
 @contextmanager

@@ -1,0 +1,144 @@
+"""Where a command runs, and the options that say so: this process, processes that it starts, or a cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dgraph.cli.doing import doing
+from dgraph.cli.options import FILE
+from dgraph.errors import OptionError, RunError
+
+PLACE = (
+    click.option("--workers", type=click.IntRange(1), help="Start so many worker processes on this machine."),
+    click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."),
+    click.option("--scheduler-file", type=FILE, help="File in which that scheduler has put its address."),
+    click.option("--tls-ca-file", type=FILE, help="Certificate of the authority, for tls:// clusters."),
+    click.option("--tls-cert", type=FILE, help="Certificate of this client."),
+    click.option("--tls-key", type=FILE, help="Private key of this client."),
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to run."""
+
+    workers: int | None
+    cluster: str | None
+    scheduler_file: str | None
+    tls_ca_file: str | None
+    tls_cert: str | None
+    tls_key: str | None
+
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        """A client of the cluster asked for; None is this process."""
+        chosen = [self.workers, self.cluster, self.scheduler_file]
+        if sum(one is not None for one in chosen) > 1:
+            raise OptionError("--workers, --cluster and --scheduler-file exclude each other: name one")
+        if not any(chosen):
+            yield None
+            return
+        security = self._security()
+        if self.workers:
+            if security is not None:
+                raise OptionError("--tls-ca-file is for --cluster: workers that are started here speak without TLS")
+            from dgraph.bench.place import local_cluster
+
+            with ExitStack() as stack:
+                with doing(f"starting {self.workers} worker{'s' * (self.workers != 1)}"):
+                    client = stack.enter_context(local_cluster(self.workers))
+                yield client
+            return
+        from distributed import Client
+
+        address = self._address()
+        if security is not None and "://" not in address:
+            address = f"tls://{address}"
+        if security is not None and not address.startswith("tls://"):
+            raise OptionError(f"{address} speaks without TLS, for which --tls-ca-file is: write tls://")
+        if address.startswith("tls://") and not _is_secure(security):
+            files = "--tls-ca-file, --tls-cert and --tls-key"
+            raise OptionError(f"{address} needs {files}, or these in Dask's configuration")
+        try:
+            with doing(f"asking {address}"):
+                client = Client(address, set_as_default=False, security=security, timeout=10)
+        except (OSError, TimeoutError, ValueError) as error:
+            if type(error).__module__ == "ssl":
+                files = ", ".join(filter(None, (self.tls_ca_file, self.tls_cert, self.tls_key)))
+                raise OptionError(f"these files do not go together: {files} ({error})") from error
+            raise RunError(f"no scheduler answers at {address}: {error}") from error
+        with client:
+            yield client
+
+    def _address(self) -> str:
+        """Of the scheduler. Dask itself would wait for a missing file for ever, and lets bad addresses fail late."""
+        address = self.cluster
+        if self.scheduler_file is not None:
+            try:
+                address = str(json.loads(Path(self.scheduler_file).read_text())["address"])
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                remedy = "name the file that `dask scheduler --scheduler-file` has written"
+                raise OptionError(f"{self.scheduler_file} tells no scheduler's address: {error} ({remedy})") from error
+        assert address is not None
+        if not re.fullmatch(r"((?!https?:)\w+://)?[^/\s]+:\d+/?", address):
+            raise OptionError(f"{address!r} is no address of a scheduler: it looks like tcp://10.0.0.1:8786")
+        return address
+
+    def _security(self) -> Any:
+        if not self.tls_ca_file:
+            if self.tls_cert or self.tls_key:
+                raise OptionError("--tls-cert and --tls-key need --tls-ca-file")
+            return None
+        from distributed.security import Security
+
+        for path in (self.tls_ca_file, self.tls_cert, self.tls_key):
+            if path is not None and not Path(path).is_file():
+                raise OptionError(f"{path}: there is no such file of TLS")
+        files = {"tls_ca_file": self.tls_ca_file, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
+        return Security(**files, require_encryption=True)
+
+
+def _is_secure(security: Any) -> bool:
+    """Whether all is there that TLS needs: Dask would fail late, and say little."""
+    from distributed.security import Security
+
+    return (security or Security()).get_connection_args("client").get("ssl_context") is not None
+
+
+def runs_somewhere(command: Callable) -> Callable:
+    """Adds the options of the place to a command, which is given them as `place`."""
+
+    @wraps(command)
+    def with_place(**given: Any) -> Any:
+        return command(place=take_place(given), **given)
+
+    return decorated(with_place, PLACE)
+
+
+def take_place(given: dict[str, Any]) -> Place:
+    """The place, whose options are taken out of what was given."""
+    return Place(**{name_of(option): given.pop(name_of(option)) for option in PLACE})
+
+
+def decorated(command: Callable, options: tuple[Callable, ...]) -> Callable:
+    """A command with options, in the order in which its help lists them."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def name_of(option: Callable) -> str:
+    """What a decorator calls its value."""
+
+    def probe() -> None: ...
+
+    return str(option(probe).__click_params__[0].name)
