@@ -28,7 +28,7 @@ def command(edges: Edges, output: str, drop_isolated: bool, renumber: str | None
       $ dgraph generate uniform --vertices 100 --edges 500 --weights 1 9 -o edges.csv
       $ dgraph convert edges.csv --weight weight -o edges.npz
     """
-    check_format(output)
+    check_format(output, renumber)
     with edges.graph() as graph:
         write_edges(graph, output, "drop" if drop_isolated else "refuse", renumber)
         told = {"vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}

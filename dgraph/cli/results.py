@@ -48,12 +48,17 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
         _write(writer, first, tables, stream)
 
 
-def check_format(path: str) -> None:
-    """Refuses a file of edges whose suffix tells no format, before the work begins."""
-    from dgraph.io.registry import written_as
+def check_format(path: str, ids: str | None = None) -> None:
+    """Refuses files of edges and of ids whose suffixes tell no format, or do not fit, before the work begins."""
+    from dgraph.io.registry import counts_from_one, written_as
 
     if path != "-":
         written_as(path)
+    if ids is not None:
+        writer_of(ids)
+        if path == "-" or not counts_from_one(path):
+            problem = f"--renumber {ids} is for formats that count vertices from 1"
+            raise OptionError(f"{problem}, and {path} has ids as they are: leave it out")
 
 
 def write_edges(graph: Any, path: str, isolated: str, ids: str | None = None) -> None:
@@ -63,8 +68,6 @@ def write_edges(graph: Any, path: str, isolated: str, ids: str | None = None) ->
     from dgraph.io.registry import counts_from_one
 
     counted, note = path != "-" and counts_from_one(path), ""
-    if ids is not None and not counted:
-        raise OptionError(f"--renumber {ids} is for formats that count vertices from 1, and {path} has ids as they are")
     from_zero = counted and ids is None and _counts_from_zero(graph)
     if from_zero:
         note = f"{path} counts vertices from 1: vertex 0 is its 1, and so on"

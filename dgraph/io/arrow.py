@@ -148,7 +148,7 @@ def numbered(edge_list: EdgeList, path: str | os.PathLike, what: str) -> tuple[n
     present = _distinct(ends, highest)
     if present != highest:
         problem = f"{what} has every vertex from 1 to n, and the graph has {present} vertices up to id {highest}"
-        raise IdError(f"{path}: {problem} ({remedy}, or give vertices=range(1, {highest + 1}))")
+        raise IdError(f"{path}: {problem} ({remedy})")
     weights = table[names[2]].to_numpy() if names[2] is not None else None
     return ends[0], ends[1], weights, highest
 

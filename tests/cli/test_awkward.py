@@ -100,7 +100,9 @@ def test_everything_tells_in_json(run):
         ("run wcc calls.csv --cluster http://127.0.0.1:8786", "is no address of a scheduler"),
         ("run wcc calls.csv --cluster tcp://127.0.0.1:8786 --tls-ca-file calls.csv", "speaks without TLS"),
         ("explain broken.py:Program", "Error: broken.py cannot be run: NameError: name 'nobody' is not defined"),
-        ("convert calls.csv -o calls.xyz", ".ncol"),
+        ("convert nope.csv -o calls.xyz", ".ncol"),
+        ("convert nope.csv -o calls.mtx --renumber ids.xyz", "the suffix tells no format for values"),
+        ("convert nope.csv -o - --renumber ids.csv", "is for formats that count vertices from 1"),
         ("validate calls.csv --result values.csv --of bfs", "--source-vertex is missing"),
     ],
 )
