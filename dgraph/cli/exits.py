@@ -7,6 +7,7 @@ Ctrl-C, 143 by SIGTERM: workers that were started are gone by then, and files ar
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import sys
 import threading
@@ -72,18 +73,34 @@ def _line(text: str, code: int) -> int:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM is heard once; a second one ends the process as ever."""
+    """SIGTERM stops as Ctrl-C does, once what the main thread is at lets it: a kernel runs to its end. A second stop of
+    either kind ends the process at once."""
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
 
     def stop(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         raise Terminated
 
-    heard = threading.current_thread() is threading.main_thread()
-    heard = heard and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if heard:
-        signal.signal(signal.SIGTERM, stop)
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    threading.Thread(target=_end_at_second, args=(heard,), name="dgraph-stops", daemon=True).start()
+    before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, stop)
     try:
         yield
     finally:
-        if heard:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.set_wakeup_fd(before)
+        os.close(told)  # which ends the thread
+
+
+def _end_at_second(heard: int) -> None:
+    """Reads the signals that Python is told of, a byte each, while its main thread may be at something else."""
+    stops = 0
+    with os.fdopen(heard, "rb", buffering=0) as signals:
+        while number := signals.read(1):
+            stops += number[0] in (signal.SIGINT, signal.SIGTERM)
+            if stops > 1:
+                os._exit(128 + number[0])

@@ -51,6 +51,14 @@ def test_a_stop_is_told_in_a_line_and_by_its_own_code(run, monkeypatch, name, co
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+def test_a_second_stop_does_not_wait():
+    """For what the main thread is at, which no signal gets through to: a kernel; here, a shell that signals."""
+    shell = "exec >/dev/null 2>&1; for i in $(seq 200); do kill -TERM $PPID; sleep 0.05; done"
+    code = f"import ctypes; from dgraph.cli.exits import ends; ends(lambda: ctypes.CDLL(None).system(b'{shell}'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (143, "")
+
+
 def test_a_saved_graph_that_is_torn_is_refused(run):
     run("partition calls.csv -o calls.dgraph")
     Path("calls.dgraph/manifest.json").write_text("{")
