@@ -177,18 +177,18 @@ class RunResult:
 
     def map(self, change: Callable[..., Any], *others: RunResult, whole: bool = True) -> RunResult:
         """The result of `change(numbers, values, *values of the others)`, which gives numbers and values: of each
-        partition, where it lies. `whole` says whether every vertex is listed still."""
+        partition, where it lies, and of none for their kind. `whole` says whether every vertex is listed still. On a
+        cluster nobody waits for that here: who reads the values does."""
         workers, changed = self._workers, copy(self)
 
-        def work() -> tuple[Held, Found]:
+        def work() -> Held:
             held = [one._there() for one in (self, *others)]
             homes = {part: i for i, part in enumerate(held[0].homes)}
             given = [(change, part, *(one.of(part) for one in held)) for part in homes]
-            found = workers.wait(workers.each(_changed, given))
-            return Held(found, homes), workers.bring(workers.each(Found.without_values, [(found[0],)]))[0]
+            return Held(workers.each(_changed, given), homes)
 
-        changed._held, first = retry(workers.client, work, workers.forget)
-        changed._empty, changed._whole = next(iter(first.parts.values())), whole
+        changed._held = retry(workers.client, work, workers.forget)
+        changed._empty, changed._whole = change(*self._empty, *(one._empty[1] for one in others)), whole
         if (find := self._work) is not None:
             changed._work = lambda graph: find(graph).map(change, *others, whole=whole)
         return changed
