@@ -21,6 +21,7 @@ from dgraph.estimates.estimate import POLICIES, of_policy, sample
 from dgraph.estimates.footprints import Footprint
 from dgraph.partition import policies
 from dgraph.partition.partition import stats
+from dgraph.solvers.solver import Diffuse
 
 if TYPE_CHECKING:
     from dgraph.codegen.recipe import Recipe
@@ -43,14 +44,18 @@ def admit_build(graph: Graph, what: str, need: Footprint) -> None:
     _refuse(what, max(row["run"], row["build"]), limit, workers)
 
 
-def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe) -> None:
-    """Refuse a run of a program whose partitions and states the workers cannot hold."""
-    (limit, workers), vertex = _limit(graph), bytes_of_vertex(recipe)
-    least = graph.num_vertices * vertex + graph.listed.num_arcs * 4
+def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe, settle: Any = None) -> None:
+    """Refuse a run of a program whose partitions and states, and what it keeps to `settle`, the workers cannot hold."""
+    (limit, workers), vertex, edge = _limit(graph), bytes_of_vertex(recipe), 0
+    if isinstance(settle, Diffuse):
+        vertex += settle.vertex_bytes
+        edge = settle.edge_bytes + 8 * len(recipe.analysis.edge_columns)
+    least = graph.num_vertices * vertex + graph.listed.num_arcs * (4 + edge)
     if limit is None or least * FAR < limit * workers:
         return
     rows = graph.workers.bring(graph.workers.each(stats, [(one,) for one in partitions]))
-    needs = sorted((row["bytes"] + vertex * (row["vertices"] + row["proxies"]) for row in rows), reverse=True)
+    states = [vertex * (row["vertices"] + row["proxies"]) + edge * row["edges"] for row in rows]
+    needs = sorted((row["bytes"] + more for row, more in zip(rows, states, strict=True)), reverse=True)
     _refuse(f"a run of {recipe.analysis.name}", sum(needs[: math.ceil(len(needs) / workers)]), limit, workers)
 
 

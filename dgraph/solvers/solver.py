@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -90,6 +90,10 @@ class Diffuse:
     surplus: str  # and what all hold; and of everybody,
     mass: str  # what all have
     most: float  # times as much as was found
+
+    # what a partition keeps of each local vertex and edge, besides (see `diffusion.py`): nine numbers, and a layout
+    vertex_bytes: ClassVar[int] = 72
+    edge_bytes: ClassVar[int] = 4
 
 
 @dataclass(frozen=True)

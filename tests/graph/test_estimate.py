@@ -84,6 +84,10 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
         leave(240_000)
         with pytest.raises(RoomError, match="a run of "):
             dg.pagerank(graph, engine="gas")
+        leave(450_000)
+        dg.pagerank(graph, engine="gas", tol=0.1)
+        with pytest.raises(RoomError, match="a run of "):  # which keeps a layout of the edges
+            dg.pagerank(graph, engine="bulk_async", tol=0.1)
     assert dg.triangles(graph).compute()["triangles"].sum() > 0
     assert dask.config.get("dgraph", {}) == kept
 
