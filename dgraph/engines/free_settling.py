@@ -4,6 +4,7 @@ edges: with `FreeRounds`, what bulk-asynchronous order consists of."""
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,16 +19,21 @@ class FreeSettling(FreeRounds):
 
     patience = 1.0  # as often as it took to settle, it waits for mail
 
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.due: defaultdict[int, float] = defaultdict(float)  # by partition: when to settle without more mail
+
     def goes_on(self, state: Any) -> bool:
         return super().goes_on(state) and self.pays(state)
 
     def pays(self, state: Any) -> bool:
         """Whether to settle at once, or first to hear of others: it does not wait for ever."""
-        return state.pays or time.perf_counter() >= state.due
+        return state.pays or time.perf_counter() >= self.due[state.partition.index]
 
     @property
     def pause(self) -> float:
-        left = [state.due - time.perf_counter() for state in self.states if self.waiting(state)]
+        now = time.perf_counter()
+        left = [self.due[state.partition.index] - now for state in self.states if self.waiting(state)]
         return min([super().pause, *(seconds for seconds in left if seconds > 0)])
 
     def hear(self, state: Any) -> None:
@@ -44,7 +50,7 @@ class FreeSettling(FreeRounds):
         state.settle(self.phase)
         ended = time.perf_counter()
         wait = len(self.states) * max(self.patience * (ended - begun), AT_LEAST)  # partitions of a worker take turns
-        state.due = ended if self.rounds.alone else ended + wait
+        self.due[state.partition.index] = ended if self.rounds.alone else ended + wait
 
     def pass_on(self, state: Any) -> None:
         self.mail.post()

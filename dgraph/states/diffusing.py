@@ -30,7 +30,6 @@ class Diffusing(State):
         super().__init__(*arguments)
         self.diffuse, self.pulled = diffuse, True
         self.untold = False  # whether proxies may have news for their masters
-        self.due = 0.0  # when to look again, whoever has told nothing
         self.heard: set[int] = set()  # who has told something since the last look
 
     def begin(self) -> None:
@@ -116,7 +115,6 @@ class Diffusing(State):
             given, left = totals[self.diffuse.given], totals[self.diffuse.surplus]
             times = given / max(given - left, given / self.diffuse.most) if given else 1.0
             self.diffusion.scale(times)
-            self.due = 0.0
             self.limit = self._limit(times * totals[self.diffuse.mass])
         return self.stages > 0
 

@@ -45,7 +45,6 @@ class Settling(State):
         self.found = NOBODY  # proxies with news for their masters
         self.heard: set[int] = set()  # who has told something since it last settled,
         self.tellers = {q for q in self.post.peers if self._shares_with(q)}  # of all who ever do
-        self.due = 0.0  # when to settle again all the same
         self.behind = False  # whether some have not fired yet
         self.kept: dict[Any, Any] = {}
 
