@@ -110,7 +110,6 @@ WORDS = {
     'isolated="drop"': "--drop-isolated",
     "renumber=True": "--renumber IDS",
     ", or give a function": "",
-    "name the column of weights when you make the graph:": "Name the column of weights:",
     ", or format=)": ")",
 }
 

@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dgraph.runs.progress import CLEAR
+
 EVERY = 0.5  # seconds, the first of which pass in silence
-CLEAR = "\r\033[K"
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 from dgraph.errors import OptionError
 
 EVERY = 0.2  # seconds
+CLEAR = "\r\033[K"  # the line of a terminal
 
 
 def check_progress(wanted: Any) -> None:
@@ -55,15 +56,12 @@ class Progress:
 
 
 class Line:
-    """One line that is written over and over."""
+    """One line that is written over and over, and is gone from a terminal in the end."""
 
     def __init__(self) -> None:
         self.length = 0
-
-    @property
-    def is_seen(self) -> bool:
-        notebook = "ipykernel" in sys.modules
-        return notebook or bool(getattr(sys.stderr, "isatty", lambda: False)())
+        self.on_terminal = bool(getattr(sys.stderr, "isatty", lambda: False)())
+        self.is_seen = self.on_terminal or "ipykernel" in sys.modules  # a notebook
 
     def write(self, done: dict[str, Any]) -> None:
         rate = done["edges"] / max(done["seconds"], 1e-9) / 1e6
@@ -77,4 +75,5 @@ class Line:
 
     def close(self) -> None:
         if self.length:
-            sys.stderr.write("\n")
+            sys.stderr.write(CLEAR if self.on_terminal else "\n")
+            sys.stderr.flush()

@@ -22,10 +22,10 @@ def edge_columns_of(graph: Graph, analysis: Analysis) -> dict[str, tuple[str, st
     for column in analysis.edge_columns:
         name = graph.weight if column.name == "weight" and graph.weight is not None else column.name
         if name not in graph.edge_columns:
-            remedy = "name the column of weights when you make the graph: weight=" if column.name == "weight" else ""
+            how = " (name the column of weights with weight= when the graph is made)"
+            remedy = how if column.name == "weight" else ""
             has = ", ".join(map(repr, graph.edge_columns)) or "no columns"
-            problem = f"{analysis.title} reads the edge column {name!r}; the edges have {has}. {remedy}"
-            raise ColumnError(problem.strip())
+            raise ColumnError(f"{analysis.title} reads the edge column {name!r}; the edges have {has}{remedy}")
         columns[column.name] = name, column.dtype.name
     return columns
 

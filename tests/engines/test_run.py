@@ -1,6 +1,7 @@
 """What users see of a run: ids, frames, the report, progress, and errors that say what to do."""
 
 import inspect
+import io
 import uuid
 import warnings
 
@@ -105,6 +106,16 @@ def test_progress(capsys):
     dg.run(graph, PROGRAMS["PageRank"], progress=True)
     assert capsys.readouterr().out == ""
     assert all({"superstep", "fired", "edges", "bytes", "seconds"} <= set(done) for done in seen)
+
+
+def test_progress_is_gone_from_a_terminal_in_the_end(monkeypatch):
+    shown = io.StringIO()
+    shown.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", shown)
+    monkeypatch.setattr("dgraph.runs.progress.EVERY", 0)
+    dg.run(graph_for("PageRank", parts=2), PROGRAMS["PageRank"])
+    assert "fired" in shown.getvalue()
+    assert shown.getvalue().endswith("\r\033[K")
 
 
 @pytest.mark.parametrize(
