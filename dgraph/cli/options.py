@@ -22,9 +22,16 @@ def offered(words: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[...,
 
 
 def among(option: str, words: Sequence[str], about: str = "") -> Any:
-    """An option of one of some words, which its help names and the shell offers; the library refuses others."""
+    """An option of one of some words, which its help names and the shell offers; others are refused before any work."""
+
+    def known(context: click.Context, param: click.Parameter, value: str) -> str:
+        if value not in words:
+            context.fail(f"{option} {value!r} is not known; choose one of {', '.join(words)}")
+        return value
+
     told = f"{about}{', '.join(words[:-1])} or {words[-1]}."
-    return click.option(option, default="auto", show_default=True, help=told, shell_complete=offered(words))
+    complete = offered(words)
+    return click.option(option, default="auto", show_default=True, help=told, callback=known, shell_complete=complete)
 
 
 class Written(click.Path):
