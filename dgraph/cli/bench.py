@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from dgraph.cli.command import Command, Ending
 from dgraph.cli.doing import CLEAR
-from dgraph.cli.options import FILE, as_json, offered
+from dgraph.cli.options import FILE, Whole, as_json, offered
 from dgraph.cli.options import output as written
 from dgraph.cli.place import Place, runs_somewhere
 
@@ -99,7 +99,7 @@ def _command_for(name: str) -> click.Command:
 OPTIONS: tuple[Callable, ...] = (
     written("a folder, for results, plots and report.html.", metavar="FOLDER", folder=True),
     click.option("--check", is_flag=True, help="Exit with 1 at bad news: if a target of the suite is missed."),
-    click.option("--trials", type=click.IntRange(1), help="So many trials at most."),
+    click.option("--trials", type=Whole(1), help="So many trials at most."),
 )
 
 

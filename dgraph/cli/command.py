@@ -33,6 +33,10 @@ class Ending(click.Command):
         if mark:
             self.help, self.epilog = text.rstrip(), mark + example
 
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """What a list of commands has room for."""
+        return " ".join(re.split(r"[.,:;](?:\s|$)|\s\(", self.help or "")[0].split())
+
 
 class Command(Ending):
     """A command whose errors are those of the library."""

@@ -23,8 +23,8 @@ def estimated() -> list[str]:
 @as_json
 @reads_graph
 def command(edges: Edges, operation: str, memory: str | None, on_workers: int | None, as_json: bool) -> None:
-    """Tell what an operation, or "build" alone, will need under every policy: memory of a worker, and bytes exchanged
-    in a round.
+    """Tell what an operation will need under every policy: memory of a worker, and bytes exchanged in a round. OP may
+    be "build", too: making the graph alone.
 
     \b
     Example:

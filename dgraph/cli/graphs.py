@@ -17,7 +17,7 @@ import click
 
 from dgraph.cli.command import called
 from dgraph.cli.doing import doing
-from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, among, offered
+from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, Whole, among, offered
 from dgraph.cli.place import PLACE, Place, decorated, name_of, take_place
 from dgraph.errors import FileError, OptionError
 
@@ -58,7 +58,7 @@ READING = (
     click.option("--repeats", type=REPEATS, default="keep", show_default=True, help="Edges with the same ends."),
     click.option("--symmetrize", is_flag=True, help="Add the reverse of every edge."),
     among("--policy", POLICIES, "Which partition owns a vertex or an edge: "),
-    click.option("--parts", type=click.IntRange(1, 2**16 - 1), help="Partitions.  [default: one for each worker]"),
+    click.option("--parts", type=Whole(1, 2**16 - 1), help="Partitions.  [default: one for each worker]"),
 )
 COLUMNS = ("source", "destination", "weight")
 HEADS = ("id", "vertex", "node", "name")  # what the one column of a list of vertices may be called

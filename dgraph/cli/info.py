@@ -18,7 +18,7 @@ PACKAGES = ("numpy", "numba", "pandas", "pyarrow", "dask", "distributed", "scipy
 @click.command("info", cls=Command)
 @as_json
 def command(as_json: bool) -> None:
-    """Show the version, this machine, and the packages that matter.
+    """Show what runs here: the version, this machine, and the packages that matter.
 
     \b
     Example:

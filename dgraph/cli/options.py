@@ -61,6 +61,12 @@ class Written(click.Path):
         return path
 
 
+class Whole(click.IntRange):
+    """A whole number of a range, which a help text calls N."""
+
+    name = "n"
+
+
 class Count(click.types.IntParamType):
     """A number of vertices, which have a file elsewhere."""
 
@@ -78,9 +84,7 @@ def output(what: str, *, metavar: str = "FILE", folder: bool = False, required: 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON: an object a line.")
 engine = among("--engine", ("auto", "local", "bsp", "gas", "bulk_async", "block_descent", "cugraph"))
-on_workers = click.option(
-    "--on-workers", type=click.IntRange(1), help="Workers there will be.  [default: those there are]"
-)
+on_workers = click.option("--on-workers", type=Whole(1), help="Workers there will be.  [default: those there are]")
 UNDIRECTED = click.option("--undirected", is_flag=True, help="Each listed edge stands for both directions.")
 VERTICES = click.option("--vertices", type=Count(), metavar="N", help="How many vertices there are: the ids 0 to N-1.")
 

@@ -14,11 +14,11 @@ from typing import Any
 import click
 
 from dgraph.cli.doing import doing
-from dgraph.cli.options import FILE
+from dgraph.cli.options import FILE, Whole
 from dgraph.errors import OptionError, RunError
 
 PLACE = (
-    click.option("--workers", type=click.IntRange(1), help="Start so many worker processes on this machine."),
+    click.option("--workers", type=Whole(1), help="Start so many worker processes on this machine."),
     click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."),
     click.option("--scheduler-file", type=FILE, help="File in which that scheduler has put its address."),
     click.option("--tls-ca-file", type=FILE, help="Certificate of the authority, for tls:// clusters."),

@@ -10,7 +10,7 @@ import click
 
 from dgraph.cli.command import Command, named
 from dgraph.cli.graphs import Edges, reads_graph
-from dgraph.cli.options import as_json, on_workers, operations
+from dgraph.cli.options import Whole, as_json, on_workers, operations
 from dgraph.errors import OptionError
 
 
@@ -29,8 +29,8 @@ class Split(click.ParamType):
 @click.command("plan", cls=Command)
 @click.argument("operation", metavar="OP", shell_complete=operations)
 @on_workers
-@click.option("--cores", type=click.IntRange(0), default=1, show_default=True, help="Cores of each worker.")
-@click.option("--devices", type=click.IntRange(0), default=0, show_default=True, help="GPUs of each worker.")
+@click.option("--cores", type=Whole(0), default=1, show_default=True, help="Cores of each worker.")
+@click.option("--devices", type=Whole(0), default=0, show_default=True, help="GPUs of each worker.")
 @click.option("--device-cores", type=float, default=20.0, show_default=True, help="Cores that a device is worth.")
 @click.option("--bandwidth", default="1.25 GB", show_default=True, help="Bytes a second of each worker.")
 @click.option("--latency", default="3 ms", show_default=True, help="What a round takes beside its work.")
@@ -38,7 +38,7 @@ class Split(click.ParamType):
 @as_json
 @reads_graph
 def command(edges: Edges, operation: str, on_workers: int | None, split: Any, as_json: bool, **given: Any) -> None:
-    """Predict seconds, memory and traffic of an operation on a cluster, under every policy.
+    """Predict how an operation will run on a cluster: its seconds, memory and traffic, under every policy.
 
     The operation is run on a sample of the edges, here, to measure it. With --split, say also what capacity each worker
     needs so that none waits for another, the busiest being as the other options say.

@@ -52,7 +52,8 @@ def verified() -> list[str]:
 @as_json
 @reads_graph
 def command(edges: Edges, as_json: bool, **asked: Any) -> None:
-    """Count what can surprise (loops, repeats, isolated vertices, weights) and say what each operation does with it.
+    """Count what can surprise in a graph (loops, repeats, isolated vertices, weights) and say what each operation does
+    with it.
 
     With --result, say instead whether values are right: they are verified by other, simpler algorithms in this process.
     Exit code 1 if they are wrong.

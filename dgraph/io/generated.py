@@ -37,8 +37,8 @@ def rmat(
     edge_factor: how many edges there are for each.
     seed:        decides what is drawn: the same graph for the same number.
     weights:     the lowest and the highest; whole numbers give whole weights. By default there are none.
-    a:           how likely a bit is 0 in the numbers of both ends of an edge;
-    b:           0 in that of the source and 1 in that of the destination;
+    a:           how likely a bit is 0 in the numbers of both ends of an edge.
+    b:           0 in that of the source and 1 in that of the destination.
     c:           1 in that of the source and 0 in that of the destination.
     permute:     numbers say nothing of degrees; else those with few bits set have the most edges.
     directed:    with False each listed edge stands for both directions.

@@ -52,6 +52,13 @@ def test_a_flag_means_the_same_in_every_command():
     assert "" not in {said for found in meanings.values() for *_, said in found}
 
 
+def test_lists_of_commands_have_room_for_what_they_say(run):
+    for name in ("", "run", "generate"):
+        text = run(f"{name} --help").output
+        listed = re.search(r"Commands:\n(.*?)\n\n", text, re.DOTALL)[1].splitlines()
+        assert all(re.match(r"  [\w-]+  +[A-Z]", line) and not line.endswith("...") for line in listed), text
+
+
 @pytest.mark.parametrize("name", RUN.list_commands(None))
 def test_every_option_of_an_operation_says_what_it_is(name):
     command = RUN.get_command(None, name)
