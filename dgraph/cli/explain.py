@@ -54,8 +54,9 @@ def _programs(name: str) -> list[type]:
         return [found]
     name = named(name, more=", or FILE.py:CLASS")
     module = __import__(f"dgraph.ops.{name}", fromlist=["x"])
-    own = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, dg.VertexProgram)]
-    own = [one for one in own if one.__module__ == module.__name__]
-    if not own:
+    known = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, dg.VertexProgram)]
+    own = [one for one in known if one.__module__ == module.__name__]
+    found = [*getattr(module, "PROGRAMS", {}).values(), *own]  # of PageRank, which have a file of their own
+    if not found:
         raise OptionError(f"{name} is no vertex program: it has kernels of its own")
-    return own
+    return found

@@ -38,4 +38,5 @@ def command(edges: Edges, output: str, overwrite: bool, plot: str | None, as_jso
             graph.save(output, overwrite=overwrite)
         if plot is not None:
             report.plot(plot)
-    tell({**report.summary, "output": output}, as_json, repr(report))
+    told = {name.replace(" ", "_"): value for name, value in report.summary.items()}
+    tell({**told, "output": output}, as_json, repr(report))

@@ -61,8 +61,10 @@ def test_values_in_a_pipe_are_verified(run, tmp_path):
 
 
 def test_everything_tells_in_json(run):
-    assert json.loads(run("partition calls.csv -o calls.dgraph --json").output)["output"] == "calls.dgraph"
+    saved = json.loads(run("partition calls.csv -o calls.dgraph --json").output)
+    assert (saved["output"], saved["edge_balance"]) == ("calls.dgraph", 1)
     assert json.loads(run("explain wcc --json").output)["program"] == "Components"
+    assert run("explain pagerank").output.startswith("PageRank: synchronous")
     assert json.loads(run("warmup degrees --json").output)["operation"] == "degrees"
     assert "quick" in json.loads(run("bench --list --json").output)
     assert run("partition calls.csv -o calls.dgraph --overwrite").output == ""  # in a pipe
