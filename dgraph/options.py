@@ -57,7 +57,7 @@ def check_limits(max_iter: Any, tol: Any) -> None:
     """When rounds end that come ever nearer to an answer: after so many, or when they change it by less."""
     whole_number("max_iter", max_iter)
     if tol is not None and not (is_number(tol) and tol >= 0):
-        raise OptionError(f"tol={tol!r} is not known: zero or more, or None for exactly max_iter= rounds")
+        raise OptionError(f"tol={tol!r} must be above zero, or 0 for exactly max_iter= rounds")
 
 
 def is_number(value: Any) -> bool:

@@ -115,6 +115,7 @@ WORDS = {
     "renumber=True": "--renumber IDS",
     ", or give a function": "",
     ", or format=)": ")",
+    ", or None": ", or leave it out",
 }
 
 

@@ -75,7 +75,8 @@ class Place:
             if type(error).__module__ == "ssl":
                 files = ", ".join(filter(None, (self.tls_ca_file, self.tls_cert, self.tls_key)))
                 raise OptionError(f"these files do not go together: {files} ({error})") from error
-            raise RunError(f"no scheduler answers at {address}: {error}") from error
+            remedy = "check the address, which begins with tls:// where it is secured; `dask scheduler` starts one"
+            raise RunError(f"no scheduler answers at {address}: {error} ({remedy})") from error
         with client:
             yield client
 

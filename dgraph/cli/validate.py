@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import asdict
 from functools import partial
@@ -88,6 +89,14 @@ def _options() -> list[click.Parameter]:
     return [*click.get_current_context().command.params, *of_operations]
 
 
+def _with_ids(problem: str, ids: Any) -> str:
+    """A verifier's words, which number vertices by position, and who they are."""
+    found = re.findall(r"(?:vertex|edge|-|source|component|label|predecessor|mate)(?: is)? (\d+)", problem)
+    who = {place: ids[place] for place in sorted(set(map(int, found))) if place < len(ids)}
+    told = ", ".join(f"{place} is {name}" for place, name in who.items() if name != place)
+    return f"{problem} (by position: {told})" if told else problem
+
+
 def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str, ...], given: Any) -> dict[str, Any]:
     import numpy as np
     import pandas as pd
@@ -110,8 +119,7 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
     try:
         verify(name, graph, frame, **options)
     except AnswerError as error:
-        told = ", ".join(f"{place} is {name}" for place, name in enumerate(ids[:3]))
-        raise AnswerError(f"{error} (vertices by position: {told} ...)") from error
+        raise AnswerError(_with_ids(str(error), ids)) from error
     except OptionError as error:  # an option too many, or too few
         told = str(error).replace("source= ", "--source-vertex ")
         raise OptionError(f"{told} (--source-vertex, --with)") from error

@@ -114,7 +114,7 @@ class Generator(ABC):
         given = getattr(self, name)
         value = int(given) if isinstance(given, numbers.Integral) and not isinstance(given, bool) else None
         if value is None or not low <= value <= high:
-            raise OptionError(f"{name} is {given!r}; give a whole number from {low} to {high}")
+            raise OptionError(f"{name}={given!r} must be a whole number from {low} to {high}")
         object.__setattr__(self, name, value)
         return value
 
@@ -122,7 +122,7 @@ class Generator(ABC):
         given = getattr(self, name)
         value = float(given) if isinstance(given, numbers.Real) and not isinstance(given, bool) else math.nan
         if not low <= value <= high or math.isinf(value):
-            raise OptionError(f"{name} is {given!r}; give a finite number from {low:g} to {high:g}")
+            raise OptionError(f"{name}={given!r} must be a finite number from {low:g} to {high:g}")
         object.__setattr__(self, name, value)
         return value
 
