@@ -13,17 +13,22 @@ OF_NANNIES = "65536"  # what Dask's nannies set it to by default; any other valu
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # glibc's names of its parameters
 LARGE = 32 << 20  # bytes: an array from which on it has pages of its own; below, freed memory is used again
 KEPT = 64 << 20  # bytes at the end of a heap, beyond which memory goes back to the system; of threads, all of a heap
-DEFAULT = 128 << 10
+DEFAULT = 128 << 10  # what glibc begins with
 
 
 class Heap:
     """glibc's. Left to the setting of Dask's nannies, it takes every array of 128 KB or more from the system, page by
-    page, which takes ten times as long as to write to it, and on a virtual machine up to a thousand times."""
+    page, which takes ten times as long as to write to it, and on a virtual machine up to a hundred times. It is let be
+    where somebody has chosen another setting, or the library of C is another."""
 
     def __init__(self) -> None:
         theirs = sys.platform == "linux" and os.environ.get(SETTING) == OF_NANNIES
-        self._c = ctypes.CDLL(None) if theirs else None
-        self.adjustable = hasattr(self._c, "mallopt") and hasattr(self._c, "malloc_trim")  # others than glibc lack them
+        found = ctypes.CDLL(None) if theirs else None
+        self._c = found if hasattr(found, "mallopt") and hasattr(found, "malloc_trim") else None
+
+    @property
+    def adjustable(self) -> bool:
+        return self._c is not None
 
     def keep(self) -> None:
         """Use freed memory again, also that of heaps of threads, which are as large as what is kept."""
@@ -32,11 +37,11 @@ class Heap:
     def give_back(self) -> None:
         """Be as before, and let the system have what is free."""
         self._set({MMAP_THRESHOLD: DEFAULT, TRIM_THRESHOLD: int(OF_NANNIES), TOP_PAD: DEFAULT})
-        if self._c is not None and self.adjustable:
+        if self._c is not None:
             self._c.malloc_trim(0)
 
     def _set(self, values: dict[int, int]) -> None:
-        if self._c is not None and self.adjustable:
+        if self._c is not None:
             for name, value in values.items():
                 self._c.mallopt(name, value)
 
