@@ -44,7 +44,7 @@ class Settling(State):
         self.shared = kept(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
         self.found = NOBODY  # proxies with news for their masters
         self.heard: set[int] = set()  # who has told something since it last settled,
-        self.tellers = {q for q in self.post.peers if self._shares_with(q)}  # of all who ever do
+        self.told_by = {q for q in self.post.peers if self._shares_with(q)}  # of all who ever do
         self.behind = False  # whether some have not fired yet
         self.kept: dict[Any, Any] = {}
 
@@ -145,7 +145,7 @@ class Settling(State):
     def pays(self) -> bool:
         """Whether to settle at once. Who goes on from many vertices had better hear of all others before, who may have
         reached them first."""
-        return self.frontier.queued * MANY < self.size or self.heard >= self.tellers
+        return self.frontier.queued * MANY < self.size or self.heard >= self.told_by
 
     @property
     def news(self) -> int:
