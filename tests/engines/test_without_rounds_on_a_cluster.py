@@ -36,6 +36,8 @@ def close_the_gate():
     FreeRounds.gate, FreeRounds.ungated = threading.Event(), FreeRounds.local_round
 
     def local_round(self):
+        if not FreeRounds.gate.wait(0.05):
+            self.exchange.leave_thread()  # as who waits for mail does
         if not FreeRounds.gate.wait(60):
             raise TimeoutError("nobody came by to open the gate")
         return FreeRounds.ungated(self)
