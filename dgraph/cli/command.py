@@ -134,7 +134,7 @@ def as_typed(message: str, options: Sequence[click.Parameter]) -> str:
             return (option.opts if value == "True" else option.secondary_opts)[0]
         return option.opts[0] if option.is_flag or found["value"] is None else f"{option.opts[0]} {found['value']}"
 
-    return re.sub(r"""(?<![^\s(])(?P<name>[a-z_]+)=(?P<value>"[^"]*"|'[^']*'|[\w.-]*\w|(?=[\[{]))?""", typed, message)
+    return re.sub(r"""(?<![^\s(])(?P<name>[a-z_]+)=(?P<value>"[^"]*"|'[^']*'|[\w.-]*\w|(?=[\[{(]))?""", typed, message)
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from dgraph.cli.graphs import Edges, reads_graph
 from dgraph.cli.options import FILE, as_json, offered
 from dgraph.cli.signatures import id_reader, options_of
 from dgraph.errors import AnswerError, FileError, OptionError
+
+if TYPE_CHECKING:
+    from dgraph.building.validation import Validation
 
 IDS = ("vertex", "predecessor", "component", "label", "mate")  # columns that hold ids of vertices
 SWITCHES = {"True": "true", "False": "false"}  # as Python has them, and as JSON does
@@ -76,17 +79,19 @@ def command(edges: Edges, as_json: bool, **asked: Any) -> None:
             text = f"{told['result']} is right, at all {told['vertices']:,} vertices"
             click.echo(json.dumps(told) if as_json else text)
             return
-        found = graph.validate()
-    click.echo(json.dumps(asdict(found), default=str) if as_json else as_typed(repr(found), _options()))
+        found = _as_typed(graph.validate())
+    click.echo(json.dumps(asdict(found), default=str) if as_json else repr(found))
 
 
-def _options() -> list[click.Parameter]:
-    """Those of this command, which made the graph, and those of operations, of which it tells."""
+def _as_typed(found: Validation) -> Validation:
+    """Its options as this command has them, which made the graph, and as those of operations, of which it tells."""
     import dgraph as dg
     from dgraph.cli.run import RENAMED, SAID
 
-    of_operations = [one for name in dg.OPERATIONS for one in options_of(getattr(dg, name), RENAMED, SAID)]
-    return [*click.get_current_context().command.params, *of_operations]
+    options = click.get_current_context().command.params
+    options = [*options, *(one for name in dg.OPERATIONS for one in options_of(getattr(dg, name), RENAMED, SAID))]
+    told = {operation: as_typed(line, options) for operation, line in found.operations.items()}
+    return replace(found, rules=[as_typed(rule, options) for rule in found.rules], operations=told)
 
 
 def _with_ids(problem: str, ids: Any) -> str:

@@ -16,9 +16,10 @@ import pandas as pd
 import pyarrow as pa
 
 from dgraph.devices.probe import CUDF, INSTALL, lacking
-from dgraph.errors import FileError, IdError, LostError
+from dgraph.errors import FileError, LostError
 from dgraph.io import lazy
 from dgraph.io.dialect import BLANKS
+from dgraph.io.parquet import check_block
 from dgraph.partition.device_frame import DeviceFrame
 from dgraph.partition.source import Pieces
 from dgraph.workers import Workers
@@ -31,8 +32,8 @@ class OnGpus:
         self.workers = workers
         self.fitting = workers.that_have('read_edges(device="cuda")', CUDF, f'{INSTALL}; or choose device="cpu"')
 
-    def parquet(self, pieces: list[tuple[str, int]], schema: pa.Schema) -> Pieces:
-        return self._pieces(parquet_block, pieces, schema)
+    def parquet(self, pieces: list[tuple[str, int]], weight: str | None, schema: pa.Schema) -> Pieces:
+        return self._pieces(parquet_block, pieces, weight, schema)
 
     def text(self, blocks: list[tuple], wanted: Any, id_type: str, schema: pa.Schema) -> Pieces:
         return self._pieces(text_block, blocks, wanted, id_type, schema)
@@ -52,7 +53,9 @@ def _on_gpu(read: Callable, block: Any, *how: Any) -> pd.DataFrame | DeviceFrame
     return read(block, *how)
 
 
-def parquet_block(piece: tuple[str, int], schema: pa.Schema, stays: bool) -> pd.DataFrame | DeviceFrame:
+def parquet_block(
+    piece: tuple[str, int], weight: str | None, schema: pa.Schema, stays: bool
+) -> pd.DataFrame | DeviceFrame:
     """A row group."""
     import cudf
 
@@ -65,9 +68,7 @@ def parquet_block(piece: tuple[str, int], schema: pa.Schema, stays: bool) -> pd.
     except (pa.ArrowException, OSError, KeyError, ValueError, RuntimeError) as error:
         problem = f"row group {group} does not read as the first file does: {error}"
         raise FileError(problem, path=name, remedy="write the files alike") from error
-    for column in schema.names[:2]:
-        if table[column].null_count:
-            raise IdError(f"{name}: an id in row group {group}, column {column!r}, is missing (drop the row)")
+    check_block(table, weight, f"{name}: row group {group}")
     return table.to_pandas()
 
 

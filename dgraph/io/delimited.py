@@ -1,7 +1,7 @@
 """Delimited text into an Arrow table: Arrow's threaded CSV reader, with ids that stay what the file says.
 
-Ids are 64-bit integers when every id is written as one (no leading zero, no plus sign), else strings;
-both columns alike.
+Ids are 64-bit integers when every id is written as one (no leading zero, no plus sign), else strings, both columns
+alike; numbers with a point are refused.
 Kinds of columns: "id", "weight", "other"; "integer", "unsigned" and "number" in formats that fix the type themselves.
 """
 
@@ -24,6 +24,7 @@ from dgraph.io.dialect import BLANKS, Dialect, looks_like_number
 from dgraph.io.lines import BLOCK, CleanLines
 
 INTEGER_TEXT = r"^(0|-?[1-9][0-9]*)$"
+NUMBER_TEXT = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
 _FIXED = {"integer": pa.int64(), "unsigned": pa.uint64(), "number": pa.float64()}
 
 
@@ -170,18 +171,18 @@ def _settle_ids(
 
 
 def _refuse_points(path: str, dialect: Dialect, table: pa.Table, names: list[str]) -> None:
-    """Whole numbers, some of them with a point: pandas writes 1.0 in a column that once had a gap, and means the
-    vertex that another column calls 1."""
+    """Numbers all of them, and some with a point: they are weights, or pandas wrote 1.0 in a column that once had a
+    gap, and means the vertex that another column calls 1."""
     places = [dialect.names.index(name) for name in names]
     if not all(looks_like_number(row[place]) for row in dialect.sample for place in places if place < len(row)):
         return
     ids = pa.chunked_array([chunk for name in names for chunk in table[name].chunks], table[names[0]].type)
-    with_point = pc.match_substring_regex(ids, r"^-?[0-9]+\.0*$")
-    whole = pc.match_substring_regex(ids, INTEGER_TEXT)
-    if pc.any(with_point).as_py() and pc.any(whole).as_py() and pc.all(pc.or_(with_point, whole)).as_py():
-        pair = " and ".join(repr(ids[pc.index(of, True).as_py()].as_py()) for of in (with_point, whole))
-        remedy = 'write whole numbers, as .astype("Int64") has them, or read it with id_type="string"'
-        raise IdError(f"{path}: ids {pair} would be strings, and different vertices where the number is one ({remedy})")
+    with_point = pc.match_substring(ids, ".")
+    if pc.any(with_point).as_py() and pc.all(pc.match_substring_regex(ids, NUMBER_TEXT)).as_py():
+        id = ids[pc.index(with_point, True).as_py()].as_py()
+        problem = f"id {id!r} is no whole number, though all ids are numbers"
+        remedy = 'name the columns of ids by source= and destination=, or write 1 for 1.0, as .astype("Int64") does'
+        raise IdError(f'{path}: {problem} ({remedy}; as they are, id_type="string" reads them)')
 
 
 def _cast(table: pa.Table, names: list[str], kind: pa.DataType) -> pa.Table:

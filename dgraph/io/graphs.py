@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dgraph.building.frames import computed
-from dgraph.errors import InputError, OptionError
+from dgraph.errors import InputError, OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.igraph import from_igraph as _from_igraph
@@ -87,7 +87,10 @@ def read_edges(
         found = read_edge_list(path, **choice, **options)
     rules = {"loops": loops, "repeats": repeats, "symmetrize": symmetrize}
     where = {"policy": policy, "parts": parts, "capacities": capacities, "client": workers.client}
-    return _graph(found, directed, vertices, **rules, **where)
+    try:
+        return _graph(found, directed, vertices, **rules, **where)
+    except WeightError as error:
+        raise WeightError(f"{path}: {error}") from error
 
 
 def _is_large(path: str | os.PathLike) -> bool:

@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, cast
 import dask.dataframe as dd
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 
 from dgraph.errors import ColumnError, FileError, IdError, OptionError
@@ -69,8 +68,8 @@ def _from_anywhere(path: str | os.PathLike) -> str:
 class OnCpus:
     """How blocks become a lazy frame: a Dask frame of pandas."""
 
-    def parquet(self, pieces: list[tuple[str, int]], schema: pa.Schema) -> dd.DataFrame:
-        return dd.from_map(_parquet_block, pieces, schema=schema, meta=_frame(schema.empty_table()))
+    def parquet(self, pieces: list[tuple[str, int]], weight: str | None, schema: pa.Schema) -> dd.DataFrame:
+        return dd.from_map(_parquet_block, pieces, weight=weight, schema=schema, meta=_frame(schema.empty_table()))
 
     def text(self, blocks: list[tuple], wanted: text.Wanted, id_type: str, schema: pa.Schema) -> dd.DataFrame:
         empty = _frame(schema.empty_table())
@@ -93,13 +92,13 @@ def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
     if not pieces:
         frame = dd.from_pandas(_frame(meta), npartitions=1)
     else:
-        frame = by.parquet(pieces, meta.schema)
+        frame = by.parquet(pieces, wanted["weight"], meta.schema)
     vertices = range(*note["vertices"]) if "vertices" in note else None
     start, end = wanted["read"][:2]
     return EdgeList(frame, start, end, wanted["weight"], note.get("directed"), vertices)
 
 
-def _parquet_block(piece: tuple[str, int], schema: pa.Schema) -> pd.DataFrame:
+def _parquet_block(piece: tuple[str, int], weight: str | None, schema: pa.Schema) -> pd.DataFrame:
     name, group = piece
     fs, inner = files.filesystem(name)
     try:
@@ -109,12 +108,7 @@ def _parquet_block(piece: tuple[str, int], schema: pa.Schema) -> pd.DataFrame:
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         problem = f"row group {group} does not read as the first file does: {error}"
         raise FileError(problem, path=name, remedy="write the files alike") from error
-    for column in schema.names[:2]:
-        if table[column].null_count:
-            row = pc.index(pc.is_null(table[column]), True).as_py()
-            raise IdError(
-                f"{name}: the id in row {row} of row group {group}, column {column!r}, is missing (drop the row)"
-            )
+    parquet.check_block(table, weight, f"{name}: row group {group}")
     return _frame(table)
 
 

@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.parquet
 
-from dgraph.errors import ColumnError, FileError, IdError, OptionError
+from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightError
 from dgraph.io import files
 from dgraph.io.arrow import edge_table, no_hidden_vertices
 from dgraph.io.edge_list import EdgeList
-from dgraph.partition import ids
+from dgraph.partition import chunk, ids
 
 SUFFIXES = (".parquet", ".pq")
 _NOTE = b"dgraph"
@@ -170,6 +170,19 @@ def _check_ids(table: pa.Table, name: str, path: Any) -> None:
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise IdError(f"{path}: the id in row {row} of column {name!r} is missing (fill it in, or drop the row)")
+
+
+def check_block(table: pa.Table, weight: str | None, where: str) -> None:
+    """No id of a row group is missing, in the first two columns, and no weight."""
+    for column in table.column_names[:2]:
+        if table[column].null_count:
+            row = pc.index(pc.is_null(table[column]), True).as_py()
+            raise IdError(f"{where}, column {column!r}, row {row}: the id is missing (fill it in, or drop the row)")
+    if weight is not None:
+        try:
+            chunk.values(table, weight, is_weight=True)
+        except WeightError as error:
+            raise WeightError(f"{where}, {error}") from error
 
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:

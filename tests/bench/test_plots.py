@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dgraph.bench.plots import plot
-from dgraph.bench.plots.style import Drawing
+from dgraph.bench.plots.style import COLOURS, Drawing, line_of
 from dgraph.errors import OptionError
 
 TRIALS = [
@@ -83,6 +83,11 @@ def test_convergence_has_a_line_for_each_setting_and_axes_for_each_operation():
     words = "".join(ElementTree.fromstring(draw(rows, title="Faster by priority")).itertext())
     assert reads == "report"
     assert all(word in words for word in ("Faster by priority", "pagerank", "katz", "priority", "cyclic", "epochs"))
+
+
+def test_lines_differ_where_colours_come_again():
+    names = [f"case {i}" for i in range(4 * len(COLOURS))]
+    assert len({tuple(look.items()) for look in line_of(names).values()}) == len(names)
 
 
 def test_the_same_picture_is_the_same_text():

@@ -1,5 +1,6 @@
 """A bulk-asynchronous run on a cluster lets other work go on, and leaves nothing behind: what there is, is counted."""
 
+import asyncio
 import threading
 import time
 
@@ -34,8 +35,10 @@ def settled(client, expected=None):
 def close_the_gate():
     """Local rounds wait until somebody opens it, who must run on the same worker meanwhile."""
     FreeRounds.gate, FreeRounds.ungated = threading.Event(), FreeRounds.local_round
+    FreeRounds.before_the_gate = threading.Event()
 
     def local_round(self):
+        FreeRounds.before_the_gate.set()
         if not FreeRounds.gate.wait(0.05):
             self.exchange.leave_thread()  # as who waits for mail does
         if not FreeRounds.gate.wait(60):
@@ -43,6 +46,11 @@ def close_the_gate():
         return FreeRounds.ungated(self)
 
     FreeRounds.local_round = local_round
+
+
+async def comes_to_the_gate():
+    """Beside the worker's tasks, of which the run is one."""
+    return await asyncio.to_thread(FreeRounds.before_the_gate.wait, 60)
 
 
 def open_the_gate():
@@ -77,6 +85,7 @@ def test_other_work_goes_on_and_nothing_is_left(client):
             target=lambda: results.append(dg.run(graph, PROGRAMS["Components"], engine="bulk_async"))
         )
         running.start()
+        assert all(client.run(comes_to_the_gate).values())  # before anybody opens it
         opened = [client.submit(open_the_gate, workers=[place], pure=False) for place in places]
         client.gather(opened)  # on workers of one thread each, where the run is
         running.join(60)

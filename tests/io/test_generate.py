@@ -158,7 +158,7 @@ def test_seeds_and_columns_differ():
     ],
 )
 def test_arguments_that_cannot_be_used(kind, arguments):
-    with pytest.raises(OptionError, match=r"; give |must be a"):
+    with pytest.raises(OptionError, match=r"[;:] give |must be a"):
         GENERATORS[kind](**arguments)
 
 
@@ -166,7 +166,7 @@ def test_arguments_that_cannot_be_used(kind, arguments):
     "weights", [5, (1,), (1, 2, 3), (2, 1), ("1", "2"), (0, math.inf), (math.nan, 1.0), (0, 1 << 53), (-1e308, 1e308)]
 )
 def test_weights_that_cannot_be_used(weights):
-    with pytest.raises(OptionError, match="weights is"):
+    with pytest.raises(OptionError, match="weights="):
         Uniform(3, 3, weights=weights)
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dgraph as dg
-from dgraph.errors import ColumnError, IdError, InputError, OptionError
+from dgraph.errors import ColumnError, IdError, InputError, OptionError, WeightError
 from dgraph.io import lazy_edge_list, read_edge_list
 
 
@@ -60,6 +60,16 @@ def test_parquet(tmp_path):
     assert list(lazy.edges.columns) == ["u", "v", "w"]
     assert len(rows(lazy)) == 6
     assert read_edge_list(tmp_path, weight="w").edges.column_names == ["u", "v", "w"]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_who_has_a_bad_weight_is_told_which_file(tmp_path, lazy):
+    for part, weight in enumerate((0.5, None)):
+        table = pa.table({"u": [part], "v": [2], "w": pa.array([weight], pa.float64())})
+        pq.write_table(table, tmp_path / f"{part}.pq")
+    where = r"1\.pq: row group 0, column 'w', row 0" if lazy else r": column 'w', row 1"
+    with pytest.raises(WeightError, match=where):
+        dg.read_edges(tmp_path, weight="w", lazy=lazy).validate()
 
 
 @pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])

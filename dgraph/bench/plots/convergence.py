@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dgraph.bench.cases import names_of
-from dgraph.bench.plots.style import Drawing, colour_of
+from dgraph.bench.plots.style import Drawing, line_of
 
 READS = "report"
 
@@ -29,13 +29,13 @@ def draw(
     frame = frame[frame[value].notna() & frame["epochs"].notna()]
     panels = list(dict.fromkeys(frame[across])) or [""]
     frame = frame.assign(name=names_of(frame, [across], by))
-    colours = colour_of(list(dict.fromkeys(frame["name"])))
+    look = line_of(frame["name"])
     with Drawing(title or f"{value} by epochs", across=len(panels), width=4.0 * len(panels)) as drawing:
         for axes, panel in zip(drawing.axes, panels, strict=True):
             of_panel = frame[frame[across] == panel]
             for name in dict.fromkeys(of_panel["name"]):
                 line = of_panel[of_panel["name"] == name].groupby("epochs")[value].median()
-                axes.plot(line.index, line, color=colours[name], label=str(name))
+                axes.plot(line.index, line, label=str(name), **look[name])
             axes.set(title=str(panel), xlabel="epochs", ylabel=value, yscale=scale)
         drawing.legend(drawing.axes[-1])
         return drawing.save(path)

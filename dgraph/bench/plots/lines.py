@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dgraph.bench.cases import names_of
-from dgraph.bench.plots.style import FAINT, INK, Drawing, colour_of
+from dgraph.bench.plots.style import FAINT, INK, Drawing, line_of
 
 READS = "trials"
 
@@ -35,7 +35,7 @@ def draw(
     frame, levels = frame[frame[x].notna()], frame[frame[x].isna()]
     frame = frame.assign(name=names_of(frame, ["panel", x, *([across] if across else [])], by))
     names = list(dict.fromkeys(frame["name"]))
-    colours, ticks = colour_of(names), sorted(set(frame[x]))
+    look, ticks = line_of(names), sorted(set(frame[x]))
     with Drawing(
         title or f"{value} by {x}", across=len(panels), width=4.0 * max(2, len(panels)), height=3.6
     ) as drawing:
@@ -46,8 +46,8 @@ def draw(
                 if ideal:
                     best = middle.iloc[0] * middle.index[0] / middle.index.to_numpy(float)
                     axes.plot(middle.index, best, color=FAINT, linestyle="--")
-                axes.plot(of_name[x], of_name[value], ".", color=colours[name], alpha=0.35)
-                axes.plot(middle.index, middle, "o-", color=colours[name], label=str(name))
+                axes.plot(of_name[x], of_name[value], ".", color=look[name]["color"], alpha=0.35)
+                axes.plot(middle.index, middle, marker="o", label=str(name), **look[name])
             for name, level in levels[levels["panel"] == panel].groupby("setting")[value].median().items():
                 axes.axhline(level, color=INK, linestyle="--", linewidth=1, label=str(name))
             axes.set(title=str(panel), xlabel=x.replace("_", " "), ylabel=unit, xscale=scale, yscale=scale)

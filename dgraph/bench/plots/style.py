@@ -12,6 +12,7 @@ from dgraph.errors import OptionError
 
 # Okabe and Ito (2008), in an order in which neighbours differ in lightness too; a name keeps its colour in a plot
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#5b5b5b", "#b8a800")
+DASHES = ("-", "--", "-.", ":")
 BUSY, IDLE = COLOURS[0], "#c9d3da"  # what worked, and what waited
 INK, FAINT = "#222222", "#d9d9d9"
 
@@ -76,6 +77,12 @@ class Drawing:
 def colour_of(names: Sequence[str]) -> dict[str, str]:
     """A colour for each name, by its place."""
     return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(names))}
+
+
+def line_of(names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """A colour for each name, and dashes of their own where colours come again."""
+    dashes = {name: DASHES[i // len(COLOURS) % len(DASHES)] for i, name in enumerate(dict.fromkeys(names))}
+    return {name: {"color": colour, "linestyle": dashes[name]} for name, colour in colour_of(names).items()}
 
 
 def _matplotlib() -> Any:

@@ -33,8 +33,7 @@ class Bipartite(Generator):
         self._check_seed_and_weights()
         if self.edges and not (self.left and self.right):
             raise OptionError(
-                f"edges is {self.edges}, left is {self.left} and right is {self.right}; "
-                "give each side a vertex, or no edges"
+                f"edges={self.edges} with left={self.left} and right={self.right}: give each side a vertex, or no edges"
             )
 
     @property

@@ -141,7 +141,7 @@ class Generator(ABC):
             usable = False
         if not usable:
             remedy = "give (lowest, highest), whole numbers up to 2**52 or finite real ones, or None for no weights"
-            raise OptionError(f"weights is {self.weights!r}; {remedy}")
+            raise OptionError(f"weights={self.weights!r}: {remedy}")
         object.__setattr__(self, "weights", (low, high))
 
 

@@ -49,7 +49,7 @@ class Ratings(Generator):
         self._check_seed_and_weights()
         if self.ratings and not (self.users and self.items):
             raise OptionError(
-                f"ratings is {self.ratings}, users is {self.users} and items is {self.items}; "
+                f"ratings={self.ratings} with users={self.users} and items={self.items}: "
                 "give at least one of each, or no ratings"
             )
 

@@ -30,7 +30,7 @@ class Uniform(Generator):
         self._check_whole("edges", 0, 1 << 48)
         self._check_seed_and_weights()
         if self.edges and not self.vertices:
-            raise OptionError(f"edges is {self.edges} and vertices is 0; give a vertex to start from, or no edges")
+            raise OptionError(f"edges={self.edges} with vertices=0: give a vertex to start from, or no edges")
 
     @property
     def num_vertices(self) -> int:
