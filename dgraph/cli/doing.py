@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dgraph.runs.progress import CLEAR
+from dgraph.runs.progress import CLEAR, Line
 
 EVERY = 0.5  # seconds, the first of which pass in silence
+LATELY = 5.0  # seconds in which the line of a run, which says more, is let be
 
 
 @contextmanager
@@ -23,8 +24,10 @@ def doing(what: str) -> Iterator[None]:
 
     def show() -> None:
         while not done.wait(EVERY):
-            stream.write(f"{CLEAR}{what}: {time.perf_counter() - begun:.0f} s")
-            stream.flush()
+            now = time.perf_counter()
+            if now - Line.written > LATELY:
+                stream.write(f"{CLEAR}{what}: {now - begun:.0f} s")
+                stream.flush()
         stream.write(CLEAR)
         stream.flush()
 

@@ -87,7 +87,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
                 kind = graph.numbering.id_type.kind
             loaded = time.perf_counter()
             asked = {option: value for option, value in asked.items() if value not in (None, "auto")}
-            result = operation(graph, **values_of(operation, given, id_reader(kind)), **asked)
+            with doing(f"running {name}"):  # a run in rounds says more
+                result = operation(graph, **values_of(operation, given, id_reader(kind)), **asked)
             ran = time.perf_counter()
             if output is not None or not as_json:
                 with doing(f"writing {output}" if output else "looking at the first"):

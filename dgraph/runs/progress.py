@@ -58,6 +58,8 @@ class Progress:
 class Line:
     """One line that is written over and over, and is gone from a terminal in the end."""
 
+    written = float("-inf")  # when the last of all was
+
     def __init__(self) -> None:
         self.length = 0
         self.on_terminal = bool(getattr(sys.stderr, "isatty", lambda: False)())
@@ -71,7 +73,7 @@ class Line:
         )
         sys.stderr.write(f"\r{text:<{self.length}}")
         sys.stderr.flush()
-        self.length = len(text)
+        self.length, Line.written = len(text), time.perf_counter()
 
     def close(self) -> None:
         if self.length:

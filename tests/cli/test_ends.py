@@ -1,7 +1,9 @@
 """How a command line ends: by which exit code, in one line, and with what left behind."""
 
+import io
 import json
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -12,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from dgraph.cli.app import main
+from dgraph.cli.doing import doing
+from dgraph.runs.progress import CLEAR
 
 
 @pytest.mark.parametrize(
@@ -121,3 +125,20 @@ def test_estimates_know_the_vertices_of_a_saved_graph(run):
     run("partition edges.parquet -o edges.dgraph")
     told = [json.loads(run(f"estimate wcc {edges} --json").output) for edges in ("edges.parquet", "edges.dgraph")]
     assert told[0] == told[1] and told[0]["vertices"] == 64
+
+
+def test_a_terminal_is_told_what_is_being_done_unless_a_run_says_more(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("dgraph.cli.doing.EVERY", 0.001)
+    with doing("running wcc"):
+        deadline = time.monotonic() + 60
+        while "running wcc: 0 s" not in terminal.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.001)
+    assert "running wcc: 0 s" in terminal.getvalue() and terminal.getvalue().endswith(CLEAR)
+    told = len(terminal.getvalue())
+    monkeypatch.setattr("dgraph.cli.doing.Line.written", math.inf)
+    with doing("running wcc"):
+        time.sleep(0.01)
+    assert terminal.getvalue()[told:] == CLEAR
