@@ -148,10 +148,6 @@ class _Resolver(ast.NodeTransformer):
         self.dots: list[tuple[str, str]] = []
 
     def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.expr) and not isinstance(node, (*EXPRESSIONS, ast.Attribute)):
-            self.function.refuse(f"{_noun(node)} cannot run on every device", node)
-        if isinstance(node, ast.stmt) and not isinstance(node, STATEMENTS):
-            self.function.refuse(f"{_noun(node)} cannot run on every device", node)
         if not isinstance(node, (*STATEMENTS, *EXPRESSIONS, *PIECES, ast.Attribute)):
             self.function.refuse(f"{_noun(node)} cannot run on every device", node)
         return super().visit(node)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def _bfs(counts: Counts) -> list[str]:
-    return [f"{counts.isolated:,} isolated vertices are reached from nowhere"] if counts.isolated else []
+    return [f"isolated vertices ({counts.isolated:,}) are reached from nowhere"] if counts.isolated else []
 
 
 def _sssp(counts: Counts) -> list[str]:
@@ -18,14 +18,14 @@ def _sssp(counts: Counts) -> list[str]:
         return ["no weights: every edge is of length 1", *_bfs(counts)]
     told = []
     if counts.missing_weights:
-        told.append(f"{counts.missing_weights:,} missing weights are refused")
+        told.append(f"missing weights ({counts.missing_weights:,}) are refused")
     if counts.negative_weights:
         cycle = "" if counts.directed else ", each a negative cycle, as the graph is undirected: refused if reached"
-        told.append(f"{counts.negative_weights:,} negative weights{cycle or ': paths by Bellman and Ford, slower'}")
+        told.append(f"negative weights ({counts.negative_weights:,}){cycle or ': paths by Bellman and Ford, slower'}")
     if counts.zero_weights:
-        told.append(f"{counts.zero_weights:,} edges of length 0: predecessors that are strictly nearer are preferred")
+        told.append(f"edges of length 0 ({counts.zero_weights:,}): predecessors that are strictly nearer are preferred")
     if counts.kept_repeats:
-        told.append(f"of {counts.kept_repeats:,} repeated edges the lightest count")
+        told.append(f"of repeated edges ({counts.kept_repeats:,}) the lightest count")
     return [*told, *_bfs(counts)]
 
 
@@ -33,43 +33,43 @@ def _pagerank(counts: Counts) -> list[str]:
     told = _counting(counts)
     if counts.dangling:
         told.append(
-            f"{counts.dangling:,} vertices without an edge out: their rank goes where jumps go, or as dangling= says"
+            f"vertices without an edge out ({counts.dangling:,}): their rank goes where jumps go, or as dangling= says"
         )
     if counts.negative_weights:
-        told.append(f"{counts.negative_weights:,} negative weights are refused by weighted=True")
+        told.append(f"negative weights ({counts.negative_weights:,}) are refused by weighted=True")
     return told
 
 
 def _counting(counts: Counts) -> list[str]:
-    return [f"{counts.kept_repeats:,} repeated edges count each"] if counts.kept_repeats else []
+    return [f"repeated edges ({counts.kept_repeats:,}) count each"] if counts.kept_repeats else []
 
 
 def _voting(counts: Counts) -> list[str]:
-    told = [f"{counts.kept_repeats:,} repeated edges vote each"] if counts.kept_repeats else []
+    told = [f"repeated edges ({counts.kept_repeats:,}) vote each"] if counts.kept_repeats else []
     if counts.kept_loops:
         votes = "twice " if counts.directed else ""
-        told.append(f"{counts.kept_loops:,} self loops vote {votes}for the vertex's own label")
+        told.append(f"self loops ({counts.kept_loops:,}) vote {votes}for the vertex's own label")
     return told
 
 
 def _degrees(counts: Counts) -> list[str]:
     told = _counting(counts)
     if counts.kept_loops:
-        told.append(f"{counts.kept_loops:,} self loops add {2 if counts.directed else 1} to a degree")
+        told.append(f"self loops ({counts.kept_loops:,}) add {2 if counts.directed else 1} to a degree")
     return told
 
 
 def _simple(counts: Counts) -> list[str]:
     passed_over = ((counts.kept_loops, "self loops"), (counts.kept_repeats, "repeated edges"))
-    return [f"{count:,} {what} do not count" for count, what in passed_over if count]
+    return [f"{what} ({count:,}) do not count" for count, what in passed_over if count]
 
 
 def _wcc(counts: Counts) -> list[str]:
-    return [f"{counts.isolated:,} isolated vertices are components of their own"] if counts.isolated else []
+    return [f"isolated vertices ({counts.isolated:,}) are components of their own"] if counts.isolated else []
 
 
 def _matching(counts: Counts) -> list[str]:
-    return [f"{counts.kept_loops:,} self loops are refused: they join a side to itself"] if counts.kept_loops else []
+    return [f"self loops ({counts.kept_loops:,}) are refused: they join a side to itself"] if counts.kept_loops else []
 
 
 REMARKS: dict[str, Callable[[Counts], list[str]]] = {  # nothing, where nothing surprises

@@ -36,11 +36,12 @@ class Counts:
     missing_weights: int | None = None
     negative_weights: int | None = None
     zero_weights: int | None = None
-    components: str = "unknown"  # until somebody computes them
 
 
 @dataclass(frozen=True)
 class Validation:
+    """What `G.validate()` tells: counts, what the graph's own rules made of them, and what each operation does."""
+
     counts: Counts
     rules: list[str]
     operations: dict[str, str] = field(default_factory=dict)
@@ -102,29 +103,23 @@ def _rules(graph: Graph, counts: Counts) -> list[str]:
     """What the graph's own rules did."""
     notes = []
     if counts.loops:
-        done = (
-            'are dropped (loops="drop")' if graph.listed.rules.skip_loops else 'are kept (loops="drop" leaves them out)'
-        )
-        notes.append(f"{counts.loops:,} self loops {done}")
+        done = 'are kept (loops="drop" leaves them out)'
+        if graph.listed.rules.skip_loops:
+            done = 'are dropped (loops="drop")'
+        notes.append(f"self loops ({counts.loops:,}) {done}")
     if counts.repeats:
         done = 'are kept (repeats="first" makes them one)'
         if graph.listed.rules.repeats != "keep":
             done = f'are made one (repeats="{graph.listed.rules.repeats}")'
-        notes.append(f"{counts.repeats:,} repeated edges {done}")
+        notes.append(f"repeated edges ({counts.repeats:,}) {done}")
     if graph.listed.rules.symmetrize:
         notes.append("the reverse of every edge was added (symmetrize=True)")
     if counts.missing_weights:
-        notes.append(
-            f"{counts.missing_weights:,} weights are missing: whatever reads them will refuse; fill or drop them"
-        )
+        notes.append(f"missing weights ({counts.missing_weights:,}): who reads them refuses them; fill or drop them")
     return notes
 
 
 def _shown(value: Any) -> str:
-    return (
-        "no weights"
-        if value is None
-        else f"{value:,}"
-        if isinstance(value, int) and not isinstance(value, bool)
-        else str(value)
-    )
+    if value is None:
+        return "no weights"
+    return f"{value:,}" if type(value) is int else str(value)

@@ -139,7 +139,7 @@ def _first_rows(lines: Sequence[str]) -> tuple[str, list[tuple[int, str]]]:
     return comment, rows
 
 
-def plain(path: str, names: tuple[str, ...], skip: int, comments: tuple[str, ...] = ()) -> Dialect:
+def plain(names: tuple[str, ...], skip: int, comments: tuple[str, ...] = ()) -> Dialect:
     """The dialect of formats that fix it themselves: numbers between blanks, after a header read elsewhere."""
     return Dialect(BLANKS, names, skip=skip, comments=comments, quoting=False)
 

@@ -45,7 +45,7 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = None) -> EdgeLi
     if row is not None and len(row) == 4 and re.fullmatch("-?[0-9]+", row[3]):
         kinds["weight"] = "weight"
     kinds = {name: kinds[name] for name in names}
-    table = read_table(path, plain(path, names, place + 1, comments=("c",)), kinds)
+    table = read_table(path, plain(names, place + 1, comments=("c",)), kinds)
     strange = pc.unique(table["kind"]).to_pylist()
     if any(kind != "a" for kind in strange):
         bad = next(kind for kind in strange if kind != "a")

@@ -66,7 +66,7 @@ def read(
         raise FileError(f"{count} fields in a row", path=path, line=skip + 1, remedy="rows are `u v [weight [time]]`")
     names = ("source", "destination", "weight", "time")[:count]
     kinds = dict(zip(names, ("integer", "integer", "weight", "number"), strict=False))
-    table = read_table(path, plain(path, names, min(skip, len(lines)), comments=("%",)), kinds)
+    table = read_table(path, plain(names, min(skip, len(lines)), comments=("%",)), kinds)
     if sizes and words[1] != "positive":  # there, edges may count the multiplicities
         require_rows(table, path, sizes[0], "edges")
     table, n = _number(path, table, words[0], sizes)

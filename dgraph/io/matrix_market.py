@@ -151,7 +151,7 @@ def _coordinates(path: str, header: Header) -> tuple[np.ndarray, np.ndarray, np.
     kinds = {"row": "integer", "column": "integer"}
     if header.field != "pattern":
         kinds["value"] = _value_kind(header)
-    table = read_table(path, plain(path, tuple(kinds), header.lines, comments=("%",)), kinds)
+    table = read_table(path, plain(tuple(kinds), header.lines, comments=("%",)), kinds)
     require_rows(table, path, header.entries, "entries")
     i, j = table["row"].to_numpy(), table["column"].to_numpy()
     for ids, limit, name in ((i, header.rows, "row"), (j, header.columns, "column")):
@@ -167,7 +167,7 @@ def _dense(path: str, header: Header) -> tuple[np.ndarray, np.ndarray, np.ndarra
     """Every position of an array, column by column; of a symmetric one the lower triangle."""
     n = header.rows
     kinds = {"value": _value_kind(header)}
-    table = read_table(path, plain(path, ("value",), header.lines, comments=("%",)), kinds)
+    table = read_table(path, plain(("value",), header.lines, comments=("%",)), kinds)
     diagonal = {"symmetric": 0, "skew-symmetric": 1}.get(header.symmetry)
     count = n * header.columns if diagonal is None else n * (n + 1) // 2 - diagonal * n
     require_rows(table, path, count, "values")

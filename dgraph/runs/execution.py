@@ -165,7 +165,7 @@ def _in_rounds(
         )
 
     def after_chunk(steps: int, tokens: Sequence[Any]) -> None:
-        shown.after_chunk(steps, tokens)
+        shown.after_chunk(tokens)
         gathering.look(steps, tokens)
 
     def build(shares: Sequence[float]) -> Sequence[Any]:

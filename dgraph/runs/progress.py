@@ -38,7 +38,7 @@ class Progress:
     def active(self) -> bool:
         return self.show is not None
 
-    def after_chunk(self, steps: int, tokens: Sequence[Any]) -> None:
+    def after_chunk(self, tokens: Sequence[Any]) -> None:
         """Called with the tokens of all workers."""
         now = time.perf_counter()
         if self.show is None or now - self.shown < EVERY:

@@ -21,7 +21,7 @@ def test_what_surprises_is_mended_by_options_as_they_are_typed(run):
     assert '(--loops "drop" leaves them out)' in told
     assert '(--repeats "first" makes them one)' in told
     told = json.loads(run("validate - --json", input="1 1\n1 2\n1 2\n").output)
-    assert told["rules"][0] == '1 self loops are kept (--loops "drop" leaves them out)'
+    assert told["rules"][0] == 'self loops (1) are kept (--loops "drop" leaves them out)'
     assert told["operations"]["pagerank"].endswith("or as --dangling says")
 
 
