@@ -52,7 +52,7 @@ class Graph:
         workers: Workers | None = None,
     ):
         policies.choose(policy, parts or 1)  # refuses what is no policy
-        self.asked = policies.Asked(policy, parts, capacities)
+        self.asked = policies.AskedParts(policy, parts, capacities)
         self.workers = workers or Workers()
         self.watch = Stopwatch()
         self.listed = Listed(edges, vertices, rules, self.workers, self.watch)

@@ -217,25 +217,24 @@ class VertexProgram:
 
     def _vector_length(self) -> int:
         """The length of the program's vectors, 0 if it has none."""
-        lengths = {f.name: self._length(f.shape) for f in self._all_fields() if f.shape is not None}
+        declared = [*self.fields.values(), *(message for phase in self.phases for message in phase.messages)]
+        lengths = {field.name: self._length(field) for field in declared if field.shape is not None}
         if len(set(lengths.values())) > 1:
             raise OptionError(f"{type(self).__name__}: vectors of one program have one length, not {lengths}")
         return next(iter(lengths.values()), 0)
 
-    def _length(self, shape: Any) -> int:
+    def _length(self, field: Field) -> int:
+        shape: Any = field.shape
         if isinstance(shape, str):
             if shape not in self.values:
                 raise ProgramError(f"{type(self).__name__}: shape={shape!r} names no parameter")
             shape = self.values[shape]
+        elif shape is Ellipsis:  # a parameter, as long as its value
+            shape = self.values[field.name]
         length = len(shape) if isinstance(shape, np.ndarray) else shape
-        if length is not Ellipsis and (not isinstance(length, int) or length < 1):
-            raise OptionError(f"{type(self).__name__}: {shape!r} is no length of a vector; it must be 1 or more")
-        return length  # type: ignore[return-value]
-
-    def _all_fields(self) -> list[Field]:
-        own = [f for f in self.fields.values() if f.shape is not Ellipsis]
-        vectors = [_OfLength(f, self.values[f.name]) for f in self.fields.values() if f.shape is Ellipsis]
-        return own + vectors + [message for phase in self.phases for message in phase.messages]
+        if not isinstance(length, int) or length < 1:
+            raise OptionError(f"{type(self).__name__}: {length!r} is no length of a vector; it must be 1 or more")
+        return length
 
     def of(self, kind: type) -> list[Any]:
         """The declared fields of a class: `program.of(State)`."""
@@ -245,16 +244,8 @@ class VertexProgram:
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in self.values.items())})"
 
 
-class _OfLength(Field):
-    """A vector parameter of any length, with the length of its value."""
-
-    def __init__(self, field: Field, value: np.ndarray):
-        super().__init__(field.dtype, shape=len(value))
-        self.name = field.name
-
-
 def _complete_phase(program: type[VertexProgram], phase: type[Phase]) -> None:
-    """Fill in what the phase leaves to the program, and check that it is whole."""
+    """Fill in what the phase leaves to the program."""
     title = f"{program.__name__}.{phase.name}".rstrip(".")
     members = vars(phase)
     phase.along = phase.along or program.along
@@ -273,6 +264,11 @@ def _complete_phase(program: type[VertexProgram], phase: type[Phase]) -> None:
     if missing:
         raise ProgramError(f"{title} has no function {' and no '.join(missing)}")
     phase.functions = {name: members[name] for name in ("send", "apply")}
+    _check_phase(program, phase, title)
+
+
+def _check_phase(program: type[VertexProgram], phase: type[Phase], title: str) -> None:
+    """Refuse messages that no inbox can merge, and what does not suit the kind of program."""
     merges = [message.merge for message in phase.messages]
     whole = next((one for one in merges if isinstance(one, Neighbourhood)), None)
     if whole is not None and merges != [whole] * whole.fields:

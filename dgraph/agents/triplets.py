@@ -17,7 +17,7 @@ from dgraph.agents.blocks import Block, any_active, gather, gather_edges, refres
 from dgraph.agents.daemon import Call
 from dgraph.agents.lane import Lane
 from dgraph.agents.pipeline import Stages
-from dgraph.agents.vertex_cache import Found, VertexCache
+from dgraph.agents.vertex_cache import Located, VertexCache
 from dgraph.devices.cpu import Cpu
 
 
@@ -27,7 +27,7 @@ class Work:
 
     block: Block
     call: Call
-    found: Found
+    found: Located
     answer: Any = None  # the kernel's
 
 

@@ -22,7 +22,7 @@ NOTHING = np.empty(0, np.uint32)
 kernel = kept()
 
 
-class Found(NamedTuple):
+class Located(NamedTuple):
     """Where a block's vertices are in the daemon."""
 
     ids: np.ndarray  # in slots, and not looked at in this request: their values may be missing, or old
@@ -62,17 +62,17 @@ class VertexCache:
         self.fresh = len(self.everybody) > 0
         return self.everybody
 
-    def find(self, ids: np.ndarray, area: int, out: np.ndarray) -> Found:
+    def find(self, ids: np.ndarray, area: int, out: np.ndarray) -> Located:
         """The place of each id, to `out`: a slot, or in the block's area, which begins at `area`."""
         self.block += 1
         if self.fresh:
             out[: len(ids)] = ids
-            return Found(NOTHING, NOTHING, NOTHING)
+            return Located(NOTHING, NOTHING, NOTHING)
         looked, slots, spilled = (np.empty(len(ids), np.uint32) for _ in range(3))
         tables, numbers = (self.known, self.owner, self.free), (self.empty, self.block, self.request)
         self.empty, fresh, others = _find(ids, *tables, *numbers, area, out, looked, slots, spilled)
         self.seen.append(slots[:fresh].copy())
-        return Found(looked[:fresh], slots[:fresh], spilled[:others])
+        return Located(looked[:fresh], slots[:fresh], spilled[:others])
 
     def victims(self) -> np.ndarray:
         """The slots to give away now: the least useful that no block in flight uses; none while enough are empty."""

@@ -11,7 +11,7 @@ from dgraph.codegen.neighbourhood import LOADS, SCRATCH
 from dgraph.codegen.text import (
     ALONG,
     NOTHING,
-    Kernel,
+    KernelText,
     any_message,
     call,
     inbox,
@@ -95,7 +95,7 @@ class Crossing:
         kernel = self.kernels.kernel(name_in(phase, "pull"), doc, "indptr", "neighbours")
         self.rows_of_pull(kernel, phase)
 
-    def rows_of_pull(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+    def rows_of_pull(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """The loop over rows, and the way to gather that suits the merge."""
         with self.kernels.rows(kernel):
             if not phase.combines:
@@ -107,7 +107,7 @@ class Crossing:
             else:
                 self.gather_scalars(kernel, phase)
 
-    def gather_scalars(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+    def gather_scalars(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Merge in registers, store once."""
         synchronous = self.analysis.synchronous
         for message in phase.messages:
@@ -129,7 +129,7 @@ class Crossing:
                 kernel.add(*(f"{inbox(phase, m)}[v] = merged_{m.name}" for m in phase.messages))
                 kernel.add(f"{kernel.use('arrived')}[v] = True")
 
-    def gather_bounded(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+    def gather_bounded(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Only into inboxes that hold less than the best message of the round, and only until they hold it."""
         tests = []
         for m in phase.messages:
@@ -148,7 +148,7 @@ class Crossing:
             kernel.add(*(f"{inbox(phase, m)}[v] = total_{m.name}" for m in phase.messages))
             kernel.add(f"{kernel.use('arrived')}[v] = True")
 
-    def gather_vectors(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+    def gather_vectors(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Merge into the inbox itself: a vector has no register."""
         if self.analysis.synchronous:
             for message in phase.messages:
@@ -160,7 +160,7 @@ class Crossing:
             if not self.analysis.synchronous:
                 self.reached(kernel)
 
-    def gather_neighbourhood(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+    def gather_neighbourhood(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Collect all messages of v, then merge them at once."""
         message, *weight = phase.messages
         room = self.scratch(kernel, [name for name in SCRATCH if weight or name != LOADS])
@@ -180,18 +180,18 @@ class Crossing:
         with kernel.block("else:"):
             kernel.add(*(f"{place} = {none}" for place in places))
 
-    def scratch(self, kernel: Kernel, names: Sequence[str]) -> list[str]:
+    def scratch(self, kernel: KernelText, names: Sequence[str]) -> list[str]:
         """Room for a neighbourhood."""
         return [kernel.use(name) for name in names]
 
-    def sender(self, kernel: Kernel, phase: PhaseAnalysis) -> Any:
+    def sender(self, kernel: KernelText, phase: PhaseAnalysis) -> Any:
         """Name the in-neighbour u; of an accumulative program, go on only if it sends in this round."""
         kernel.add(f"u = {kernel.of_edge('neighbours', 'e')}")
         if self.analysis.synchronous or phase.hoisted:  # `sent_...` of a vertex that sends nothing is the identity
             return kernel.components(False, 0)
         return kernel.block(f"if {kernel.use('sending')}[u]:")
 
-    def new_message(self, kernel: Kernel, phase: PhaseAnalysis, origin: str, source: Mapping[str, str]) -> None:
+    def new_message(self, kernel: KernelText, phase: PhaseAnalysis, origin: str, source: Mapping[str, str]) -> None:
         """Name the message new_...: what u sends along e, or what is `incoming` from another partition."""
         if origin == "edge" and not phase.hoisted:
             names = ", ".join(f"new_{message.name}" for message in phase.messages)
@@ -207,7 +207,7 @@ class Crossing:
                 incoming = kernel.use(f"incoming_{inbox(phase, message)}")
                 kernel.add(f"new_{message.name} = {item(incoming, 'i', message)}")
 
-    def deliver(self, kernel: Kernel, phase: PhaseAnalysis, origin: str, source: Mapping = NOTHING) -> None:
+    def deliver(self, kernel: KernelText, phase: PhaseAnalysis, origin: str, source: Mapping = NOTHING) -> None:
         """Merge a message into v's inbox; `changed` says whether that was news."""
         synchronous = self.analysis.synchronous
         if not synchronous:
@@ -225,7 +225,7 @@ class Crossing:
                         continue
                     self.put(kernel, phase, message, place)
 
-    def put(self, kernel: Kernel, phase: PhaseAnalysis, message: Message, place: str) -> None:
+    def put(self, kernel: KernelText, phase: PhaseAnalysis, message: Message, place: str) -> None:
         """Merge one field into the inbox."""
         name, down = message.name, falls(message)
         if phase.idempotent and down is not None:  # most messages are no news: one comparison says so
@@ -237,17 +237,17 @@ class Crossing:
         with kernel.block(f"if {news}:"):
             kernel.add(f"{place} = {found}", "changed = True")
 
-    def enqueue(self, kernel: Kernel) -> None:
+    def enqueue(self, kernel: KernelText) -> None:
         """Whoever has a first message joins the queue."""
         arrived, queue, queued = (kernel.use(name) for name in ("arrived", "queue", "queued"))
         with kernel.block(f"if changed and not {arrived}[v]:"):
             kernel.add(f"{arrived}[v] = True", f"{queue}[{queued}] = v", f"{queued} += one")
 
-    def reached(self, kernel: Kernel) -> None:
+    def reached(self, kernel: KernelText) -> None:
         """Who pulls leaves a mark; no queue says whom others have reached."""
         kernel.add(f"if changed: {kernel.use('arrived')}[v] = True")
 
-    def close_queue(self, kernel: Kernel) -> None:
+    def close_queue(self, kernel: KernelText) -> None:
         """How long it is now."""
         kernel.add("return queued")
 

@@ -17,9 +17,9 @@ from typing import Any
 from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.crossing import Crossing, merge
-from dgraph.codegen.kernels import Kernels, identities
+from dgraph.codegen.kernels import KernelTexts, identities
 from dgraph.codegen.neighbourhood import SCRATCH
-from dgraph.codegen.text import NOTHING, Argument, Kernel, inbox, literal, name_in, sent
+from dgraph.codegen.text import NOTHING, Argument, KernelText, inbox, literal, name_in, sent
 from dgraph.program import Field, Global, Message
 
 Folded = Global | Message
@@ -90,7 +90,7 @@ class CudaCrossing(Crossing):
     def sweep(self, phase: PhaseAnalysis) -> None:
         """None: rows one after the other are no work for a grid of threads."""
 
-    def rows_of_pull(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+    def rows_of_pull(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         kernel.use("edge_base")
         if not phase.combines or self.width:  # a thread a row
             with self.kernels.rows(kernel, "i"):
@@ -111,7 +111,7 @@ class CudaCrossing(Crossing):
             kernel.add("i = group_start + group_ahead", "v = row_list[min(i, hi - one)]")
             self.gather_in_groups(kernel, phase)
 
-    def gather_in_groups(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+    def gather_in_groups(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Each thread merges some of the edges in registers, the group merges in its block's memory, one stores."""
         limited = bounded(phase) and not self.analysis.synchronous
         enough = []
@@ -134,7 +134,7 @@ class CudaCrossing(Crossing):
         with kernel.block("if i < hi and in_group == 0:"):
             self.store(kernel, phase)
 
-    def store(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+    def store(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Totals to the inbox of v, if they are news."""
         arrays = {m.name: inbox(phase, m) for m in phase.messages}
         if self.analysis.synchronous:
@@ -147,14 +147,14 @@ class CudaCrossing(Crossing):
             with kernel.block(f"if {kernel.use('arrived')}[v] == 0:"):  # nobody else writes to this row
                 kernel.add("arrived[v] = 1", place_on_queue(kernel))
 
-    def scratch(self, kernel: Kernel, names: Sequence[str]) -> list[str]:
+    def scratch(self, kernel: KernelText, names: Sequence[str]) -> list[str]:
         """Room for a neighbourhood: where its edges are, in arrays as long as all edges, or four times that."""
         for name in super().scratch(kernel, names):
             ends = (f"{SCRATCH[name]} * (indptr[{row}] - int64(edge_base))" for row in ("v", "v + one"))
             kernel.add(f"own_{name} = {name}[{':'.join(ends)}]")
         return [f"own_{name}" for name in names]
 
-    def put(self, kernel: Kernel, phase: PhaseAnalysis, message: Message, place: str) -> None:
+    def put(self, kernel: KernelText, phase: PhaseAnalysis, message: Message, place: str) -> None:
         """Into an inbox that others may write at the same time: look first, for most messages are no news."""
         array, index = inbox(phase, message), "v" if message.shape is None else "(v, c)"
         name, atomic = message.name, message.merge.atomic
@@ -169,23 +169,23 @@ class CudaCrossing(Crossing):
             with kernel.block(f"if new_{name} != {literal(message.identity)}:"):
                 kernel.add(f"atomic_{atomic}({array}, {index}, new_{name})", "changed = True")
 
-    def enqueue(self, kernel: Kernel) -> None:
+    def enqueue(self, kernel: KernelText) -> None:
         with kernel.block(f"if changed and atomic_set({kernel.use('arrived')}, v, 1) == 0:"):
             kernel.add(place_on_queue(kernel))
 
     reached = enqueue
 
-    def close_queue(self, kernel: Kernel) -> None:
+    def close_queue(self, kernel: KernelText) -> None:
         """The counter tells how long it is."""
 
 
-def place_on_queue(kernel: Kernel) -> str:
+def place_on_queue(kernel: KernelText) -> str:
     queue, queued, listed = (kernel.use(name) for name in ("queue", "queued", "listed"))
     return f"{queue}[{queued} + uint64(next_place({listed}))] = v"
 
 
 @contextmanager
-def shared_edges(kernel: Kernel, first: str, last: str) -> Iterator[None]:
+def shared_edges(kernel: KernelText, first: str, last: str) -> Iterator[None]:
     """A loop over those edges that a thread takes of its group's; a `range` would divide by its step."""
     kernel.add(f"e, edge_end = {first} + in_group, {last}")
     with kernel.block("while e < edge_end:"):
@@ -193,7 +193,7 @@ def shared_edges(kernel: Kernel, first: str, last: str) -> Iterator[None]:
         kernel.add("e += group_size")
 
 
-class CudaKernels(Kernels):
+class CudaTexts(KernelTexts):
     """All kernels of a program."""
 
     crossing = CudaCrossing
@@ -216,35 +216,35 @@ class CudaKernels(Kernels):
                 kernel.add(f"fold_{name} = {merge(m)}(fold_{name}, {kernel.use(sent(phase, m))}[u])")
         self.merge_blocks(kernel, fields)
 
-    def kernel(self, name: str, doc: str, *first: str) -> Kernel:
+    def kernel(self, name: str, doc: str, *first: str) -> KernelText:
         kernel = super().kernel(name, doc, *first)
         kernel.at_edge = "streamed({array}, {edge})"
         return kernel
 
-    def rows(self, kernel: Kernel, row: str = "v") -> Any:
+    def rows(self, kernel: KernelText, row: str = "v") -> Any:
         kernel.add(THREADS)
         return kernel.block(f"for {row} in range(lo + thread, hi, grid_size):")
 
-    def open_list(self, kernel: Kernel) -> None:
+    def open_list(self, kernel: KernelText) -> None:
         pass
 
-    def enlist(self, kernel: Kernel) -> None:
+    def enlist(self, kernel: KernelText) -> None:
         kernel.add(f"{kernel.use('queue')}[next_place({kernel.use('listed')})] = v")
 
-    def close_list(self, kernel: Kernel) -> None:
+    def close_list(self, kernel: KernelText) -> None:
         pass
 
-    def close_count(self, kernel: Kernel) -> None:
+    def close_count(self, kernel: KernelText) -> None:
         kernel.add(f"atomic_add({kernel.use('listed')}, 0, int64(count))")
 
     @contextmanager
-    def rows_to_fold(self, kernel: Kernel, fields: Mapping[str, Any]) -> Iterator[None]:
+    def rows_to_fold(self, kernel: KernelText, fields: Mapping[str, Any]) -> Iterator[None]:
         kernel.add(*identities("fold", fields))
         with self.rows(kernel):
             yield
         self.merge_blocks(kernel, fields)
 
-    def merge_blocks(self, kernel: Kernel, fields: Mapping[str, Any]) -> None:
+    def merge_blocks(self, kernel: KernelText, fields: Mapping[str, Any]) -> None:
         """The threads of each block merge what they have folded, and the last block what blocks have."""
         values = [(f"tile_{n}", f"fold_{n}", f"merge_{f.merge.name.lower()}") for n, f in fields.items()]
         kernel.add("group_size = uint64(BLOCK)", "in_block = thread - block_start", "in_group = in_block")
@@ -261,7 +261,7 @@ class CudaKernels(Kernels):
                 kernel.add(*(f"{kernel.use(total(n), True)}[0] = fold_{n}" for n in fields))
 
 
-def in_group(kernel: Kernel, values: Sequence[tuple[str, str, str]]) -> None:
+def in_group(kernel: KernelText, values: Sequence[tuple[str, str, str]]) -> None:
     """Merge the values that a group of threads has, as (shared memory, variable, merge): its first thread has all."""
     kernel.add(*(f"{tile}[in_block] = {value}" for tile, value, _ in values), "reach = group_size // uint64(2)")
     with kernel.block("while reach > 0:"):

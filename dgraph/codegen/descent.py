@@ -20,7 +20,7 @@ from pathlib import Path
 from dgraph.analysis import Analysis
 from dgraph.codegen.crossing import OUT_EDGES, merge
 from dgraph.codegen.news import BELOW, OWN, QUEUE, News, real
-from dgraph.codegen.text import Argument, Kernel, Place, call, inbox, item, literal, sent
+from dgraph.codegen.text import Argument, KernelText, Place, call, inbox, item, literal, sent
 from dgraph.program import Delta
 from dgraph.solvers import block_queue, team
 
@@ -136,8 +136,8 @@ class DescentKernels(News):
                 kernel.add(f"u = {readers}[e]")
                 kernel.add(f"{kernel.use('_slots', True)}[e] = {self.sent_by('u', FROM)}")
 
-    def new(self, name: str, doc: str, *arguments: str) -> Kernel:
-        self.kernel = Kernel(name, doc, self.kernels.arrays)
+    def new(self, name: str, doc: str, *arguments: str) -> KernelText:
+        self.kernel = KernelText(name, doc, self.kernels.arrays)
         for argument in arguments:
             self.kernel.use(argument)
         self.kernels.kernels.append(self.kernel)

@@ -30,7 +30,7 @@ from dgraph.codegen.crossing import Crossing
 from dgraph.codegen.text import (
     NOTHING,
     ROW,
-    Kernel,
+    KernelText,
     any_message,
     call,
     inbox,
@@ -43,7 +43,7 @@ from dgraph.codegen.text import (
 from dgraph.program import Delta, State
 
 
-class Kernels:
+class KernelTexts:
     """All kernels of a program, for one thread of a CPU; `cuda.py` writes the same rows for threads of a grid."""
 
     crossing: type[Crossing] = Crossing
@@ -51,7 +51,7 @@ class Kernels:
     def __init__(self, analysis: Analysis, arrays: dict):
         self.analysis, self.arrays, self.width = analysis, arrays, analysis.width
         self.kept = kept_states(analysis)
-        self.kernels: list[Kernel] = []
+        self.kernels: list[KernelText] = []
         crossing = self.crossing(self)
         if analysis.start or analysis.seed:
             self.begin()
@@ -72,33 +72,33 @@ class Kernels:
         self.fold("conclude", tuple(name for name in analysis.globals if name not in each_round))
         self.finish()
 
-    def kernel(self, name: str, doc: str, *first: str) -> Kernel:
-        kernel = Kernel(name, doc, self.arrays)
+    def kernel(self, name: str, doc: str, *first: str) -> KernelText:
+        kernel = KernelText(name, doc, self.arrays)
         for argument in ("lo", "hi", *first):
             kernel.use(argument)
         self.kernels.append(kernel)
         return kernel
 
-    def rows(self, kernel: Kernel, row: str = "v") -> Any:
+    def rows(self, kernel: KernelText, row: str = "v") -> Any:
         """The loop over the rows of a kernel."""
         return kernel.block(f"for {row} in range(lo, hi):")
 
-    def open_list(self, kernel: Kernel) -> None:
+    def open_list(self, kernel: KernelText) -> None:
         """Before rows that list vertices."""
         kernel.add("count = uint64(0)")
 
-    def enlist(self, kernel: Kernel) -> None:
+    def enlist(self, kernel: KernelText) -> None:
         """v goes on the list."""
         kernel.add(f"{kernel.use('queue')}[lo + count] = v", "count += one")
 
-    def close_list(self, kernel: Kernel) -> None:
+    def close_list(self, kernel: KernelText) -> None:
         """After rows that list vertices, or count in `count`."""
         kernel.add("return count")
 
     close_count = close_list
 
     @contextmanager
-    def rows_to_fold(self, kernel: Kernel, fields: Mapping[str, Any]) -> Iterator[None]:
+    def rows_to_fold(self, kernel: KernelText, fields: Mapping[str, Any]) -> Iterator[None]:
         """The loop over rows that fold global values in `fold_...`, in parts: sums of few numbers err little, where one
         of many would lose their last digits."""
         kernel.add(*identities("total", fields))
@@ -110,7 +110,7 @@ class Kernels:
                 kernel.add(f"total_{name} = merge_{field.merge.name.lower()}(total_{name}, fold_{name})")
         kernel.add(f"return {', '.join(f'total_{name}' for name in fields)},")
 
-    def call(self, kernel: Kernel, reads: Reads, name: str, place=ROW, phase=None, local=NOTHING) -> str:
+    def call(self, kernel: KernelText, reads: Reads, name: str, place=ROW, phase=None, local=NOTHING) -> str:
         return call(kernel, self.analysis, reads, name, place, phase, local)
 
     def begin(self) -> None:
@@ -132,7 +132,7 @@ class Kernels:
         if analysis.seed:
             self.close_list(kernel)
 
-    def assign(self, kernel: Kernel, reads: Reads, function: str, targets: list, row: str, local=NOTHING) -> None:
+    def assign(self, kernel: KernelText, reads: Reads, function: str, targets: list, row: str, local=NOTHING) -> None:
         """Call a function and store what it returns, component by component where it must be."""
         inner_products(kernel, reads, ROW)
         vector = reads.vector or any(field.shape is not None for _, field in targets)
@@ -161,7 +161,7 @@ class Kernels:
                     self.enlist(kernel)
         self.close_list(kernel)
 
-    def hoist(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+    def hoist(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """What v sends along all its edges, from its new state."""
         targets = [(sent(phase, message), message) for message in phase.messages]
         local = {} if self.width else {name: f"new_{name}" for name in phase.send.of("state")}
@@ -181,7 +181,7 @@ class Kernels:
             kernel.add("count += uint64(changed)")
         self.close_count(kernel)
 
-    def fold_inbox(self, kernel: Kernel, phase: PhaseAnalysis, triggers: tuple[str, ...]) -> None:
+    def fold_inbox(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...]) -> None:
         """Call `apply` for v, store the states; `changed` says whether one of the triggers is new."""
         states, reads = self.analysis.states, phase.apply
         news = ", ".join(f"new_{state.name}" for state in states)
@@ -219,11 +219,11 @@ class Kernels:
     def keeps(self, state: State) -> bool:
         return state.name in self.kept
 
-    def old(self, kernel: Kernel, state: State) -> str:
+    def old(self, kernel: KernelText, state: State) -> str:
         """A field before this firing: a Delta is at its start again."""
         return literal(state.start) if isinstance(state, Delta) else item(kernel.use(state.name), "v", state)
 
-    def empty_inbox(self, kernel: Kernel, phase: PhaseAnalysis) -> None:
+    def empty_inbox(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         for message in phase.messages:
             with kernel.components(message.shape is not None, self.width):
                 array = kernel.use(inbox(phase, message), True)

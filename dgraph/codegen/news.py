@@ -5,7 +5,7 @@ from __future__ import annotations
 from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.bounds import falls
 from dgraph.codegen.crossing import OUT_EDGES, merge
-from dgraph.codegen.text import Kernel, Place, call, inbox
+from dgraph.codegen.text import KernelText, Place, call, inbox
 from dgraph.program import Field, Message
 
 QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")
@@ -22,7 +22,7 @@ def real(field: Field, text: str) -> str:
 class News:
     """Writes it into the kernel at hand."""
 
-    kernel: Kernel
+    kernel: KernelText
 
     def __init__(self, kernels, operator: str):
         self.kernels, self.operator = kernels, operator

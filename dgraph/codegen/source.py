@@ -13,7 +13,7 @@ from dgraph.codegen import cuda, cuda_head
 from dgraph.codegen.bounds import bound
 from dgraph.codegen.daemon_blocks import DaemonBlocks
 from dgraph.codegen.descent import IMPORTS, more_arrays
-from dgraph.codegen.kernels import Kernels
+from dgraph.codegen.kernels import KernelTexts
 from dgraph.codegen.layout import Layout, layout_of
 from dgraph.codegen.neighbourhood import TEXTS
 from dgraph.codegen.text import FIXED, Argument, inbox, name_in, sent
@@ -59,11 +59,11 @@ def inner(a, b):
 class Target:
     """What kernels are generated for."""
 
-    kernels: type[Kernels]
+    kernels: type[KernelTexts]
     head: str
 
 
-TARGETS = {"cpu": Target(Kernels, CPU), "cuda": Target(cuda.CudaKernels, cuda_head.HEAD)}
+TARGETS = {"cpu": Target(KernelTexts, CPU), "cuda": Target(cuda.CudaTexts, cuda_head.HEAD)}
 
 
 @dataclass(frozen=True)

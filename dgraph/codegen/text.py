@@ -46,7 +46,7 @@ FIXED = {  # arguments that every program has; scalars first
 
 
 @dataclass
-class Kernel:
+class KernelText:
     """A kernel under construction: its lines, and the arguments that they have asked for."""
 
     name: str
@@ -93,7 +93,7 @@ class Kernel:
 
 
 class _Block:
-    def __init__(self, kernel: Kernel, depth: int = 1):
+    def __init__(self, kernel: KernelText, depth: int = 1):
         self.kernel, self.depth = kernel, depth
 
     def __enter__(self) -> None:
@@ -115,8 +115,6 @@ class Place:
 
 ROW = Place()
 ALONG = Place(at="u")
-
-
 NOTHING: Mapping[str, str] = {}
 
 
@@ -141,7 +139,7 @@ def item(array: str, row: str, field: Field | None) -> str:
 
 
 def call(
-    kernel: Kernel,
+    kernel: KernelText,
     analysis: Analysis,
     reads: Reads,
     function: str,
@@ -155,14 +153,12 @@ def call(
     columns = {column.name: column for column in analysis.columns}
     arguments = []
     for name, kind in reads.kinds.items():
-        if kind == "state" and name in local:
+        if kind in ("state", "message") and name in local:
             arguments.append(local[name])
         elif kind == "state":
             arguments.append(item(kernel.use(name), place.at, states[name]))
         elif kind == "before":
             arguments.append(item(kernel.use(name), place.at, states[name.removesuffix("_before")]))
-        elif kind == "message" and name in local:
-            arguments.append(local[name])
         elif kind == "message" and phase is not None:
             message = next(m for m in phase.messages if m.name == name)
             arguments.append(item(kernel.use(inbox(phase, message)), place.at, message))
@@ -195,7 +191,7 @@ def call(
     return f"{function}({', '.join(arguments)})"
 
 
-def inner_products(kernel: Kernel, reads: Reads, place: Place, phase: PhaseAnalysis | None = None) -> None:
+def inner_products(kernel: KernelText, reads: Reads, place: Place, phase: PhaseAnalysis | None = None) -> None:
     """Compute the dot products that a function takes, before the loop over its components."""
     for pair in reads.function.dots:
         rows = []
@@ -215,7 +211,7 @@ def literal(value: Any) -> str:
     return repr(value)
 
 
-def any_message(kernel: Kernel, phase: PhaseAnalysis, array: Callable, width: int, row: str) -> str:
+def any_message(kernel: KernelText, phase: PhaseAnalysis, array: Callable, width: int, row: str) -> str:
     """The text that asks whether some field of a message is more than the identity."""
     tests = []
     for message in phase.messages:

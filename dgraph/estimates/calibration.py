@@ -36,7 +36,7 @@ DEGREE = 16
 ROUNDS = 32  # of a solver: beside them a call counts little
 
 
-class Gathering(VertexProgram):
+class SumOfNeighbours(VertexProgram):
     """The sum of what all in-neighbours hold: a round of PageRank without its arithmetic."""
 
     kind = "synchronous"
@@ -82,7 +82,7 @@ def speed(name: str, number: int, how: Settings, device: str, cores: int | None 
 
 def gathering(name: str, partition: Partition, how: Settings, **where: Any) -> float:
     """Edges a second of an agent that gathers along the edges into the vertices of a partition."""
-    recipe = recipe_of(Gathering(), where["device"], others=how.others)
+    recipe = recipe_of(SumOfNeighbours(), where["device"], others=how.others)
     tables, n = EdgeTables(partition, True, {}, where["threads"]), partition.num_owned
     connection = agent_of(name).connect(recipe, n, how, **where)
     arrays, table = connection.arrays, vertex_table(recipe, tables, {})

@@ -27,7 +27,7 @@ FEW_PARTS = (
 HIGH_DEGREE = 100  # PowerLyra's threshold: a vertex with more in-edges is spread over its sources' partitions
 
 
-class Asked(NamedTuple):
+class AskedParts(NamedTuple):
     """How a user asked for a graph to be partitioned; None is left to the graph."""
 
     policy: Any
