@@ -154,6 +154,7 @@ def _harmless(action: Callable, *arguments: Any) -> Any:
 
 
 def told(error: BaseException) -> None:
+    """Warn, once a process."""
     if not problems:
         problems.append(str(error))
         warnings.warn(f"machine code cannot be kept ({error}): {REMEDY}", stacklevel=2)

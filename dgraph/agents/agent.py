@@ -70,6 +70,7 @@ Place = tuple[Kind, int, int]  # a kind of daemon, how many such are before it, 
 
 
 def places(kinds: Sequence[Kind], threads: int) -> list[Place]:
+    """A daemon of each kind: two of one kind are two daemons."""
     return [(kind, kinds[:i].count(kind), threads) for i, kind in enumerate(kinds)]
 
 

@@ -79,6 +79,8 @@ class Target:
 
 @dataclass(frozen=True)
 class PlotSpec:
+    """A file of `plots/`, the trials that it draws, and its options."""
+
     plot: str
     where: dict[str, Any]
     options: dict[str, Any]
@@ -86,6 +88,8 @@ class PlotSpec:
 
 @dataclass(frozen=True)
 class Suite:
+    """A TOML file, checked: every combination of what it lists is a case."""
+
     name: str
     path: Path
     title: str

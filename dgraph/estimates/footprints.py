@@ -23,6 +23,8 @@ class Need:
 
 @dataclass(frozen=True)
 class Footprint:
+    """What an operation needs where it is alone and where it is spread over workers, and what these send each other."""
+
     alone: Need = Need()  # where all is one partition, and the operation's own solver runs
     spread: Need = Need()
     weighted: bool = False  # whether it reads the weights

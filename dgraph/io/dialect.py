@@ -28,6 +28,8 @@ _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|in
 
 @dataclass(frozen=True)
 class Dialect:
+    """How a text file is written. Its columns have names, if the file gives none `column0`, `column1` ..."""
+
     delimiter: str
     names: tuple[str, ...]
     header: bool = False

@@ -8,6 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class EdgeList:
+    """Edges, which of their columns are the ends and the weight, and what else the file says."""
+
     edges: Any  # a pyarrow.Table, or a pandas or Dask DataFrame
     source: str
     destination: str

@@ -34,6 +34,8 @@ _COMMENT_LIMIT = 1 << 24
 
 
 class Header(NamedTuple):
+    """The first lines of a file: what its entries are, and how many; `lines` is how many these take."""
+
     layout: str
     field: str
     symmetry: str

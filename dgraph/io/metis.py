@@ -27,6 +27,8 @@ _FORMATS = ("0", "1", "00", "01", "10", "11", "000", "001", "010", "011", "100",
 
 
 class Header(NamedTuple):
+    """The first line of a file: how many there are of each, and which of them rows have; `line` is where it stands."""
+
     vertices: int
     edges: int
     sizes: bool

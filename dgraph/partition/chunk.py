@@ -78,6 +78,7 @@ def take(frame: Any, source: str, destination: str, columns: Sequence[str] = (),
 
 
 def take_vertices(frame: Any, name: str) -> Chunk:
+    """The ids of a frame that lists vertices."""
     id_type, found = ids.column(named(frame, name), name)
     return Chunk(id_type, found, found[:0])
 
@@ -95,6 +96,7 @@ def names(frame: Any) -> list[str]:
 
 
 def named(frame: Any, name: str) -> Any:
+    """A column of a frame of any kind."""
     if name not in names(frame):
         raise ColumnError(f"there is no column {name!r}; the frame has {', '.join(map(repr, names(frame)))}")
     return frame[name]

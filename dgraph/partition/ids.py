@@ -26,6 +26,8 @@ CONVERT = ".astype(str) makes strings of them"
 
 @dataclass(frozen=True)
 class IdType:
+    """What the ids of a graph are, and how the user had them."""
+
     kind: str  # integer, string or uuid; "none" for a column without any value, which goes with every kind
     dtype: str = "int64"  # of integers: the type in which they come back; "string" for a column of no strings
 

@@ -62,6 +62,7 @@ class Survey:
 
 
 def survey(chunk: Chunk) -> Survey:
+    """What must be known of all chunks before their ids are numbered."""
     arrays = [array for array in (chunk.sources, chunk.destinations) if len(array)]
     if chunk.id_type.kind != "integer" or not arrays:
         return Survey(chunk.id_type, len(chunk.sources), len(chunk))
@@ -109,6 +110,7 @@ class Encoded:
 
 
 def encode(chunk: Chunk, id_type: IdType) -> Encoded:
+    """Each end by itself, on a thread of its own, and then both by the same list."""
     sides = threads.each(lambda side: _distinct(side, id_type), [chunk.sources, chunk.destinations], len(chunk))
     _give_back()
     table, ranks = merge([distinct for _, distinct in sides])
