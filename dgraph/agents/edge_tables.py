@@ -81,6 +81,7 @@ class EdgeTables:
 
 
 def kept(owner: Any, what: Any, make: Callable[[], Any]) -> Any:
+    """What `make` gives, once: it is kept as long as its owner, a partition or its edges, is there."""
     with _lock:
         found = _made.setdefault(owner, {})
     if what not in found:

@@ -54,11 +54,8 @@ def _at_source(phase: PhaseAnalysis) -> set[str]:
     """Arrays that `send` reads at the vertex that sends."""
     if phase.hoisted:
         return set()
-    reads = phase.send
-    more = {"number" for name in ("id", "random") if name in reads} | {
-        "degree" for name in ("degree",) if name in reads
-    }
-    return {*reads.of("state", "column"), *more}
+    reads, arrays = phase.send, {"id": "number", "random": "number", "degree": "degree"}
+    return {*reads.of("state", "column"), *(array for name, array in arrays.items() if name in reads)}
 
 
 def _at_target(phase: PhaseAnalysis) -> set[str]:
