@@ -63,8 +63,7 @@ def validate(graph: Graph) -> Validation:
     listed = graph.listed.as_listed()
     once: dict[str, Any] = {"repeats": "first", "directed": graph.directed, "skip_loops": False}
     pairs = sum(workers.get([workers.call(len, c) for c in assembly.merge_repeats(workers, listed, size, **once)]))
-    skip = graph.listed.rules.skip_loops
-    options: dict[str, Any] = {"out": True, "into": True, "mirror": not graph.directed, "skip_loops": skip}
+    options: dict[str, Any] = {"out": True, "into": True, **graph.listed.rules.of_arcs}
     tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.listed.by_number()]
     (degrees,) = workers.get([workers.call(placement.total, [workers.reduce(placement.total, tasks)])])
     weights, loops, repeats = _weights(graph), graph.listed.num_loops, graph.listed.num_listed - pairs
@@ -77,7 +76,7 @@ def validate(graph: Graph) -> Validation:
         repeats=repeats,
         isolated=int(((degrees.out == 0) & (degrees.into == 0)).sum()),
         dangling=int((degrees.out == 0).sum()),
-        kept_loops=0 if skip else loops,
+        kept_loops=0 if graph.listed.rules.skip_loops else loops,
         kept_repeats=repeats if graph.listed.rules.repeats == "keep" else 0,
         **weights,
     )

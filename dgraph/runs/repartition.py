@@ -67,13 +67,13 @@ def _build(
     shares: Sequence[float] = (),
 ) -> list[Any]:
     workers, chunks, parts = graph.workers, graph.listed.by_number(columns), graph.num_parts
-    rules: dict[str, Any] = {"mirror": not graph.directed, "skip_loops": graph.listed.rules.skip_loops}
+    arcs = graph.listed.rules.of_arcs
     shares = shares or shares_of(workers, graph.asked.capacities, parts)
-    where = assembly.plan_places(workers, chunks, graph.numbering, policy, shares, **rules)
+    where = assembly.plan_places(workers, chunks, graph.numbering, policy, shares, **arcs)
     bounds = np.minimum(-(-where.bounds // BLOCK) * BLOCK, where.bounds[-1]) if in_order else where.bounds
     where = replace(where, twice=twice, bounds=bounds)
     sort = graph.listed.sort
-    found = assembly.partition(workers, chunks, graph.numbering, where, order=orders[0], sort=sort, **rules)
+    found = assembly.partition(workers, chunks, graph.numbering, where, order=orders[0], sort=sort, **arcs)
     if len(orders) > 1:
         hosts = [workers.host(part, parts) for part in range(parts)]
         pairs = zip(found, hosts, strict=True)
