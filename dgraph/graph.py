@@ -260,13 +260,12 @@ class Graph:
     def _build(self, order: str, columns: Sequence[str]) -> Partitions:
         if held := self.listed.built_there(order, columns, self.num_parts == 1 and self.cut.by_range):
             return self._described(held, (order,), columns)
-        chunks, sort = self.listed.by_number(columns), self.listed.sort
+        chunks, sort = self.listed.by_number(columns, to_build=True), self.listed.sort
         admit_build(self, "building the graph", footprint_of([order], columns))
         with self.watch("place"):
             where, arcs = self._place(chunks), self.listed.rules.of_arcs
         with self.watch("partition"):
             held = assembly.partition(self.workers, chunks, self.numbering, where, order=order, sort=sort, **arcs)
-            self.listed.fresh = None
             self.workers.wait(held)
         return self._described(held, (order,), columns)
 

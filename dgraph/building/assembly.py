@@ -20,13 +20,16 @@ import numpy as np
 from dgraph.partition import numbering, placement, policies, rules
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
 from dgraph.partition.chunk import Chunk, Numbered
-from dgraph.partition.numbering import IDENTITY, Encoded, Numbering
+from dgraph.partition.numbering import IDENTITY, Encoded, Numbering, give_back
 from dgraph.partition.partition import Partition, Piece, agree, assemble
-from dgraph.partition.placement import Placement
+from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy
 from dgraph.partition.proxies import Proxies, Request
 from dgraph.partition.ranks import Ranks, union
 from dgraph.workers import Workers
+
+RANGES = 8  # in which the rows of the only partition are sorted
+SAMPLE = 1 << 12  # edges by which they are cut
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
@@ -164,24 +167,29 @@ def partition(
             "skip_loops": skip_loops,
             "threads_each": workers.threads,
             "sort": sort,
+            "in_place": workers.client is None,
         }
         task = partial(whole, ids=ids, **options)  # in which Dask looks for no other tasks: that takes it longer
         return workers.hold([workers.call(task, list(chunks), on=workers.host(0, 1))])
-    shared, known = workers.share(where), workers.share(ids)
-    moved = chunks if where.positions is None else [workers.call(Placement.move, shared, chunk) for chunk in chunks]
-    listings = [(placement.places, False), (placement.places, True)][: 1 + mirror]
+    listings: list[Listing] = [(placement.places, False), (placement.places, True)][: 1 + mirror]
     listings += [(placement.second_places, False)] if where.twice else []
-    placed = [
-        (chunk, workers.call(find, chunk, shared, known, flip), flip) for chunk in moved for find, flip in listings
-    ]
     halves, each = [], workers.threads_each(parts)
-    for part in range(parts):
-        if workers.client is None:  # every chunk is here: its piece is cut when its turn comes
-            halves.append(workers.call(_cut_and_assemble, part, shared, known, placed, skip_loops, order, sort))
-        else:
-            pieces = [workers.call(placement.select, chunk, on, part, flip, skip_loops) for chunk, on, flip in placed]
+    if workers.client is None:
+        cut = partial(placement.split_all, where=where, ids=ids, listings=listings, skip_loops=skip_loops)
+        for part, pieces in enumerate(*workers.hold([workers.call(cut, list(chunks))])):
+            halves.append(workers.call(partial(_assemble_in_place, part, where, ids, pieces, order, sort)))
+    else:
+        shared, known = workers.share(where), workers.share(ids)
+        moved = chunks if where.positions is None else [workers.call(Placement.move, shared, chunk) for chunk in chunks]
+        cuts = [
+            workers.call(_split, chunk, shared, known, parts, listing, skip_loops)
+            for chunk in moved
+            for listing in listings
+        ]
+        for part in range(parts):
+            mine = [workers.call(itemgetter(part), cut) for cut in cuts]
             host = workers.host(part, parts)
-            halves.append(workers.call(_assemble, part, shared, known, pieces, order, each, sort, on=host))
+            halves.append(workers.call(_assemble, part, shared, known, mine, order, each, sort, on=host))
     halves = workers.hold(halves)
     requests = [workers.call(itemgetter(1), half) for half in halves]
     whole_ones = []
@@ -192,7 +200,7 @@ def partition(
 
 
 def whole(
-    chunks: Sequence[Numbered],
+    chunks: list[Numbered],
     *,
     ids: Numbering,
     order: str,
@@ -200,8 +208,12 @@ def whole(
     skip_loops: bool,
     threads_each: int,
     sort: Sort,
+    in_place: bool,
 ) -> Partition:
-    """The only partition of a graph."""
+    """The only partition of a graph. `in_place` says that nobody else has the chunks."""
+    ours = in_place and sort is build and not any(chunk.ranks.size for chunk in chunks)
+    if ours and sum(map(len, chunks)) > placement.AT_ONCE:
+        return in_ranges(chunks, ids, order, mirror, skip_loops, threads_each)
     edges = []
     for chunk in chunks:
         ends = (chunk.sources, chunk.destinations) if order == "out" else (chunk.destinations, chunk.sources)
@@ -209,6 +221,39 @@ def whole(
         if mirror:
             edges.append(EdgeSlice(*ends[::-1], chunk.columns, chunk.ranks, skip_loops=True))
     return only(sort(edges, ids.size, workers=threads_each), ids, order)
+
+
+def in_ranges(
+    chunks: list[Numbered], ids: Numbering, order: str, mirror: bool, skip_loops: bool, threads_each: int
+) -> Partition:
+    """The same, one range of rows after the other: numbers, which are let go, and rows are never all there at once."""
+    rows = [chunk.sources if order == "out" else chunk.destinations for chunk in chunks]
+    some = np.sort(np.concatenate([row[:: 1 + len(row) // SAMPLE] for row in rows]))
+    bounds = np.unique([0, *some[np.arange(1, RANGES) * len(some) // RANGES], ids.size]).astype(np.int64)
+    del rows
+    rule = Policy("rows", policies.OUTGOING if order == "out" else policies.INCOMING)
+    listings: list[Listing] = [(placement.places, False), (placement.places, True)][: 1 + mirror]
+    ranges = placement.split_all(chunks, Placement(rule, bounds), ids, listings, skip_loops)
+    edges = sum(len(piece.sources) for pieces in ranges for piece in pieces)
+    indptr, neighbours = np.zeros(ids.size + 1, np.int64), np.empty(edges, np.uint32)
+    columns: dict[str, np.ndarray] = {}
+    start = 0
+    for low, high in pairwise(bounds.tolist()):
+        slices = []
+        for piece in ranges.pop(0):
+            keys, others = piece.ends(order)
+            keys -= keys.dtype.type(low)
+            slices.append(EdgeSlice(keys, others, piece.columns))
+        found = build(slices, high - low, workers=threads_each)
+        stop = start + found.num_edges
+        np.add(found.indptr[1:], start, out=indptr[low + 1 : high + 1])
+        neighbours[start:stop] = found.neighbours
+        for name, values in found.columns.items():
+            columns.setdefault(name, np.empty(edges, values.dtype))[start:stop] = values
+        start = stop
+        del keys, others, slices, found
+        give_back()
+    return only(Adjacency(indptr, neighbours, columns), ids, order)
 
 
 def only(adjacency: Adjacency, ids: Numbering, order: str) -> Partition:
@@ -225,11 +270,20 @@ def _assemble(
     return assemble(part, where.bounds, list(pieces), where.numbers, where.ids(ids, part), order, each, sort=sort)
 
 
-def _cut_and_assemble(
-    part: int, where: Placement, ids: Numbering, placed: Sequence[Any], skip_loops: bool, order: str, sort: Sort
+def _assemble_in_place(
+    part: int, where: Placement, ids: Numbering, pieces: list[Piece], order: str, sort: Sort
 ) -> tuple[Partition, dict[int, Request]]:
-    pieces = [placement.select(chunk, on, part, flip, skip_loops) for chunk, on, flip in placed]
-    return assemble(part, where.bounds, pieces, where.numbers, where.ids(ids, part), order, in_place=True, sort=sort)
+    mine = where.ids(ids, part)
+    found = assemble(part, where.bounds, pieces, where.numbers, mine, order, in_place=True, sort=sort)
+    give_back()
+    return found
+
+
+def _split(
+    chunk: Numbered, where: Placement, ids: Numbering, parts: int, listing: Listing, skip_loops: bool
+) -> list[Piece]:
+    find, flip = listing
+    return placement.split(chunk, find(chunk, where, ids, flip), parts, flip, skip_loops)
 
 
 def _agree(half: tuple[Partition, Any], requests: Sequence[Request | None]) -> Partition:

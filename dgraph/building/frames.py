@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,15 +42,15 @@ def edges(graph: Graph) -> dd.DataFrame:
     placed = []
     for chunk in chunks:
         moved = workers.call(Placement.move, where, chunk)
-        placed.append((moved, workers.call(placement.places, moved, where, known, False)))
+        found = workers.call(placement.places, moved, where, known, False)
+        placed.append(
+            workers.call(placement.split, moved, found, graph.num_parts, False, graph.listed.rules.skip_loops)
+        )
     starts = np.concatenate([[0], np.cumsum(graph.listed.rows)]).astype(np.int64)
     ends = (source.source, source.destination)
     tasks = []
     for part in range(graph.num_parts):
-        pieces = [
-            workers.call(placement.select, chunk, on, part, False, graph.listed.rules.skip_loops)
-            for chunk, on in placed
-        ]
+        pieces = [workers.call(itemgetter(part), pieces) for pieces in placed]
         rows = [
             workers.call(_rows, frame, pieces, int(a), int(z), ends, merged)
             for frame, a, z in zip(graph.listed.edge_pieces, starts, starts[1:], strict=False)

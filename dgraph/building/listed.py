@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,7 @@ class Listed:
         self.saved: Saved | None = None
         self.rows: list[int] = []  # of each piece of the edge frame
         self.fresh: list[Any] | None = None  # the chunks by number, kept from the numbering until the first build
+        self._lent, self._lending = False, Lock()  # whether others than the build may still read them
         self.there: EdgesThere | None = None  # the edges, if a GPU has them and is to sort them, until the first build
         self._num_edges: int | None = None
         self._numbering: Numbering | None = None
@@ -138,12 +140,12 @@ class Listed:
                 self._numbering, self.fresh, self.rows = found
         return self._numbering
 
-    def by_number(self, columns: Sequence[str] = (), *, origin: bool = False) -> list[Any]:
+    def by_number(self, columns: Sequence[str] = (), *, origin: bool = False, to_build: bool = False) -> list[Any]:
         """The graph's edges by number, in chunks, with some columns; with `origin` also which listed edge each one is.
 
         All rules are applied but `loops` when repeats are kept, which is left to whoever reads the chunks.
         """
-        chunks = self.as_listed()
+        chunks = self.as_listed(to_build=to_build)
         if columns or origin:
             starts = np.concatenate([[0], np.cumsum(self.rows)])
             pieces = _numbered(self.edges.frame, self.edge_pieces)
@@ -192,13 +194,19 @@ class Listed:
     def of_gpus(self) -> bool:
         return self.edges.of_cudf or self.edges.on_device
 
-    def as_listed(self, chosen: Sequence[int] | None = None) -> list[Any]:
-        """Chunks of edges by number, before any rule; all of them, or those of the chosen pieces."""
+    def as_listed(self, chosen: Sequence[int] | None = None, *, to_build: bool = False) -> list[Any]:
+        """Chunks of edges by number, before any rule; all of them, or those of the chosen pieces. Who builds takes the
+        fresh ones away; what others may still read are views for it, of which it lets go of nothing."""
         known = self.numbering
-        chunks = self.fresh if self.fresh is not None else self.id_chunks()
+        with self._lending:
+            fresh, lent = self.fresh, self._lent
+            if to_build:
+                self.fresh = None
+            self._lent = not to_build
+        chunks = fresh if fresh is not None else self.id_chunks()
         chunks = chunks if chosen is None else [chunks[piece] for piece in chosen]
-        if self.fresh is not None:
-            return chunks
+        if fresh is not None:
+            return [chunk[:] for chunk in chunks] if to_build and lent and self.workers.client is None else chunks
         shared = self.workers.share(known)
         how = self.workers.client is None, self.by.encode
         return self.workers.hold([self.workers.call(assembly.number_again, chunk, shared, *how) for chunk in chunks])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -46,6 +46,20 @@ class Numbered:
 
     def __len__(self) -> int:
         return len(self.sources)
+
+    def __getitem__(self, rows: slice) -> Numbered:
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Numbered(self.sources[rows], self.destinations[rows], columns, self.ranks)
+
+    def taken(self, rows: int) -> Iterator[Numbered]:
+        """All edges, so many at once, the last first; at least one slice. Numbers are let go once they have been read:
+        whoever takes them is the only one who has this chunk, and none of what came before. Ids may be the user's, and
+        stay."""
+        ours = not self.ranks.size and self.sources.base is None and self.destinations.base is None
+        for start in reversed(range(0, max(1, len(self)), rows)):
+            yield self[start : start + rows]
+            for end in (self.sources, self.destinations) if ours else ():
+                end.resize(start, refcheck=False)
 
     @property
     def dtype(self) -> np.dtype:

@@ -90,6 +90,13 @@ def numbers(ids, first, words, before, out):
 
 
 @kernel
+def look_up(table, codes):
+    """codes[i] = table[codes[i]]."""
+    for i in range(uint64(codes.size)):
+        codes[i] = table[codes[i]]
+
+
+@kernel
 def count_degrees(keys, others, first, words, before, skip_loops, degree):
     """degree[number of keys[i]] += 1; one writer per array."""
     for i in range(uint64(keys.size)):
@@ -118,30 +125,33 @@ def place(sources, destinations, first, words, before, owner, rule, columns, hig
 
 
 @kernel
-def count_placed(places, part, sources, destinations, skip_loops):
-    """How many edges are placed on `part`."""
-    count = 0
+def count_placed(places, sources, destinations, skip_loops, counts):
+    """counts[p] = edges that are placed on p; places beyond the last count for nothing."""
     for i in range(uint64(places.size)):
-        count += places[i] == part and not (skip_loops and sources[i] == destinations[i])
-    return count
+        if places[i] < counts.size and not (skip_loops and sources[i] == destinations[i]):
+            counts[places[i]] += 1
 
 
 @kernel
-def select_ids(places, part, sources, destinations, skip_loops, ids, first, words, before, out):
-    """out = the numbers of those `ids` whose edge is placed on `part`, in order. Writes one past the last."""
-    k = uint64(0)
+def split_ids(places, sources, destinations, skip_loops, offsets, ids, first, words, before, out):
+    """out = the numbers of `ids`, those of edges that are placed on p from offsets[p] on, in order."""
     for i in range(uint64(places.size)):
-        out[k] = _number(ids[i], first, words, before)
-        k += uint64(places[i] == part and not (skip_loops and sources[i] == destinations[i]))
+        p = places[i]
+        if p < offsets.size and not (skip_loops and sources[i] == destinations[i]):
+            k = offsets[p]
+            offsets[p] = k + 1
+            out[uint64(k)] = _number(ids[i], first, words, before)
 
 
 @kernel
-def select_values(places, part, sources, destinations, skip_loops, values, out):
-    """As `select_ids`, for a column."""
-    k = uint64(0)
+def split_values(places, sources, destinations, skip_loops, offsets, values, out):
+    """As `split_ids`, for a column."""
     for i in range(uint64(places.size)):
-        out[k] = values[i]
-        k += uint64(places[i] == part and not (skip_loops and sources[i] == destinations[i]))
+        p = places[i]
+        if p < offsets.size and not (skip_loops and sources[i] == destinations[i]):
+            k = offsets[p]
+            offsets[p] = k + 1
+            out[uint64(k)] = values[i]
 
 
 @kernel

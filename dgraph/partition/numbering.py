@@ -23,13 +23,13 @@ import pyarrow.compute as pc
 from dgraph.errors import IdError
 from dgraph.partition import kernels, threads
 from dgraph.partition.chunk import Chunk, Ids, Numbered
+from dgraph.partition.hashing import distinct
 from dgraph.partition.ids import IdType
 from dgraph.partition.ranks import Ranks, bitmap
 
 BITMAP_RANGE = 64  # a bitmap may span this many ids for each edge: then it is no larger than half the ids themselves
 IDENTITY = Ranks.dense(0, 0)
 POOL = pa.system_memory_pool()  # Arrow's own pools keep what is freed
-PIECE = 1 << 16  # ids that are looked up at once
 
 
 @dataclass(frozen=True)
@@ -110,55 +110,50 @@ class Encoded:
 
 
 def encode(chunk: Chunk, id_type: IdType) -> Encoded:
-    """Each end by itself, on a thread of its own, and then both by the same list."""
-    sides = threads.each(lambda side: _distinct(side, id_type), [chunk.sources, chunk.destinations], len(chunk))
-    _give_back()
-    table, ranks = merge([distinct for _, distinct in sides])
-    codes = [_looked_up(rank, positions) for rank, (positions, _) in zip(ranks, sides, strict=True)]
-    del sides, ranks
-    _give_back()
-    return Encoded((codes[0], codes[1]), chunk.columns, table)
+    """Both ends by the same list."""
+    kind = {"string": pa.large_string(), "uuid": pa.binary(16)}.get(id_type.kind) or pa.from_numpy_dtype(id_type.dtype)
+    sides = [_listed(side, kind, id_type) for side in (chunk.sources, chunk.destinations)]
+    table, codes = ranked([ids for ids, _ in sides], kind)
+    sources, destinations = (code if rows is None else code[rows] for code, (_, rows) in zip(codes, sides, strict=True))
+    return Encoded((sources, destinations), chunk.columns, table)
 
 
-def _give_back() -> None:
-    """Have the C library return to the system what was freed: hash tables, as large as the partitions to come."""
+def _listed(ids: Ids, kind: pa.DataType, id_type: IdType) -> tuple[list[pa.Array], np.ndarray | None]:
+    """A column as Arrow arrays of ids; of categories those that have rows, and of each row which one it has."""
+    if isinstance(ids, np.ndarray):
+        return ([pa.array(id_type.fit(ids))] if len(ids) else []), None
+    if not pa.types.is_dictionary(ids.type):
+        pieces = ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids]
+        return [piece if pa.types.is_string(piece.type) else piece.cast(kind) for piece in pieces], None
+    pieces = ids.unify_dictionaries().chunks if isinstance(ids, pa.ChunkedArray) else [ids]
+    categories = np.concatenate([np.asarray(piece.indices) for piece in pieces])
+    occurring = np.bincount(categories, minlength=len(pieces[0].dictionary)) > 0
+    rows = (np.cumsum(occurring, dtype=np.uint32) - np.uint32(1))[categories]
+    return [pieces[0].dictionary.filter(pa.array(occurring)).cast(kind)], rows
+
+
+def ranked(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[pa.Array, list[np.ndarray]]:
+    """All ids of some columns in ascending order, and for every row of a column the rank of its id."""
+    lists, codes = distinct(sides, kind)
+    give_back()
+    joined = pa.concat_arrays(lists, POOL)
+    order = np.asarray(pc.sort_indices(joined, memory_pool=POOL))
+    rank = np.empty(len(order), np.uint32)
+    rank[order] = np.arange(len(order), dtype=np.uint32)
+    by_code = np.empty((max(map(len, lists)), len(lists)), np.uint32)
+    for column, mine in zip(by_code.T, np.split(rank, np.cumsum([len(one) for one in lists])[:-1]), strict=True):
+        column[: len(mine)] = mine
+    for code in codes:
+        pieces = [code[s] for s in threads.slices(len(code), threads.cores())]
+        threads.each(lambda piece: kernels.look_up(by_code.ravel(), piece), pieces, len(code))
+    return pc.take(joined, pa.array(order), memory_pool=POOL), codes
+
+
+def give_back() -> None:
+    """Have the C library return to the system what was freed: hash tables, and copies of ids."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(0)
-
-
-def _distinct(ids: Ids, id_type: IdType) -> tuple[list[np.ndarray], pa.Array]:
-    """The different ids in any order, and the position among them of every id, piece by piece."""
-    kept = {"string": pa.large_string(), "uuid": pa.binary(16)}.get(id_type.kind)
-    if isinstance(ids, np.ndarray):
-        ids = pa.array([], kept) if kept and not len(ids) else pa.array(id_type.fit(ids))
-    if pa.types.is_dictionary(ids.type):
-        found = ids.unify_dictionaries() if isinstance(ids, pa.ChunkedArray) else ids
-        occurring = pc.unique(found).dictionary_decode() if len(found) else found  # categories may have no rows
-        return _distinct(found.cast(found.type.value_type), id_type) if len(occurring) else ([], pa.array([], kept))
-    encoded = pc.dictionary_encode(ids, memory_pool=POOL)
-    pieces = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
-    if not pieces:
-        return [], pa.array([], kept or pa.from_numpy_dtype(np.dtype(id_type.dtype)))
-    distinct = pieces[-1].dictionary  # of all pieces: they share it
-    positions = [np.frombuffer(one.indices.buffers()[1], np.int32, len(one)) for one in pieces if len(one)]
-    return positions, distinct.cast(kept, memory_pool=POOL) if kept else distinct
-
-
-def _looked_up(rank: np.ndarray, positions: list[np.ndarray]) -> np.ndarray:
-    """The ranks at all positions; each piece is let go as soon as it has been read. A single one is overwritten: nobody
-    else has it."""
-    alone = len(positions) == 1 and positions[0].flags.writeable
-    out = positions[0].view(rank.dtype) if alone else np.empty(sum(map(len, positions)), rank.dtype)
-    end = len(out)
-    while positions:
-        piece = positions.pop()
-        begin = end - len(piece)
-        for start in range(0, len(piece), PIECE):  # NumPy makes 64 bits of the positions that it takes
-            part = piece[start : start + PIECE]
-            np.take(rank, part, out=out[begin + start : begin + start + len(part)], mode="clip")  # clips without a copy
-        end = begin
-    return out
 
 
 def split(encoded: Encoded, splitters: Sequence[Any]) -> list[pa.Array]:
@@ -198,13 +193,7 @@ def merge(pieces: Sequence[pa.Array]) -> tuple[pa.Array, list[np.ndarray]]:
     """All ids of some lists in order, and for every list the ranks of its ids. A single list is in order already."""
     if len(pieces) == 1:
         return pieces[0], [np.arange(len(pieces[0]), dtype=np.uint32)]
-    joined = pc.dictionary_encode(pa.concat_arrays(pieces, POOL), memory_pool=POOL)
-    order = np.asarray(pc.sort_indices(joined.dictionary, memory_pool=POOL))
-    rank = np.empty(len(order), np.uint32)
-    rank[order] = np.arange(len(order), dtype=np.uint32)
-    cuts = np.cumsum([len(piece) for piece in pieces])[:-1]
-    table = pc.take(joined.dictionary, pa.array(order), memory_pool=POOL)
-    return table, np.split(rank[np.asarray(joined.indices)], cuts)
+    return ranked([[piece] for piece in pieces], pieces[0].type)
 
 
 def by_table(encoded: Encoded, ranks: Sequence[np.ndarray], starts: Sequence[int]) -> Numbered:

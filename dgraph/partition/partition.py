@@ -76,6 +76,10 @@ class Piece:
     destinations: np.ndarray
     columns: dict[str, np.ndarray]
 
+    def ends(self, order: str) -> tuple[np.ndarray, np.ndarray]:
+        """Rows in an order, and their neighbours."""
+        return (self.sources, self.destinations) if order == "out" else (self.destinations, self.sources)
+
     @property
     def nbytes(self) -> int:
         return self.sources.nbytes + self.destinations.nbytes + sum(c.nbytes for c in self.columns.values())

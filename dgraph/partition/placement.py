@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from dgraph.partition.partition import Piece
 from dgraph.partition.policies import Policy
 
 NOWHERE = np.uint16(2**16 - 1)  # no partition has this number
+AT_ONCE = 1 << 20  # edges that one thread cuts at once
+Listing: TypeAlias = tuple[Callable[..., np.ndarray], bool]  # how edges are placed, and whether their reverses are
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,18 +170,52 @@ def second_places(chunk: Numbered, where: Placement, ids: Numbering, flip: bool)
     return np.where(first == second, NOWHERE, second)
 
 
-def select(chunk: Numbered, found: np.ndarray, part: int, flip: bool, skip_loops: bool) -> Piece:
-    """The edges of a chunk (or their reverses) that were placed on a partition. A self loop has no reverse."""
+def split(chunk: Numbered, found: np.ndarray, parts: int, flip: bool, skip_loops: bool) -> list[Piece]:
+    """The edges of a chunk (or their reverses) for each partition, by where they were placed: arrays of their own, so
+    that each can be let go. A self loop has no reverse."""
     sources, destinations = (chunk.destinations, chunk.sources) if flip else (chunk.sources, chunk.destinations)
-    skip = skip_loops or flip
-    size = kernels.count_placed(found, part, sources, destinations, skip)
-    rule = (found, part, sources, destinations, skip)
+    rule, counts = (found, sources, destinations, skip_loops or flip), np.zeros(parts, np.int64)
+    kernels.count_placed(*rule, counts)
+    bounds = np.concatenate([[0], np.cumsum(counts)])
 
-    def chosen(run: Callable[..., None], values: np.ndarray, dtype: Any, *options: Any) -> np.ndarray:
-        out = np.empty(size + 1, dtype)
-        run(*rule, values, *options, out)
-        return out[:size]
+    def cut(run: Callable[..., None], values: np.ndarray, dtype: Any, *options: Any) -> list[np.ndarray]:
+        out = np.empty(bounds[-1], dtype)
+        run(*rule, bounds[:-1].copy(), values, *options, out)
+        return [out[a:z].copy() for a, z in pairwise(bounds)]
 
-    ends = [chosen(kernels.select_ids, end, chunk.dtype, *chunk.ranks.arguments) for end in (sources, destinations)]
-    columns = {name: chosen(kernels.select_values, c, c.dtype) for name, c in chunk.columns.items()}
-    return Piece(ends[0], ends[1], columns)
+    first, second = (cut(kernels.split_ids, end, chunk.dtype, *chunk.ranks.arguments) for end in rule[1:3])
+    columns = {name: cut(kernels.split_values, c, c.dtype) for name, c in chunk.columns.items()}
+    return [
+        Piece(first[part], second[part], {name: values[part] for name, values in columns.items()})
+        for part in range(parts)
+    ]
+
+
+def split_all(
+    chunks: list[Numbered], where: Placement, ids: Numbering, listings: Sequence[Listing], skip_loops: bool
+) -> list[list[Piece]]:
+    """All edges for each partition, from chunks that nobody else has: they are let go, the last first, as they are cut.
+    `listings` say by what, and which way round, each edge is placed."""
+    pieces: list[list[Piece]] = [[] for _ in range(where.parts)]
+    while chunks:
+        chunk = chunks.pop()
+        rows = len(chunk) if where.policy.edges is not None else AT_ONCE * threads.cores()  # the user's sees all
+        cuts: list[list[list[Piece]]] = [[] for _ in listings]
+        for some in chunk.taken(max(1, rows)):
+
+            def cut(s: slice, some: Numbered = some) -> list[list[Piece]]:
+                one = where.move(some[s])
+                return [
+                    split(one, find(one, where, ids, flip), where.parts, flip, skip_loops) for find, flip in listings
+                ]
+
+            for found in reversed(threads.each(cut, threads.slices(len(some), -(-len(some) // AT_ONCE)), len(some))):
+                for listing, one in zip(cuts, found, strict=True):
+                    listing.append(one)
+        for listing in reversed(cuts):
+            for one in listing:
+                for mine, piece in zip(pieces, one, strict=True):
+                    mine.append(piece)
+    for mine in pieces:
+        mine.reverse()
+    return pieces

@@ -168,9 +168,8 @@ def test_buckets_are_the_one_table_cut(data, kind, buckets):
 
 
 @pytest.mark.parametrize("pieces", [[], [0], [5], [2, 0, 3], [1, 1, 1, 1, 1]])
-def test_ids_that_come_in_pieces(pieces, monkeypatch):
-    """As Arrow's readers hand them out; positions are looked up a few at a time."""
-    monkeypatch.setattr(numbering, "PIECE", 2)
+def test_ids_that_come_in_pieces(pieces):
+    """As Arrow's readers hand them out."""
     names = [f"name {k % 4}" for k in range(sum(pieces))]
     starts = np.cumsum([0, *pieces])
     column = pa.chunked_array([names[a : a + size] for a, size in zip(starts, pieces, strict=False)], pa.string())

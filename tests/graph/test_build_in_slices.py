@@ -1,0 +1,57 @@
+"""A build that takes its edges a few at a time makes the same partitions as one that has them all at once."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+
+import dgraph as dg
+from dgraph.partition import placement
+
+POLICIES = ["outgoing", "incoming", "cartesian", "hybrid", "metis"]
+RULES = [{}, {"directed": False}, {"loops": "drop"}, {"symmetrize": True}, {"repeats": "sum"}]
+
+
+def arrays_of(partitions):
+    for one in partitions.workers.get(list(partitions.held)):
+        yield from (one.numbers, one.proxies.groups, np.asarray(one.ids))
+        yield from chain(one.proxies.masters.values())
+        for side in (one.out, one.incoming):
+            yield from (side.indptr, side.neighbours, *side.columns.values())
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("kind", ["text", "integers"])
+@pytest.mark.parametrize("order", ["out", "incoming"])
+def test_slices_change_nothing(rules, parts, kind, order, monkeypatch):
+    draw = np.random.default_rng(7)
+    ends = [draw.integers(0, 40, 300) for _ in range(2)]
+    named = [np.array([f"name {k}" for k in end], object) for end in ends] if kind == "text" else ends
+    edges = {"src": named[0], "dst": named[1], "w": draw.integers(1, 9, 300)}
+    for policy in POLICIES if parts > 1 else POLICIES[:1]:
+        found = []
+        for at_once in (1 << 20, 37):
+            monkeypatch.setattr(placement, "AT_ONCE", at_once)
+            graph = dg.Graph.from_edges(edges, weight="w", policy=policy, parts=parts, **rules)
+            graph.partitioned([order], ["w"])
+            found.append(list(arrays_of(graph.partitioned(["out", "incoming"]))))
+            assert graph.num_edges == graph.partitioned().report.frame["edges"].sum() or not graph.directed
+        for mine, theirs in zip(*found, strict=True):
+            np.testing.assert_array_equal(mine, theirs, strict=True)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_no_edges(parts):
+    graph = dg.Graph.from_edges({"src": [], "dst": [], "w": []}, weight="w", vertices=["a", "b"], parts=parts)
+    assert [list(one.out.columns) for one in graph.partitioned(["out"], ["w"])] == [["w"]] * parts
+
+
+def test_what_others_still_read_stays(monkeypatch):
+    """A lazy frame of edges that was asked for before the partitions are built has all of them afterwards."""
+    monkeypatch.setattr(placement, "AT_ONCE", 3)
+    edges = {"src": np.array(list("abcdefgh"), object), "dst": np.array(list("bcdefgha"), object)}
+    graph = dg.Graph.from_edges(edges)
+    before = graph.edges
+    assert graph.partitioned()[0].num_edges == len(before.compute()) == 8
+    assert len(graph.edges.compute()) == 8
