@@ -10,7 +10,8 @@ from harness import Claim, contest, rmat_edges
 from numba import njit
 from numpy import float64, inf, int64, uint64
 
-from dgraph.codegen.compile import compile_program
+from dgraph.codegen.compile import load
+from dgraph.codegen.source import generate
 from dgraph.monoid import MIN, SUM
 from dgraph.program import Global, Parameter, State, VertexProgram, vertex
 from dgraph.testing.verify import Edges, verify
@@ -125,7 +126,7 @@ def pagerank(edges, trials):
     n = edges.vertices
     indptr, neighbours, _ = rows(edges.destination, edges.source, n)
     degree = np.bincount(edges.source, minlength=n)
-    kernels = compile_program(PageRank())
+    kernels = load(generate(PageRank()))
     arrays = {name: np.zeros(n) for name in ("rank", "message", "sent_message")}
     arrays |= {"indptr": indptr, "neighbours": neighbours, "degree": degree, "alpha": 0.85, "vertices": n}
     rank, word = np.zeros(n), np.zeros(n)
@@ -158,7 +159,7 @@ def shortest_paths(edges, trials):
     indptr, neighbours, order = rows(edges.source, edges.destination, n)
     weight = edges.weight[order]
     source = int(np.diff(indptr).argmax())
-    kernels = compile_program(ShortestPaths(source=source))
+    kernels = load(generate(ShortestPaths(source=source)))
     dist, best, queued = np.zeros(n), np.zeros(n), np.zeros(n, bool)
     lists = np.zeros(n, np.uint32), np.zeros(n, np.uint32)
     arrays = {"dist": np.zeros(n), "message": np.zeros(n), "arrived": np.zeros(n, bool), "number": np.arange(n)}

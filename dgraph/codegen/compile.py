@@ -16,11 +16,10 @@ from numba.core import errors as numba_errors
 from numba.np.numpy_support import from_dtype
 
 from dgraph.codegen.cache import module_of
-from dgraph.codegen.source import Source, generate
+from dgraph.codegen.source import Source
 from dgraph.codegen.text import Argument
 from dgraph.errors import ProgramError
 from dgraph.functions import ALLOWED
-from dgraph.program import VertexProgram
 
 _loaded: dict[str, Kernels] = {}
 _lock = threading.Lock()
@@ -89,11 +88,6 @@ def numba_type(argument: Argument) -> Any:
     if not argument.dims:
         return scalar
     return types.Array(scalar, argument.dims, "C", readonly=not argument.written)
-
-
-def compile_program(program: VertexProgram) -> Kernels:
-    """Generate and load; machine code is made when a kernel is first called."""
-    return load(generate(program))
 
 
 def explained(source: Source, kernel: str, error: Exception) -> ProgramError:

@@ -6,9 +6,9 @@ import numpy as np
 
 from dgraph.analysis import analyse
 from dgraph.codegen.bounds import bounded, bounds
-from dgraph.codegen.compile import compile_program
+from dgraph.codegen.compile import load
 from dgraph.codegen.recipe import recipe_of
-from dgraph.codegen.source import arrays_of
+from dgraph.codegen.source import arrays_of, generate
 from dgraph.codegen.text import inbox, name_in, sent
 from dgraph.program import Delta
 
@@ -19,7 +19,7 @@ class OnePartition:
     """A run over a graph given as edges between vertex numbers, in the manner of `reference.run`."""
 
     def __init__(self, program, edges, vertices, columns=None, vertex_columns=None, *, directed=True, random_seed=0):
-        self.program, self.analysis, self.kernels = program, analyse(program), compile_program(program)
+        self.program, self.analysis, self.kernels = program, analyse(program), load(generate(program))
         self.n, self.round, self.edges_seen = vertices, 0, 0
         self.graphs = adjacencies(edges, vertices, columns or {}, directed, self.analysis)
         self.arrays = {

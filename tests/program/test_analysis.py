@@ -9,7 +9,7 @@ import pytest
 from numpy import float64, inf, int64
 
 from dgraph.analysis import analyse
-from dgraph.codegen.compile import compile_program, load
+from dgraph.codegen.compile import load
 from dgraph.codegen.explain import explain
 from dgraph.codegen.recipe import recipe_of
 from dgraph.codegen.source import example_of, generate
@@ -45,7 +45,7 @@ def test_globals_that_no_round_reads_are_folded_at_the_end():
 def test_other_values_of_parameters_need_no_new_kernels():
     one, other = (generate(programs.KCore(k=k)) for k in (3, 4))
     assert one.digest == other.digest
-    assert load(one) is load(other) is compile_program(programs.KCore(k=5))
+    assert load(one) is load(other) is load(generate(programs.KCore(k=5)))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_explain(program):
 
 
 def test_kernels_travel_without_the_class():
-    kernels = compile_program(programs.PageRank())
+    kernels = load(generate(programs.PageRank()))
     assert pickle.loads(pickle.dumps(kernels)) is kernels
     layout = kernels.source.layout
     assert [array.name for array in layout.phases[0].inboxes] == ["message"]
@@ -162,7 +162,7 @@ def miscalling_send(dist, weight):
 
 
 def test_the_compilers_error_names_the_users_line():
-    kernels = compile_program(example_of(spoiled(send=miscalling_send)))
+    kernels = load(generate(example_of(spoiled(send=miscalling_send))))
     with pytest.raises(ProgramError, match=r"test_analysis.py, line \d+, in send of Spoiled: `return double"):
         kernels["push"].compile()
 
@@ -202,7 +202,7 @@ def test_a_merge_of_ones_own():
         message = Message(int64, Monoid("CLOSEST", smaller_size, lambda dtype: 10**9, idempotent=True))
 
     assert "def merge_closest(a, b)" in generate(Closest).text
-    assert compile_program(example_of(Closest))["pull"].compile()
+    assert load(generate(example_of(Closest)))["pull"].compile()
 
 
 @pytest.mark.parametrize(
