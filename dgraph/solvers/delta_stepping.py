@@ -88,7 +88,7 @@ def relax(
         if len(rows.improved):
             rows.improved[frontier] = True
         added = waiting.begin(rows.dist, frontier, scale)
-        lists = waiting.tails, waiting.spare, waiting.pool, waiting.chained, waiting.work, waiting.shared
+        lists = waiting.tails, waiting.marks, waiting.spare, waiting.pool, waiting.chained, waiting.work, waiting.shared
         where = team(
             _relax, threads, rows, words, added, senders, waiting.window, waiting.slot, scale, target, limit, *lists
         )  # fmt: skip
@@ -118,11 +118,11 @@ def width(rows: Rows) -> float:
 @kernel
 def _relax(
     rank, size, signals, rows, words, frontier, senders, window, slot, scale, target, limit,
-    tails, spare, pool, chained, work, shared,
+    tails, marks, spare, pool, chained, work, shared,
 ):  # fmt: skip
     """Each thread has lists of its own; the chunks of the nearest slot are shared out. Where these are few, rank 0
     works off the lists of all, and moves the window, while the others wait. Returns where to go on."""
-    dist, lists = rows.dist, Lists(tails[rank], spare[rank], pool, chained, shared)
+    dist, lists = rows.dist, Lists(tails[rank], marks[rank], spare[rank], pool, chained, shared)
     first, last = share(rank, size, frontier.size)
     for i in range(first, last):
         push(list_of(number_of(dist[frontier[i]], scale), window), frontier[i], lists)
@@ -164,7 +164,7 @@ def _relax(
                 if atomic_load(signals, STOP) != 0 or (size > 1 and any_long(here, tails, low, high, lists)):
                     break
                 if here >= SLOTS:
-                    window = move_all(here, window, dist, scale, tails, spare, lists)
+                    window = move_all(here, window, dist, scale, tails, marks, spare, lists)
                     here = window & (SLOTS - 1)
                     continue
                 for r in range(low, high):
@@ -173,12 +173,12 @@ def _relax(
                         earlier = before(place, lists)
                         seen += relax_chunk(place, here, alone, rows, words, senders, window, scale, lists)
                         place = earlier
-                here = next_of(here, tails, low, high)
+                here = next_of(here, tails, marks, low, high)
             atomic_add(shared, LOOKED, seen)
             if rank == 0:
                 slot, shared[now + WINDOW] = here, window
         if rank == 0 or not alone:
-            atomic_min(shared, now + NEXT, next_of(slot, tails, low, high))
+            atomic_min(shared, now + NEXT, next_of(slot, tails, marks, low, high))
         barrier(rank, size, signals)
         slot, looked = shared[now + NEXT], shared[LOOKED]
         if within:

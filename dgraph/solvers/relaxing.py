@@ -15,9 +15,8 @@ import numpy as np
 from numba import uint64
 
 from dgraph.monoid import UNREACHED
-from dgraph.solvers.slots import DROPPED, ROOM, USED, free, list_of, number_of
+from dgraph.solvers.slots import LAST, ONE, ROOM, free, fresh, list_of, number_of
 from dgraph.solvers.team import (
-    atomic_add,
     atomic_load,
     atomic_max,
     atomic_min,
@@ -150,7 +149,7 @@ def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
     call would count references to all arrays, for every edge: that costs a fifth, and more if Numba inlines it.
     """
     indptr, neighbours, weights, dist, parent, improved, numbers, tied = rows
-    tails, spare, pool, chained, shared = lists
+    tails, marks, _, pool, chained, shared = lists
     if words is not None:
         known, largest = words
     tree, named, tells, tells_ties = parent.size > 0, numbers.size > 0, improved.size > 0, tied.size > 0
@@ -238,16 +237,12 @@ def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
                 continue  # nothing leads on
             place = tails[there]
             if place % ROOM == 0:
-                fresh = spare[0]
-                if fresh >= 0:
-                    spare[0] = chained[uint64(fresh)]
-                else:
-                    fresh = atomic_add(shared, USED, 1)
-                    if fresh >= chained.size:
-                        shared[DROPPED] = 1
-                        continue
-                chained[uint64(fresh)] = place // ROOM - 1
-                place = fresh * ROOM
+                begun = fresh(lists)
+                if begun < 0:
+                    continue
+                chained[uint64(begun)] = place // ROOM - 1
+                place = begun * ROOM
+                marks[there >> 6] |= ONE << (uint64(there) & LAST)
             pool[uint64(place)] = v
             tails[there] = place + 1
     free(chunk, lists)

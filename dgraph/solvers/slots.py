@@ -1,33 +1,42 @@
 """Vertices that wait by distance: a list for each slot of a window of distances, in chunks of a pool shared by threads.
 
-A distance in units of a slot's width is a number. The window is all numbers that differ from its own in their last bits
-only. Beyond it a vertex waits in the bin of the highest bit in which its number differs, until the window moves to the
-nearest of the first bin: then all of that bin come into the window or to earlier bins (a radix heap: Ahuja, Mehlhorn,
-Orlin, Tarjan, J. ACM 1990). So weights may differ by any factor, and nobody moves more often than there are bins.
+A distance in units of a slot's width is a number; from 2**53 on it is the place among all float64, so none is too far
+to be told from others. The window is all numbers that differ from its own in their last bits only. Beyond it a vertex
+waits in the bin of the highest bit in which its number differs, until the window moves to the nearest of the first bin:
+then all of that bin come into the window or to earlier bins (a radix heap: Ahuja, Mehlhorn, Orlin, Tarjan, J. ACM
+1990). So weights may differ by any factor, and nobody moves more often than there are bins.
 """
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
-from numba.cpython.unsafe.numbers import leading_zeros
+from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 
-from dgraph.solvers.team import atomic_add, kernel, part
+from dgraph.solvers.team import atomic_add, atomic_load, compare_and_swap, kernel, part
 
 BITS, TOP = 12, 62  # last bits, those of a slot; and of all numbers
 SLOTS = 1 << BITS  # in the window
 LISTS = SLOTS + TOP - BITS  # the bins come after the slots
 NOWHERE = 1 << TOP  # no number
-FURTHEST = NOWHERE - 1024  # the largest number, of all who are farther
+DIGITS = 53  # of a float64: from 2**DIGITS on all are whole, and half as many of each power of two
+FURTHEST = sys.float_info.max
 ROOM = 64  # vertices in a chunk
-STRIDE = 32  # lists that are looked at together: most are empty
 FEW = 4  # chunks that are not worth sharing
-USED, DROPPED = 0, 8  # places in `shared`: chunks taken from the pool; whether there were none left
+HOARD = 64  # chunks that a thread keeps to itself when they are free again: others take from what is over
+USED, OVER, DROPPED = 0, 1, 8  # places in `shared`: chunks taken from the pool; the first that is over; none were left
+HALF, LOW = np.int64(32), np.int64((1 << 32) - 1)  # of the word at OVER: how often it changed, and the chunk + 1
+
+WORDS = (LISTS + 63) // 64  # of a bit for each list
+ONE, LAST = uint64(1), uint64(63)
 
 _zeros: Any = leading_zeros
+_first: Any = trailing_zeros  # the place of a word's first bit
 
 
 class Lists(NamedTuple):
@@ -35,7 +44,8 @@ class Lists(NamedTuple):
     chained[chunk] is the chunk before it in its list. The pool belongs to all; of each chunk there is one owner."""
 
     tails: np.ndarray
-    spare: np.ndarray  # the first of the chunks that are free again
+    marks: np.ndarray  # a bit for each list, set if it is not empty, and maybe if it is
+    spare: np.ndarray  # the first of the chunks that are free again, and how many there are
     pool: np.ndarray
     chained: np.ndarray
     shared: np.ndarray
@@ -44,7 +54,15 @@ class Lists(NamedTuple):
 @kernel
 def number_of(distance, scale):
     """Of the slot of a distance; distances are not negative."""
-    return np.int64(min(distance * scale, FURTHEST))
+    x = distance * scale
+    return np.int64(x) if x < 1 << DIGITS else _place_of(min(x, FURTHEST))
+
+
+@part
+def _place_of(x):
+    """Of a large number, counted on from 2**DIGITS."""
+    digits, power = math.frexp(x)
+    return np.int64(power - DIGITS) * np.int64(1 << (DIGITS - 1)) + np.int64(digits * (1 << DIGITS))
 
 
 @kernel
@@ -59,25 +77,50 @@ def push(slot, u, lists):
     """Add a vertex to a slot's list."""
     place = lists.tails[slot]
     if place % ROOM == 0:  # empty, or its last chunk is full
-        chunk = lists.spare[0]
-        if chunk >= 0:
-            lists.spare[0] = lists.chained[uint64(chunk)]
-        else:
-            chunk = atomic_add(lists.shared, USED, 1)
-            if chunk >= lists.chained.size:
-                lists.shared[DROPPED] = 1
-                return
+        chunk = fresh(lists)
+        if chunk < 0:
+            return
         lists.chained[uint64(chunk)] = place // ROOM - 1
         place = chunk * ROOM
+        lists.marks[slot >> 6] |= ONE << (uint64(slot) & LAST)
     lists.pool[uint64(place)] = u
     lists.tails[slot] = place + 1
 
 
 @part
+def fresh(lists):
+    """A chunk of one's own, of what is over, or of the rest of the pool; -1 if there is none."""
+    spare, chained, shared = lists.spare, lists.chained, lists.shared
+    chunk = spare[0]
+    if chunk >= 0:
+        spare[0], spare[1] = chained[uint64(chunk)], spare[1] - 1
+        return chunk
+    held = atomic_load(shared, OVER)
+    while held & LOW:
+        chunk = (held & LOW) - 1
+        if compare_and_swap(shared, OVER, held, ((held >> HALF) + 1) << HALF | (chained[uint64(chunk)] + 1)):
+            return chunk
+        held = atomic_load(shared, OVER)
+    chunk = atomic_add(shared, USED, 1)
+    if chunk >= chained.size:
+        shared[DROPPED] = 1
+        return np.int64(-1)
+    return chunk
+
+
+@part
 def free(chunk, lists):
     """Give back a chunk."""
-    lists.chained[uint64(chunk)] = lists.spare[0]
-    lists.spare[0] = chunk
+    spare, chained, shared = lists.spare, lists.chained, lists.shared
+    if spare[1] < HOARD:
+        chained[uint64(chunk)] = spare[0]
+        spare[0], spare[1] = chunk, spare[1] + 1
+        return
+    while True:
+        held = atomic_load(shared, OVER)
+        chained[uint64(chunk)] = (held & LOW) - 1
+        if compare_and_swap(shared, OVER, held, ((held >> HALF) + 1) << HALF | (chunk + 1)):
+            return
 
 
 @part
@@ -87,24 +130,25 @@ def before(place, lists):
 
 
 @part
-def next_of(slot, tails, low, high):
+def next_of(slot, tails, marks, low, high):
     """The first slot or bin from `slot` on that is not empty, of the threads from `low` up to `high`; LISTS if there is
-    none. All are looked through side by side: one of them may have nothing for long."""
-    while slot < LISTS and not _some(slot, uint64(1), tails, low, high):
-        slot += 1
-        while slot <= LISTS - STRIDE and not _some(slot, uint64(STRIDE), tails, low, high):
-            slot += STRIDE
-    return slot
-
-
-@part
-def _some(slot, count, tails, low, high):
-    """Whether one of so many lists is not empty."""
-    found = np.int64(0)
-    for rank in range(uint64(low), uint64(high)):
-        for i in range(uint64(slot), uint64(slot) + count):
-            found |= tails[rank, i]
-    return found != 0
+    none. Most are empty, so their marks are looked through; one is taken back where nobody is found."""
+    word, before_it = slot >> 6, ONE << (uint64(slot) & LAST)
+    while word < WORDS:
+        found = uint64(0)
+        for rank in range(low, high):
+            found |= marks[rank, word]
+        found &= ~(before_it - ONE)
+        while found:
+            slot = word << 6 | np.int64(_first(found))
+            for rank in range(low, high):
+                if tails[rank, slot] > 0:
+                    return slot
+            found &= found - ONE
+            for rank in range(low, high):
+                marks[rank, word] &= ~(ONE << (uint64(slot) & LAST))
+        word, before_it = word + 1, ONE
+    return LISTS
 
 
 @part
@@ -158,23 +202,30 @@ def move(slot, window, to, dist, scale, lists):
 
 
 @part
-def move_all(slot, window, dist, scale, tails, spare, lists):
+def move_all(slot, window, dist, scale, tails, marks, spare, lists):
     """The same for all threads at once; where the window is then."""
     to, there = np.int64(NOWHERE), window
     for rank in range(len(tails)):
         to = min(to, nearest(tails[rank, slot], slot, window, dist, scale, lists))
     for rank in range(len(tails)):
-        of_one = Lists(tails[rank], spare[rank], lists.pool, lists.chained, lists.shared)
+        of_one = Lists(tails[rank], marks[rank], spare[rank], lists.pool, lists.chained, lists.shared)
         there = move(slot, window, to, dist, scale, of_one)
     return there
+
+
+@kernel
+def _from_on(number, distances, scale):
+    """Which distances have this number, or a larger one."""
+    return np.array([number_of(distance, scale) >= number for distance in distances])
 
 
 class Waiting:
     """Who waits where, from one call of `relax` to the next if it ends before all have gone."""
 
     def __init__(self, size: int, threads: int, room: int | None = None):
-        chunks = (4 * size if room is None else room) // ROOM + threads * (LISTS + 1)
-        self.tails, self.spare = np.zeros((threads, LISTS), np.int64), np.full((threads, 1), -1)
+        chunks = (4 * size if room is None else room) // ROOM + threads * (LISTS + HOARD + 1)
+        self.tails, self.marks = np.zeros((threads, LISTS), np.int64), np.zeros((threads, WORDS), np.uint64)
+        self.spare = np.tile([-1, 0], (threads, 1))
         self.pool, self.chained = np.empty(chunks * ROOM, np.uint32), np.empty(chunks, np.int64)
         self.work, self.shared = np.empty(chunks, np.int64), np.zeros(128, np.int64)
         self.window, self.slot = 0, LISTS  # where to go on: nowhere
@@ -198,11 +249,11 @@ class Waiting:
         else:
             if self.some:
                 members = np.concatenate(list(self._members()))
-                nearer = dist[members] * scale < first_of(0, self.window)  # who has gone already
-                frontier = np.unique(np.concatenate([frontier, members[~nearer]]))
-            self.tails[:], self.spare[:], self.shared[USED] = 0, -1, 0
+                left = members[_from_on(first_of(0, self.window), dist[members], scale)]  # others have gone already
+                frontier = np.unique(np.concatenate([frontier, left]))
+            self.tails[:], self.marks[:], self.spare[:], self.shared[: OVER + 1] = 0, 0, (-1, 0), 0
             self.window, self.slot = first, first & (SLOTS - 1)
-        self.shared[USED + 1 :] = 0
+        self.shared[OVER + 1 :] = 0
         return frontier
 
     def _members(self) -> Iterator[np.ndarray]:

@@ -8,6 +8,7 @@ from scipy.sparse.csgraph import dijkstra
 
 import dgraph as dg
 from dgraph.solvers import delta_stepping, relaxing, slots, team
+from dgraph.solvers.slots import free, fresh, number_of
 
 
 def rows_of(graph, sources):
@@ -172,3 +173,35 @@ def test_hardly_an_edge_is_looked_at_twice_whatever_the_weights():
         frame = pd.DataFrame({"src": ends[:, 0], "dst": ends[:, 1], "weight": weight})
         rows = rows_of(dg.Graph.from_edges(frame, weight="weight", vertices=n), [5])
         assert delta_stepping.relax(rows, np.array([5], np.uint32)).looked < 1.3 * m
+
+
+def test_no_distance_is_too_far_to_be_told_from_others():
+    exponents = np.linspace(-20, 308, 2000)
+    near = 10.0**exponents
+    distances = np.unique(np.concatenate([near, np.nextafter(near, np.inf), 2.0**53 + np.arange(-9.0, 9.0)]))
+    numbers = np.array([number_of(distance, 1.0) for distance in distances.tolist()])
+    assert (np.diff(numbers)[distances[:-1] >= 2.0**53] > 0).all()
+    assert (np.diff(numbers) >= 0).all() and number_of(np.inf, 1.0) < slots.NOWHERE
+
+
+@team.kernel
+def passed_on(taker, giver, times):
+    """Whether there is a chunk as often as one thread takes it and another gives it back."""
+    for _ in range(times):
+        chunk = fresh(taker)
+        if chunk < 0:
+            return False
+        free(chunk, giver)
+    return True
+
+
+def test_a_chunk_that_another_thread_gives_back_is_not_lost():
+    """Else a search of many windows found no room for those who wait, and began anew for ever."""
+    waiting = slots.Waiting(64, 2)
+    lists = waiting.tails, waiting.marks, waiting.spare
+    one, other = (
+        slots.Lists(*(each[r] for each in lists), waiting.pool, waiting.chained, waiting.shared) for r in (0, 1)
+    )
+    for taker, giver in ((one, other), (other, one), (one, one)):
+        assert passed_on(taker, giver, 3 * len(waiting.chained))
+    assert not waiting.shared[slots.DROPPED]
