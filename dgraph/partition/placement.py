@@ -199,9 +199,9 @@ def split_all(
     pieces: list[list[Piece]] = [[] for _ in range(where.parts)]
     while chunks:
         chunk = chunks.pop()
-        rows = len(chunk) if where.policy.edges is not None else AT_ONCE * threads.cores()  # the user's sees all
+        at_once = AT_ONCE if where.policy.edges is None else max(1, len(chunk))  # a function of the user's sees all
         cuts: list[list[list[Piece]]] = [[] for _ in listings]
-        for some in chunk.taken(max(1, rows)):
+        for some in chunk.taken(at_once * threads.cores()):
 
             def cut(s: slice, some: Numbered = some) -> list[list[Piece]]:
                 one = where.move(some[s])
@@ -209,7 +209,7 @@ def split_all(
                     split(one, find(one, where, ids, flip), where.parts, flip, skip_loops) for find, flip in listings
                 ]
 
-            for found in reversed(threads.each(cut, threads.slices(len(some), -(-len(some) // AT_ONCE)), len(some))):
+            for found in reversed(threads.each(cut, threads.slices(len(some), -(-len(some) // at_once)), len(some))):
                 for listing, one in zip(cuts, found, strict=True):
                     listing.append(one)
         for listing in reversed(cuts):

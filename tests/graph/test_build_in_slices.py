@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 import dgraph as dg
-from dgraph.partition import placement
+from dgraph.partition import placement, threads
 
-POLICIES = ["outgoing", "incoming", "cartesian", "hybrid", "metis"]
+
+def in_turn(source, destination, parts):
+    return np.arange(len(source)) % parts
+
+
+POLICIES = ["outgoing", "incoming", "cartesian", "hybrid", "metis", in_turn]
 RULES = [{}, {"directed": False}, {"loops": "drop"}, {"symmetrize": True}, {"repeats": "sum"}]
 
 
@@ -33,6 +38,7 @@ def test_slices_change_nothing(rules, parts, kind, order, monkeypatch):
         found = []
         for at_once in (1 << 20, 37):
             monkeypatch.setattr(placement, "AT_ONCE", at_once)
+            monkeypatch.setattr(threads, "SMALL", at_once)
             graph = dg.Graph.from_edges(edges, weight="w", policy=policy, parts=parts, **rules)
             graph.partitioned([order], ["w"])
             found.append(list(arrays_of(graph.partitioned(["out", "incoming"]))))
