@@ -52,6 +52,7 @@ def number(
     if len(listed):
         everything.append(Chunk(total.id_type, np.arange(listed.start, listed.stop), np.empty(0, np.int64)))
     encoded = workers.hold([workers.call(by.encode, chunk, total.id_type) for chunk in everything])
+    del chunks, everything  # each is let go as soon as it has codes
     buckets = max(1, min(len(workers.addresses), len(encoded)))
     samples = workers.get([workers.call(numbering.sample, one) for one in encoded]) if buckets > 1 else []
     cuts = numbering.splitters(samples, buckets)
@@ -64,7 +65,7 @@ def number(
     starts = [0, *accumulate(map(len, known.tables))]
     tasks = [
         workers.call(numbering.by_table, one, [workers.call(_ranks_of, bucket, c) for bucket in merged], starts)
-        for c, one in enumerate(encoded[: len(chunks)])
+        for c, one in enumerate(encoded[: len(rows)])
     ]
     return known, workers.hold(tasks), rows
 
