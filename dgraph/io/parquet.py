@@ -49,6 +49,7 @@ def read(
                 f"cannot be read as Parquet: {error}", path=name, remedy="write or fetch it again"
             ) from error
         pieces.append(piece.replace_schema_metadata(None))
+    pa.default_memory_pool().release_unused()  # half as much again as the table, which Arrow took to read it
     try:
         table = pa.concat_tables(pieces, promote_options="permissive").unify_dictionaries()
     except pa.ArrowException as error:
