@@ -13,7 +13,7 @@ from itertools import count, pairwise
 from typing import Any, TypeVar
 
 from dgraph.errors import LostError, OptionError, RunError
-from dgraph.exchange.mail import neighbour
+from dgraph.exchange.hosts import neighbour
 from dgraph.workers import Workers, itself
 
 ATTEMPTS = 10  # losses in one piece of work, beyond which something is killing the workers

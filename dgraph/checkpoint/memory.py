@@ -13,7 +13,7 @@ from typing import Any
 
 from dgraph.checkpoint.piece import Piece, from_bytes, round_of, to_bytes
 from dgraph.errors import LostError
-from dgraph.exchange.mail import neighbour
+from dgraph.exchange.hosts import neighbour
 
 Places = Mapping[int, tuple[str, ...]]  # of a checkpoint: each piece's number -> the workers that have it
 

@@ -25,9 +25,9 @@ from dgraph.errors import LostError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.frames import pack, unpack
 from dgraph.exchange.free import FREE
+from dgraph.exchange.hosts import all_cores, kept_on, own_cores
 from dgraph.exchange.mail import Message, Route, Token
 from dgraph.exchange.registry import NAME
-from dgraph.exchange.worker_cores import all_cores, kept_on, own_cores
 from dgraph.exchange.worker_memory import Heap, Window
 
 IN_FLIGHT = 3  # messages on their way to one peer

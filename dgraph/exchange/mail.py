@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -17,11 +16,7 @@ import numpy as np
 
 from dgraph.errors import RunError
 
-FRAGMENT = (
-    4 << 20
-)  # bytes: enough for full bandwidth, and below the 10 MiB where Dask serialises in a pool of one thread
-
-
+FRAGMENT = 4 << 20  # bytes: enough for full bandwidth; Dask serialises 10 MiB and more in a pool of one thread
 START = -1  # the step in which states are made: it has no mail, and its tokens tell nothing
 
 
@@ -35,18 +30,6 @@ class Route:
 
     def partitions_of(self, worker: int) -> list[int]:
         return [partition for partition, home in enumerate(self.homes) if home == worker]
-
-
-def neighbour(workers: Sequence[str], worker: int) -> int | None:
-    """Who keeps a copy for a worker: the next one, on another host if there is any."""
-    others = [(worker + step) % len(workers) for step in range(1, len(workers))]
-    here = host(workers[worker])
-    return next((other for other in others if host(workers[other]) != here), next(iter(others), None))
-
-
-def host(address: str) -> str:
-    """Of a worker, so far as its address tells."""
-    return address.rpartition(":")[0]
 
 
 @dataclass(frozen=True)

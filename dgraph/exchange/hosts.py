@@ -1,5 +1,4 @@
-"""The cores of a worker. Left to itself, an operating system brings threads that wake each other onto one core, where
-they take turns while another is idle: a round of two workers on two cores then takes twice as long."""
+"""Workers and their hosts, so far as addresses tell: those on one share out its cores, copies are kept on another."""
 
 from __future__ import annotations
 
@@ -7,7 +6,17 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from dgraph.exchange.mail import host
+
+def host(address: str) -> str:
+    """Of a worker."""
+    return address.rpartition(":")[0]
+
+
+def neighbour(workers: Sequence[str], worker: int) -> int | None:
+    """Who keeps a copy for a worker: the next one, on another host if there is any."""
+    others = [(worker + step) % len(workers) for step in range(1, len(workers))]
+    here = host(workers[worker])
+    return next((other for other in others if host(workers[other]) != here), next(iter(others), None))
 
 
 def share_of_cores(workers: Sequence[str], worker: int, cores: Sequence[int]) -> set[int]:
@@ -34,7 +43,9 @@ def all_cores() -> set[int]:
 
 @contextmanager
 def kept_on(cores: set[int]) -> Iterator[None]:
-    """Keep this thread, and those that it starts, on some cores, if there are any."""
+    """Keep this thread, and those that it starts, on some cores, if there are any. Left to itself, an operating system
+    brings threads that wake each other onto one core, where they take turns while another is idle: a round of two
+    workers on two cores then takes twice as long."""
     if not cores:
         yield
         return

@@ -5,7 +5,7 @@ import os
 import pytest
 from mixing import start
 
-from dgraph.exchange.worker_cores import kept_on, own_cores, share_of_cores
+from dgraph.exchange.hosts import kept_on, own_cores, share_of_cores
 from dgraph.partition.threads import cores
 from dgraph.runs.steps import Steps, run_steps
 
