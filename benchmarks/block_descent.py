@@ -222,7 +222,7 @@ def workers_of(*speeds):
 @kernel
 def _meet(rank, size, signals, times):
     for _ in range(times):
-        barrier(rank, size, signals)
+        barrier(size, signals)
 
 
 def modes(trials):

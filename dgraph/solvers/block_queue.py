@@ -148,10 +148,10 @@ def next_block(rank, size, signals, heap, place, keys, board, limits):
     """The next block for this thread. Threads that go `TOGETHER` meet before each; else nobody waits, but for one that
     has worked on a block while the others have done more than `BOUND`: so values are no older than that."""
     if limits[TOGETHER]:
-        barrier(rank, size, signals)
+        barrier(size, signals)
         over = board[EDGES] >= limits[BUDGET] or (board[COUNT] == 0 and not limits[SWEEP])
         over = over or (limits[SWEEP] and board[CURSOR] >= limits[BLOCKS])
-        barrier(rank, size, signals)
+        barrier(size, signals)
         b = NONE if over else take(rank, heap, place, keys, board, limits)
         return LATER if b == NONE and not over else b
     spins = 0

@@ -74,12 +74,12 @@ def _search(
     first, last = share(rank, size, best.size)
     for v in range(uint64(first), uint64(last)):
         best[v] = UNREACHED
-    barrier(rank, size, signals)
+    barrier(size, signals)
     if rank == 0:
         _start(sources, out, best, queues[0], marks[0, 0])
     turn, pulled, seen = 0, False, np.int64(0)
     while True:
-        barrier(rank, size, signals)
+        barrier(size, signals)
         now, next_ = marks[turn % 2], marks[(turn + 1) % 2]
         level, pushed = now[0, LEVEL], now[0, PUSHED]
         length, ahead = np.int64(0), np.int64(0)

@@ -64,7 +64,7 @@ def _unite(
     for phase in range(last + 1):
         if phase == last - 1 and met_twice:
             largest = _most_frequent(above)
-            barrier(rank, size, signals)
+            barrier(size, signals)
         while True:
             begin = atomic_add(counts[phase], 0, grain)
             if begin >= n:
@@ -88,7 +88,7 @@ def _unite(
                 if phase == last:
                     for u in range(uint64(begin), uint64(end)):
                         component[u] = above[u]
-        barrier(rank, size, signals)
+        barrier(size, signals)
     atomic_add(counts[last + 1], 0, looked)
 
 

@@ -61,7 +61,7 @@ def _peel(rank, size, signals, bounds, others, left, waiting, going, shared, lev
             count += uint64(1)
     level, turn = 0, 0
     while level < levels:
-        barrier(rank, size, signals)  # nobody brings down who is not looked at yet
+        barrier(size, signals)  # nobody brings down who is not looked at yet
         if shared[0] == left.size:
             break
         deep = still = uint64(0)
@@ -74,7 +74,7 @@ def _peel(rank, size, signals, bounds, others, left, waiting, going, shared, lev
             above = min(above, left[u]) if left[u] > level else above
         count, turn = still, 1 - turn
         atomic_min(shared, 1 + turn, level if deep > uint64(0) else above)
-        barrier(rank, size, signals)
+        barrier(size, signals)
         lowest = shared[1 + turn]
         if rank == 0:
             shared[2 - turn] = LEVELS

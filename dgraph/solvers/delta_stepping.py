@@ -128,7 +128,7 @@ def _relax(
         push(list_of(number_of(dist[frontier[i]], scale), window), frontier[i], lists)
     if rank == 0:
         shared[NEXT], shared[WINDOW] = LISTS, NOWHERE
-    barrier(rank, size, signals)
+    barrier(size, signals)
     turn, looked = 0, np.int64(0)
     while slot < LISTS and looked < limit and _matters(slot, window, target, dist, scale) and not stopped(signals):
         now, other, turn = TURN * turn, TURN - TURN * turn, 1 - turn
@@ -142,7 +142,7 @@ def _relax(
                 place = before(place, lists)
         else:
             atomic_min(shared, now + WINDOW, nearest(place, slot, window, dist, scale, lists))
-        barrier(rank, size, signals)
+        barrier(size, signals)
         listed = shared[now + LISTED]
         alone = within and (size == 1 or listed <= FEW)
         low, high = (0, size) if alone else (rank, rank + 1)
@@ -179,7 +179,7 @@ def _relax(
                 slot, shared[now + WINDOW] = here, window
         if rank == 0 or not alone:
             atomic_min(shared, now + NEXT, next_of(slot, tails, marks, low, high))
-        barrier(rank, size, signals)
+        barrier(size, signals)
         slot, looked = shared[now + NEXT], shared[LOOKED]
         if within:
             window = shared[now + WINDOW]

@@ -139,7 +139,7 @@ def _epoch(
         if not whole:
             factors[lo:hi] = fresh[lo:hi]
     if whole:
-        barrier(rank, size, signals)
+        barrier(size, signals)
         lo, hi = share(rank, size, len(factors))
         factors[lo:hi] = fresh[lo:hi]
 

@@ -83,7 +83,7 @@ def _count(rank, size, signals, neighbours, counts):
     lo, hi = share(rank, size, neighbours.size)
     for e in range(uint64(lo), uint64(hi)):
         mine[uint64(neighbours[e])] += 1
-    barrier(rank, size, signals)
+    barrier(size, signals)
     lo, hi = share(rank, size, mine.size)
     for other in range(1, size):
         for v in range(uint64(lo), uint64(hi)):

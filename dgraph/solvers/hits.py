@@ -69,7 +69,7 @@ def _pass(rank, size, signals, turns, turn, cuts, indptr, neighbours, weights, s
         lo, hi = cuts[b], cuts[b + 1]
         gather(indptr, neighbours, weights, sent, lo, hi, came)
         sums[b, 0], sums[b, 1] = _rescale(lo, hi, came, 1 / of_all if of_all > 0 else 0.0, scores)
-    barrier(rank, size, signals)
+    barrier(size, signals)
     if rank == 0:
         turns[turn] = 0  # all have left this pass, and none comes back before rank 0 is through the other one
 

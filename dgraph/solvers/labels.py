@@ -110,7 +110,7 @@ def _spread(
         atomic_add(tally, RESTLESS + turn, restless)
         if rank == 0:
             tally[SECOND] = 0
-        barrier(rank, size, signals)
+        barrier(size, signals)
 
         if tally[RESTLESS + turn] == 0:
             break
@@ -136,7 +136,7 @@ def _spread(
                             _tell(u, more_indptr, more_neighbours, more_weights, unit, slack, busy, per_grain)
         if rank == 0:
             tally[FIRST] = tally[MOVING + 8 * (1 - turn)] = tally[RESTLESS + 1 - turn] = 0
-        barrier(rank, size, signals)
+        barrier(size, signals)
     atomic_add(tally, EDGES, seen)
     return number
 

@@ -67,7 +67,7 @@ def _match(
         atomic_add(tally, ASKED + 8 * (turn % 2), asked)
         if rank == 0:
             tally[SECOND] = 0
-        barrier(rank, size, signals)
+        barrier(size, signals)
 
         if tally[ASKED + 8 * (turn % 2)] == 0:
             break
@@ -83,7 +83,7 @@ def _match(
                         free[u] = open[v] = False
         if rank == 0:
             tally[FIRST] = tally[ASKED + 8 * (1 - turn % 2)] = 0
-        barrier(rank, size, signals)
+        barrier(size, signals)
     atomic_add(tally, EDGES, seen)
     return turn
 

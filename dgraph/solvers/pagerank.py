@@ -149,7 +149,7 @@ def _fixed_point(
         sums[0, b, 1] = _send(cuts[b], cuts[b + 1], scores, strength, sent)
     rounds = 0
     while True:
-        barrier(rank, size, signals)
+        barrier(size, signals)
         now, then = rounds % 2, (rounds + 1) % 2
         change, dangling = total(sums[now], 0) if rounds > 0 else np.inf, total(sums[now], 1)
         if rank == 0:

@@ -35,7 +35,7 @@ def pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, b
         count = counts[level % 2]
         if rank == 0:  # others may still read the counts of the level before
             count[NEXT] = count[FOUND] = 0
-        barrier(rank, size, signals)
+        barrier(size, signals)
         reached = np.int64(0)
         while True:
             w = atomic_add(count, NEXT, sizes.taken)
@@ -46,7 +46,7 @@ def pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, b
             reached += more
             edges += seen
         atomic_add(count, FOUND, reached)
-        barrier(rank, size, signals)
+        barrier(size, signals)
         before, length = length, count[FOUND]
         front, found = found, front
         level += 1

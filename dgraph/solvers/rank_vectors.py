@@ -84,7 +84,7 @@ def _fixed_points(
             _send(cuts[b], cuts[b + 1], scores, strength, sent, sums[b, DANGLING])
         if rank == 0:
             turns[(rounds + 1) % 2 * LINE] = 0
-        barrier(rank, size, signals)
+        barrier(size, signals)
         _add_up(sums, DANGLING, mine)
         if rounds >= max_iter or not _moving(mine, several, tolerance) or stopped(signals):
             return rounds
@@ -96,7 +96,7 @@ def _fixed_points(
                 cuts[b], cuts[b + 1], indptr, senders, weights, sent, restart, spread, alpha, jumps, again, tolerance,
                 mine, scores, own[rank, 0], own[rank, 1], sums[b, CHANGE],
             )  # fmt: skip
-        barrier(rank, size, signals)
+        barrier(size, signals)
         rounds += 1
         _add_up(sums, CHANGE, mine)
 

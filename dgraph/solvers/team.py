@@ -91,7 +91,7 @@ def _compiled(kernel: Any, signals: np.ndarray, arrays: tuple[Any, ...]) -> None
 
 
 @part
-def barrier(rank, size, signals):
+def barrier(size, signals):
     """Go on when all are here; what any of them wrote before, all can read."""
     if size == 1:
         signals[STOPPED] = atomic_load(signals, STOP)

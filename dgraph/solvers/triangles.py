@@ -112,7 +112,7 @@ def _count(
                 worth[(row << shift) | part] += to_u
             for i in range(begin, end):
                 mark[others[i]] = 0
-    barrier(rank, size, signals)
+    barrier(size, signals)
     if rank == 0:
         for u in range(uint64(counts.shape[1])):
             for other_rank in range(1, size):

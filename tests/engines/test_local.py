@@ -123,13 +123,13 @@ def together(rank, size, signals, counts, least, most, claimed, turns):
             return -1
     wrong = 0
     for i in range(turns):
-        barrier(rank, size, signals)
+        barrier(size, signals)
         if rank == 0:
             counts[1] = i
-        barrier(rank, size, signals)
+        barrier(size, signals)
         wrong += counts[1] != i
     atomic_add(counts, 2, wrong)
-    barrier(rank, size, signals)
+    barrier(size, signals)
     return counts[2]
 
 
