@@ -12,6 +12,7 @@ import numpy as np
 
 from dgraph.errors import InputError, OptionError
 
+AUTO = "auto"  # as suits the rest
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -9,11 +9,13 @@ from typing import Any
 from dgraph.agents.settings import DIRECT, Settings
 from dgraph.analysis import Analysis
 from dgraph.checkpoint.option import Series
+from dgraph.devices.probe import CPU, CUDA
 from dgraph.engines.block_descent import block_descent
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.gas import gas
 from dgraph.engines.rounds import Rounds, Superstep
+from dgraph.options import AUTO
 from dgraph.solvers.solver import Contract, Diffuse, Settle
 from dgraph.states.blocks import Blocks
 from dgraph.states.switches import Switches
@@ -23,7 +25,6 @@ WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for 
 DESCENT = "block_descent"
 CUGRAPH = "cugraph"  # not an engine of programs: operations are handed over before there is one
 LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
-AUTO, CPU, CUDA = "auto", "cpu", "cuda"
 DEVICES = (AUTO, CPU, CUDA)
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from dgraph.agents.cuda_daemon import CudaDaemon
 from dgraph.agents.daemon import CpuDaemon, Daemon
 from dgraph.agents.process_daemon import PATIENCE, ProcessDaemon
-from dgraph.devices.probe import need_cuda
+from dgraph.devices.probe import CPU, CUDA, need_cuda
 from dgraph.errors import OptionError
+from dgraph.options import AUTO
 
 CACHE = 64 << 20  # bytes of vertices that a daemon keeps, a partition
-AUTO, IN_PROCESS, OWN_PROCESS = "auto", "in process", "own process"
-CPU, CUDA = "cpu", "cuda"
+IN_PROCESS, OWN_PROCESS = "in process", "own process"
 
 
 class Kind(Protocol):

@@ -14,12 +14,13 @@ from dgraph.agents.blocks import Block, cut
 from dgraph.agents.daemon import is_pull, is_push
 from dgraph.agents.lane import Lane, Plug, Tally
 from dgraph.agents.pipeline import in_turn, side_by_side, timed
-from dgraph.agents.settings import CPU, Settings
+from dgraph.agents.settings import Settings
 from dgraph.agents.triplets import Inboxes, Pull, Push, Request
 from dgraph.agents.vertex_arrays import IN_PROCESS
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import name_in
 from dgraph.devices.cpu import Cpu
+from dgraph.devices.probe import CPU
 
 
 class Streaming:

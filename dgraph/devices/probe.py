@@ -15,6 +15,7 @@ import numpy as np
 
 from dgraph.errors import DeviceError
 
+CPU, CUDA = "cpu", "cuda"  # devices, as users name them
 SIMULATOR = "NUMBA_ENABLE_CUDASIM"  # set to 1, Numba runs kernels on threads of Python
 KERNELS = {"numba_cuda": "numba-cuda", "cupy": "cupy"}  # packages that kernels take: module -> its name for users
 CUDF = {"cudf": "cudf", "dask_cudf": "dask-cudf"}  # those that frames on GPUs take
@@ -85,7 +86,7 @@ def _misfits(numpy: str, numba_cuda: str) -> tuple[str, ...]:
 
 def device_here() -> str:
     """The device that kernels take in this process when the user has named none."""
-    return "cpu" if lacking() else "cuda"
+    return CPU if lacking() else CUDA
 
 
 def need(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:

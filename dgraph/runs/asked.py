@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from dgraph.devices.probe import CPU
 from dgraph.graph import Graph
-from dgraph.plan import AUTO, CPU, DESCENT, LOCAL, WITHOUT_ROUNDS
+from dgraph.options import AUTO
+from dgraph.plan import DESCENT, LOCAL, WITHOUT_ROUNDS
 from dgraph.program import VertexProgram
 
 OF_ROUNDS = (  # what only rounds can obey

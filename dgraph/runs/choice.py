@@ -10,13 +10,13 @@ from dgraph.agents.settings import BESIDE, settings
 from dgraph.analysis import Analysis, analyse
 from dgraph.checkpoint.option import Series
 from dgraph.codegen.explain import engines_for, obstacle
-from dgraph.devices.probe import KERNELS, OR_OTHERS, need
+from dgraph.devices.probe import CPU, CUDA, KERNELS, OR_OTHERS, need
 from dgraph.engines.cugraph_calls import OPERATIONS
 from dgraph.errors import OptionError
 from dgraph.exact import exact_sums
 from dgraph.graph import Graph
-from dgraph.options import one_of, switch, whole_number
-from dgraph.plan import AUTO, CPU, CUDA, CUGRAPH, DESCENT, DEVICES, ENGINES, LOCAL, WITHOUT_ROUNDS, Plan
+from dgraph.options import AUTO, one_of, switch, whole_number
+from dgraph.plan import CUGRAPH, DESCENT, DEVICES, ENGINES, LOCAL, WITHOUT_ROUNDS, Plan
 from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
 from dgraph.runs.asked import OF_BLOCKS, Asked

@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 from dgraph.codegen.recipe import Recipe, recipe_of
+from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError, RunError
 from dgraph.estimates.room import admit_run
 from dgraph.graph import Graph
 from dgraph.options import known_options
 from dgraph.partition import threads
-from dgraph.plan import CPU, LOCAL, Plan
+from dgraph.plan import LOCAL, Plan
 from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
 from dgraph.runs.asked import Asked

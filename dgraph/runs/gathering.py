@@ -14,7 +14,8 @@ from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.room import admit_build
 from dgraph.exchange.mail import Token
 from dgraph.graph import Graph
-from dgraph.plan import AUTO, LOCAL, Plan
+from dgraph.options import AUTO
+from dgraph.plan import LOCAL, Plan
 from dgraph.program import VertexProgram
 from dgraph.runs.asked import Asked
 from dgraph.runs.columns import Given

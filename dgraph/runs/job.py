@@ -11,14 +11,15 @@ from dgraph.agents.agent import agent_of
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.checkpoint.keeper import Keeper, Kept
 from dgraph.codegen.recipe import Recipe
-from dgraph.devices.probe import device_here
+from dgraph.devices.probe import CUDA, device_here
 from dgraph.engines.pauses import Pauses
 from dgraph.engines.rebalance import Rebalance
 from dgraph.engines.rounds import Rounds, Superstep, Told
 from dgraph.engines.settling import SettlingRounds
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.post import Post
-from dgraph.plan import AUTO, CUDA, Plan
+from dgraph.options import AUTO
+from dgraph.plan import Plan
 from dgraph.runs import rebalancing
 from dgraph.runs.found import Found, has_none
 from dgraph.runs.reads import vertex_columns_of
