@@ -228,8 +228,8 @@ def replayed(client: Any, recorded: Recording) -> float:
     begun = time.perf_counter()
     outcome = run_steps(Steps(waiting.setup, waiting.step, waiting.finish), parts, client=client, homes=homes)
     took = time.perf_counter() - begun
-    if outcome.rounds < len(recorded.busy):
-        raise Wrong(f"{outcome.rounds} rounds of {len(recorded.busy)} were replayed")
+    if outcome.steps < len(recorded.busy):
+        raise Wrong(f"{outcome.steps} rounds of {len(recorded.busy)} were replayed")
     return took
 
 

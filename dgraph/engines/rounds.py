@@ -15,9 +15,9 @@ from dgraph.engines.global_values import GlobalValues
 from dgraph.engines.log import Log
 from dgraph.engines.look_ahead import LookAhead
 from dgraph.engines.pauses import Pauses
+from dgraph.exchange.mail import Told
 from dgraph.states.state import COUNTED, State
 
-Told = dict[str, Any]
 Superstep = Generator[Told, list[Told], None]
 
 SIDES = {"out": ("out", "in"), "in": ("in", "out"), "both": ("any", "any")}  # proxies that send, and are sent to

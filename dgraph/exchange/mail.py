@@ -32,15 +32,18 @@ class Route:
         return [partition for partition, home in enumerate(self.homes) if home == worker]
 
 
+Told = dict[str, Any]  # what a worker tells all others when it has finished a step
+
+
 @dataclass(frozen=True)
 class Token:
-    """What a worker tells all others when it has finished a step: what it sent, and its part of the global values."""
+    """What ends a worker's step for all others: how many messages it sent, and what it tells."""
 
     run: str
     step: int
     worker: int
     messages: tuple[int, ...]  # how many messages of this step went to each worker
-    values: dict[str, Any] = field(default_factory=dict)  # counts and reductions, for all in the next step
+    values: Told = field(default_factory=dict)  # counts and reductions, for all in the next step
     seconds: float = 0.0  # how long the step itself took
 
 

@@ -14,9 +14,10 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.devices.probe import CUDA, device_here
 from dgraph.engines.pauses import Pauses
 from dgraph.engines.rebalance import Rebalance
-from dgraph.engines.rounds import Rounds, Superstep, Told
+from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.engines.settling import SettlingRounds
 from dgraph.exchange.exchange import Exchange
+from dgraph.exchange.mail import Told
 from dgraph.exchange.post import Post
 from dgraph.options import AUTO
 from dgraph.plan import Plan

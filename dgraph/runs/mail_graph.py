@@ -54,7 +54,7 @@ class MailExchange(Exchange):
     def turn(self, step: int) -> None:
         """Only the step whose turn it is may go on."""
         if step != self.next:
-            lost = f"{self.route.workers[self.worker]} is to take superstep {step} and its state is at {self.next}"
+            lost = f"{self.route.workers[self.worker]} is to take step {step} and its state is at {self.next}"
             raise LostError(f"{lost}: Dask has repeated a task, because a result was lost; run again")
         self.next += 1
 
@@ -74,8 +74,8 @@ def start_task(end: MailExchange, steps: bytes, partitions: list[Any]) -> Token:
     return open_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True)), 0)
 
 
-def step_task(end: MailExchange, round: int, mail: list[Mail]) -> Mail:
-    end.turn(round)
+def step_task(end: MailExchange, step: int, mail: list[Mail]) -> Mail:
+    end.turn(step)
     end.take(mail)
     take_steps(end, 1)
     return end.give()
@@ -86,16 +86,16 @@ def deliver_task(end: MailExchange, mail: list[Mail]) -> Token:
     return end.told
 
 
-def finish_task(end: MailExchange, rounds: int) -> Any:
-    end.turn(rounds)
+def finish_task(end: MailExchange, taken: int) -> Any:
+    end.turn(taken)
     return end.result
 
 
 class MailChunk(Chunk):
-    """Some supersteps: a task a worker and superstep, after all of the round before, and one that delivers the last."""
+    """Some steps: a task a worker and step, after all of the one before, and one that delivers the last."""
 
-    def __init__(self, route: Route, ends: Sequence[Future], first: int, rounds: int):
-        super().__init__(route.run, route.workers, first, rounds, fuse=False)
+    def __init__(self, route: Route, ends: Sequence[Future], first: int, count: int):
+        super().__init__(route.run, route.workers, first, count, fuse=False)
         self.ends = ends
 
     def last_keys(self) -> list[tuple]:
@@ -104,9 +104,9 @@ class MailChunk(Chunk):
     def tasks(self) -> dict[tuple, tuple]:
         tasks: dict[tuple, tuple] = {}
         before: list[tuple] = []
-        for round in range(self.first, self.first + self.rounds):
-            keys = [self.key(round, worker) for worker in range(len(self.workers))]
-            tasks |= {key: (step_task, end, round, before) for key, end in zip(keys, self.ends, strict=True)}
+        for step in range(self.first, self.first + self.count):
+            keys = [self.key(step, worker) for worker in range(len(self.workers))]
+            tasks |= {key: (step_task, end, step, before) for key, end in zip(keys, self.ends, strict=True)}
             before = keys
         return tasks | {key: (deliver_task, end, before) for key, end in zip(self.last_keys(), self.ends, strict=True)}
 
@@ -120,21 +120,21 @@ class MailChain(DaskChain):
     exchange = "graph"
 
     def __enter__(self) -> MailChain:
-        self.rounds, self.ends = 0, [self._submit("end", w, MailExchange, self.route, w) for w in self.workers]
+        self.taken, self.ends = 0, [self._submit("end", w, MailExchange, self.route, w) for w in self.workers]
         return self
 
-    def start(self, rounds: int) -> list[Token]:
+    def start(self, count: int) -> list[Token]:
         shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
         steps = dumps(self.steps)
         self.futures = [self._submit("start", w, start_task, self.ends[w], steps, shares[w]) for w in self.workers]
         return self._tokens()
 
-    def advance(self, first: int, rounds: int, fuse: bool) -> list[Token]:
-        self.rounds = first + rounds
-        return self._run(MailChunk(self.route, self.ends, first, rounds))
+    def advance(self, first: int, count: int, fuse: bool) -> list[Token]:
+        self.taken = first + count
+        return self._run(MailChunk(self.route, self.ends, first, count))
 
     def finish(self) -> list[Future]:
-        futures = [self._submit("finish", w, finish_task, self.ends[w], self.rounds) for w in self.workers]
+        futures = [self._submit("finish", w, finish_task, self.ends[w], self.taken) for w in self.workers]
         wait_for(self.client, futures, self._look)
         for future in futures:
             if future.status != "finished":

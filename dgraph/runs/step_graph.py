@@ -1,4 +1,4 @@
-"""The chain of steps as Dask tasks: a chunk of supersteps is one small expression that the scheduler unfolds.
+"""The chain of steps as Dask tasks: a chunk of steps is one small expression that the scheduler unfolds.
 
 Every task is pinned to the worker that has its partitions. A task pinned to a worker that left would wait for ever, so
 the registry on the scheduler cancels it in the same moment. (With pins that Dask may override it would steal a step for
@@ -35,11 +35,11 @@ AHEAD = 2  # tasks of steps that a worker has at a time
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
 
-def start_task(run: str, address: str, steps: bytes, rounds: int, partitions: list[Any]) -> Any:
+def start_task(run: str, address: str, steps: bytes, count: int, partitions: list[Any]) -> Any:
     job = loads(steps)
     with taking_part(run, address) as end:
         given, idle = dict(zip(end.partitions, partitions, strict=True)), end.leave_thread if job.meets else None
-        return _told(end, open_steps(end, job, given, rounds, idle))
+        return _told(end, open_steps(end, job, given, count, idle))
 
 
 def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
@@ -49,10 +49,10 @@ def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
         return _told(end, token) if last else None
 
 
-def fused_task(run: str, address: str, rounds: int, before: list[None]) -> Any:
+def fused_task(run: str, address: str, count: int, before: list[None]) -> Any:
     """Several steps of a worker; no task of the chunk comes `before`."""
     with taking_part(run, address) as end:
-        return _told(end, take_steps(end, rounds, end.leave_thread if end.held[0].meets else None))
+        return _told(end, take_steps(end, count, end.leave_thread if end.held[0].meets else None))
 
 
 def _told(end: DaskExchange, token: Token) -> Any:
@@ -73,11 +73,11 @@ class Chunk:
     next task is there before a step has ended, and whichever comes first takes the next step.
     """
 
-    def __init__(self, run: str, workers: Sequence[str], first: int, rounds: int, fuse: bool):
-        self.run, self.workers, self.first, self.rounds, self.fuse = run, workers, first, rounds, fuse
+    def __init__(self, run: str, workers: Sequence[str], first: int, count: int, fuse: bool):
+        self.run, self.workers, self.first, self.count, self.fuse = run, workers, first, count, fuse
 
-    def key(self, round: int, worker: int) -> tuple:
-        return key_of("steps" if self.fuse else "step", self.run, round, worker)
+    def key(self, step: int, worker: int) -> tuple:
+        return key_of("steps" if self.fuse else "step", self.run, step, worker)
 
     def last_keys(self) -> list[tuple]:
         """Of the last task of each worker."""
@@ -86,14 +86,14 @@ class Chunk:
     def tasks(self) -> dict[tuple, tuple]:
         workers = list(enumerate(self.workers))
         if self.fuse:
-            return {self.key(self.first, w): (fused_task, self.run, on, self.rounds, []) for w, on in workers}
-        tasks, rounds = {}, range(self.first, self.first + self.rounds)
-        for round in rounds:
-            last = round == rounds[-1]
-            before = rounds[:-1] if last else [one for one in rounds if one == round - AHEAD]
+            return {self.key(self.first, w): (fused_task, self.run, on, self.count, []) for w, on in workers}
+        tasks, numbers = {}, range(self.first, self.first + self.count)
+        for step in numbers:
+            last = step == numbers[-1]
+            before = numbers[:-1] if last else [one for one in numbers if one == step - AHEAD]
             for worker, on in workers:
                 needs = [self.key(one, worker) for one in before]
-                tasks[self.key(round, worker)] = step_task, self.run, on, last, needs
+                tasks[self.key(step, worker)] = step_task, self.run, on, last, needs
         return tasks
 
     def graph(self) -> HighLevelGraph:
@@ -116,16 +116,16 @@ class Chunk:
 
 
 class Opening(Chunk):
-    """The first: a worker's state from its partitions, and some supersteps in the same task."""
+    """The first: a worker's state from its partitions, and some steps in the same task."""
 
-    def __init__(self, run: str, workers: Sequence[str], rounds: int, setup: bytes, shares: list[list[Any]]):
-        super().__init__(run, workers, START, rounds, fuse=True)
+    def __init__(self, run: str, workers: Sequence[str], count: int, setup: bytes, shares: list[list[Any]]):
+        super().__init__(run, workers, START, count, fuse=True)
         self.setup, self.shares = setup, shares
 
     def tasks(self) -> dict[tuple, tuple]:
         calls = zip(self.workers, self.shares, strict=True)
         return {
-            key_of("start", self.run, START, worker): (start_task, self.run, on, self.setup, self.rounds, share)
+            key_of("start", self.run, START, worker): (start_task, self.run, on, self.setup, self.count, share)
             for worker, (on, share) in enumerate(calls)
         }
 
@@ -167,16 +167,16 @@ class DaskChain:
     def __enter__(self) -> DaskChain:
         return self
 
-    def start(self, rounds: int) -> list[Token]:
+    def start(self, count: int) -> list[Token]:
         shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
         shares = [[one if isinstance(one, Future) else quote(one) for one in share] for share in shares]
         steps = dumps(self.steps)  # bytes: the scheduler need not look into them, nor keep objects in its logs
-        opening = Opening(self.route.run, self.route.workers, rounds, steps, shares)
+        opening = Opening(self.route.run, self.route.workers, count, steps, shares)
         registry.begin(self.client, self.route, self.patience, self._needs_all(opening))
         return self._run(opening)
 
-    def advance(self, first: int, rounds: int, fuse: bool) -> list[Token]:
-        chunk = Chunk(self.route.run, self.route.workers, first, rounds, fuse)
+    def advance(self, first: int, count: int, fuse: bool) -> list[Token]:
+        chunk = Chunk(self.route.run, self.route.workers, first, count, fuse)
         if self._needs_all(chunk):
             registry.lend(self.client, self.route)
         return self._run(chunk)
@@ -186,7 +186,7 @@ class DaskChain:
 
     def _needs_all(self, chunk: Chunk) -> bool:
         """Whether all its tasks must run at the same time, so that no other run may come in between."""
-        return chunk.fuse and chunk.rounds > 0 and not self.steps.meets
+        return chunk.fuse and chunk.count > 0 and not self.steps.meets
 
     def _run(self, chunk: Chunk) -> list[Token]:
         graph = self._graph(chunk)

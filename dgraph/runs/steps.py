@@ -1,9 +1,8 @@
-"""Supersteps: a chain of step tasks, one a worker and superstep, on threads of this process or on a Dask cluster.
+"""Steps: a chain of tasks, one a worker and step, on threads of this process or on a Dask cluster.
 
-A step begins when its worker has the tokens of all steps of the round before: what was sent, and each worker's part of
-the global values. So all steps of a round decide alike from the same tokens, also that the run is over. Tokens and mail
-travel past the scheduler, through the exchange. A round here is one step of every worker; a program's round, which the
-report counts, takes one of these or two.
+A step begins when its worker has the tokens of all for the step before: what was sent, and each worker's part of
+the global values. So all workers decide alike from the same tokens, also that the run is over. Tokens and mail travel
+past the scheduler, through the exchange. A program's round, which the report counts, takes one step or two.
 """
 
 from __future__ import annotations
@@ -20,38 +19,38 @@ from typing import Any, Protocol
 from dgraph.errors import OptionError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.local import LocalExchange
-from dgraph.exchange.mail import Route, Token
+from dgraph.exchange.mail import Route, Token, Told
 from dgraph.options import one_of
 
-CHUNK = 10  # supersteps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
+CHUNK = 10  # steps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
 LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker,
 LONGEST, BRIEF = 100, 0.2  # of so many at most, or until they have taken so many seconds: an end of one takes 0.01
 SUMMARY = "summary"  # among the values of a last token
 EXCHANGES = ("auto", "workers", "graph")
 
-Values = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Steps:
-    """What each worker does. In a round's values, a true `done` ends the run; all workers must decide it alike."""
+    """What each worker does. In what a step tells, a true `done` ends the run; all workers must decide it alike."""
 
     # the worker's partitions by index -> its state; sends nothing
     setup: Callable[[Exchange, dict[int, Any]], Any]
-    # state, round, what each worker told last -> what this one tells; sends in step `round`, collects `round - 1`
-    step: Callable[[Any, int, list[Values]], Values]
+    # state, number, what each worker told last -> what this one tells; it sends mail of this number, collects the last
+    step: Callable[[Any, int, list[Told]], Told]
     # state -> this worker's result
     finish: Callable[[Any], Any]
     # result -> what the caller must know of it at once
     summary: Callable[[Any], Any] | None = None
-    # whether a step may wait for others of the same round: who does leaves its thread to other tasks, on a cluster
+    # whether a step may wait for others that take the same one: who does leaves its thread to other tasks, on a cluster
     meets: bool = False
 
 
 @dataclass(frozen=True)
 class Outcome:
-    rounds: int
-    values: list[Values]  # what each worker told last
+    """What is left of a run when all its steps are done."""
+
+    steps: int  # of each worker
+    values: list[Told]  # what each worker told last
     results: list[Any]  # of each worker; futures on a cluster
     summaries: list[Any]  # of each worker's result
     route: Route
@@ -64,11 +63,11 @@ class Chain(AbstractContextManager["Chain"], Protocol):
     route: Route
     exchange: str
 
-    def start(self, rounds: int) -> list[Token]:
-        """Make the state, and take some supersteps in the same go if steps can be fused."""
+    def start(self, count: int) -> list[Token]:
+        """Make the state, and take some steps in the same go if steps can be fused."""
         ...
 
-    def advance(self, first: int, rounds: int, fuse: bool) -> list[Token]: ...
+    def advance(self, first: int, count: int, fuse: bool) -> list[Token]: ...
 
     def finish(self) -> list[Any]:
         """The result of each worker; a future on a cluster."""
@@ -99,7 +98,7 @@ def run_steps(
     if not partitions:
         raise OptionError("there are no partitions to run on")
     if chunk < 1:
-        raise OptionError(f"chunk={chunk}: a submission has at least one superstep")
+        raise OptionError(f"chunk={chunk}: a submission has at least one step")
     one_of("exchange", exchange, EXCHANGES)
     if client is None and exchange != "auto":
         raise OptionError(f"exchange={exchange!r} is for a cluster; pass a client, or leave it out")
@@ -108,19 +107,19 @@ def run_steps(
             raise OptionError(
                 "steps that need all workers at once cannot run with exchange='graph'; choose engine='gas'"
             )
-        tokens, rounds = chain.start(0 if fuse is False else chunk), 0
+        tokens, taken = chain.start(0 if fuse is False else chunk), 0
         while True:
-            if after_chunk is not None and tokens[0].step >= rounds:
+            if after_chunk is not None and tokens[0].step >= taken:
                 after_chunk(tokens[0].step + 1, tokens)
-            rounds = tokens[0].step + 1
+            taken = tokens[0].step + 1
             if is_done(tokens):
                 break
             light = max(token.seconds for token in tokens) < LIGHT
             fused = chain.exchange != "graph" and (light if fuse is None else fuse)
-            tokens = chain.advance(rounds, LONGEST if fused and not exact else chunk, fused)
+            tokens = chain.advance(taken, LONGEST if fused and not exact else chunk, fused)
         results, values = chain.finish(), [token.values for token in tokens]
         summaries = [one.pop(SUMMARY, None) for one in values]
-        return Outcome(rounds, values, results, summaries, chain.route, chain.exchange)
+        return Outcome(taken, values, results, summaries, chain.route, chain.exchange)
 
 
 def _chain(steps: Steps, partitions: Sequence[Any], client: Any, homes: Any, threads: Any, exchange: str) -> Chain:
@@ -147,22 +146,22 @@ def open_steps(
     end: Exchange,
     steps: Steps,
     partitions: dict[int, Any],
-    rounds: int,
+    count: int,
     idle: Callable[[], None] | None = None,
 ) -> Token:
     """The first task of a worker: it makes the state, which stays with its end of the exchange; and takes the first
-    supersteps while the others take theirs."""
+    steps while the others take theirs."""
     with end.failing():
         end.held = steps, steps.setup(end, partitions)
-    return take_steps(end, rounds, idle)
+    return take_steps(end, count, idle)
 
 
-def take_steps(end: Exchange, rounds: int, idle: Callable[[], None] | None = None) -> Token:
-    """The next supersteps of one worker, while the others take theirs, or fewer if the run is over or they take long;
+def take_steps(end: Exchange, count: int, idle: Callable[[], None] | None = None) -> Token:
+    """The next steps of one worker, while the others take theirs, or fewer if the run is over or they take long;
     returns its last token. It calls `idle` before it waits for long."""
     with end.stepping(idle):
         spent = 0.0
-        for taken in range(rounds):
+        for taken in range(count):
             if is_done([end.told]):
                 break
             with end.failing():
@@ -175,16 +174,16 @@ def take_steps(end: Exchange, rounds: int, idle: Callable[[], None] | None = Non
         return end.told
 
 
-def take_step(end: Exchange, round: int, tokens: list[Token]) -> None:
+def take_step(end: Exchange, number: int, tokens: list[Token]) -> None:
     steps, state = end.held
     begun = time.perf_counter()
-    values = steps.step(state, round, [token.values for token in tokens])
+    values = steps.step(state, number, [token.values for token in tokens])
     if done := bool(values.get("done")):
         end.result = steps.finish(state)
         if steps.summary is not None:
             values = {**values, SUMMARY: steps.summary(end.result)}
     # all decide alike that the run is over, so nobody waits for the last token
-    end.flush(round, values, time.perf_counter() - begun, share=not done)
+    end.flush(number, values, time.perf_counter() - begun, share=not done)
 
 
 # -- in this process ---------------------------------------------------------------------------------------------------
@@ -202,12 +201,12 @@ class LocalChain:
         self.ends: Sequence[Exchange] = LocalExchange.ends(self.route, patience)
         self.pool = ThreadPoolExecutor(workers, "dgraph") if workers > 1 else None
 
-    def start(self, rounds: int) -> list[Token]:
+    def start(self, count: int) -> list[Token]:
         shares = [{p: self.partitions[p] for p in end.partitions} for end in self.ends]
-        return self._each(open_steps, [(self.steps, share, rounds) for share in shares])
+        return self._each(open_steps, [(self.steps, share, count) for share in shares])
 
-    def advance(self, first: int, rounds: int, fuse: bool) -> list[Token]:
-        return self._each(take_steps, [(rounds,)] * len(self.ends))
+    def advance(self, first: int, count: int, fuse: bool) -> list[Token]:
+        return self._each(take_steps, [(count,)] * len(self.ends))
 
     def finish(self) -> list[Any]:
         return [end.result for end in self.ends]

@@ -33,7 +33,7 @@ def test_right_answer(where, last):
     seen = []
     outcome = run_steps(mixing(last), start(PARTS), after_chunk=lambda rounds, tokens: seen.append(rounds), **where)
     check(results(outcome), PARTS, last)
-    assert outcome.rounds == last + 1
+    assert outcome.steps == last + 1
     assert seen == [min(n + 10, last + 1) for n in range(0, last + 1, 10)]
     assert all(values == {"done": True, "round": last} for values in outcome.values)
 
