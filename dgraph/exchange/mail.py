@@ -48,6 +48,8 @@ class Token:
 
 
 class Fragment(NamedTuple):
+    """A piece of a buffer, and where in it that goes."""
+
     sender: int  # partitions
     receiver: int
     number: int  # of its buffer, counted per sender, receiver and step
@@ -57,6 +59,8 @@ class Fragment(NamedTuple):
 
 
 class Message(NamedTuple):
+    """What travels at once from one worker to another."""
+
     run: str
     step: int
     worker: int  # the index of the worker that sent it

@@ -30,6 +30,8 @@ def run_of(key: Any) -> str:
 
 @dataclass
 class Run:
+    """What the scheduler knows of a run that is alive."""
+
     workers: list[str]
     client: str
     keys: set[Any] = field(default_factory=set)  # that the client waits for
@@ -48,6 +50,8 @@ class Run:
 
 
 class ExchangeOnScheduler(SchedulerPlugin):
+    """The registry, one a cluster, which gives each worker its half."""
+
     name = NAME
     idempotent = True
 

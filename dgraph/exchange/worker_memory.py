@@ -26,10 +26,6 @@ class Heap:
         found = ctypes.CDLL(None) if theirs else None
         self._c = found if hasattr(found, "mallopt") and hasattr(found, "malloc_trim") else None
 
-    @property
-    def adjustable(self) -> bool:
-        return self._c is not None
-
     def keep(self) -> None:
         """Use freed memory again, also that of heaps of threads, which are as large as what is kept."""
         self._set({MMAP_THRESHOLD: LARGE, TRIM_THRESHOLD: KEPT, TOP_PAD: KEPT})

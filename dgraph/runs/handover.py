@@ -44,19 +44,19 @@ def operation(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
     return known_options(run)(_or_by_cugraph(function) if function.__name__ in OPERATIONS else function)
 
 
-def _or_by_cugraph(operation: Callable[P, RunResult]) -> Callable[P, RunResult]:
+def _or_by_cugraph(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
     """The operation, which `engine="cugraph"` hands over."""
-    signature = inspect.signature(operation)
+    signature = inspect.signature(function)
 
-    @wraps(operation)
+    @wraps(function)
     def chosen(*given: P.args, **options: P.kwargs) -> RunResult:
         if options.get("engine") != CUGRAPH:
-            return operation(*given, **options)
+            return function(*given, **options)
         asked = signature.bind(*given, **options)
         asked.apply_defaults()
         graph = asked.arguments.pop("graph")
-        wanted = _obeyed(operation.__name__, signature, asked.arguments)
-        return _handed_over(graph, operation.__name__, wanted)
+        wanted = _obeyed(function.__name__, signature, asked.arguments)
+        return _handed_over(graph, function.__name__, wanted)
 
     return chosen
 
