@@ -1,11 +1,15 @@
-"""What block descent reads of a partition's edges: rows of who sends and of who gathers; which block reads which."""
+"""What the kernels of block descent are given of a partition: the queue of its blocks, rows of who sends and of who
+gathers, which block reads which, and what is noted of vertices."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from dgraph.agents.edge_tables import kept
 from dgraph.analysis import PhaseAnalysis
+from dgraph.solvers import block_queue as queue
 from dgraph.states.blocks import Blocks
 from dgraph.states.state import State
 
@@ -13,13 +17,62 @@ SMALLEST = 64  # vertices of a block of "auto"
 MOST = {"push": 4096, "pull": 64, "pull_push": 4096}  # blocks of "auto": who pulls tells blocks, fewer of them for less
 
 
-def shift_of(blocks: Blocks, n: int) -> int:
+def arguments_of(state: State, phase: PhaseAnalysis, blocks: Blocks, side: str, team: int) -> dict[str, Any]:
+    """All of it but the vertices' values, for a team of so many. Proxies on `side` are told of their masters."""
+    (message,) = phase.messages
+    shift = _shift(blocks, state.n)
+    count = max(1, (state.n + (1 << shift) - 1) >> shift)
+    pace = np.zeros(team)
+    pace[: len(blocks.pace)] = blocks.pace[:team]
+    found: dict[str, Any] = {f"_{name}": array for name, array in queue.new_queue(count, team).items()}
+    found |= {
+        "_limits": _limits(blocks, state.n, shift, count, team),
+        "_pace": pace,
+        "_rank": 0,
+        "_size": 1,
+        "_signals": np.zeros(32, np.int64),
+        "_taken": np.full(state.size, message.identity, message.dtype),
+        "_news": np.zeros(state.size, bool),
+        "_fresh": np.zeros(state.size, bool),
+        "_copied": _copied(state, side),
+        "_held": np.zeros(state.n if adds(state, blocks) else 0, bool),  # whose change is too small to be told yet
+        "_least": 0.0,
+    }
+    if adds(state, blocks):
+        found |= {f"_told_{name}": np.zeros_like(state.values[name]) for name in phase.send.of("state")}
+    return found | _rows(state, phase, blocks.operator, shift)
+
+
+def adds(state: State, blocks: Blocks) -> bool:
+    """Whether vertices pass on how much they have changed, which others add up."""
+    return state.analysis.synchronous and blocks.operator == "push"
+
+
+def _shift(blocks: Blocks, n: int) -> int:
     """Blocks of 1 << shift of the n vertices that a partition owns."""
     size = blocks.size or max(SMALLEST, n // MOST[blocks.operator])
     return max(0, int(min(size, max(n, 1)) - 1).bit_length())
 
 
-def tables_of(state: State, phase: PhaseAnalysis, operator: str, shift: int) -> dict[str, np.ndarray]:
+def _limits(blocks: Blocks, n: int, shift: int, count: int, team: int) -> np.ndarray:
+    """What the queue is asked for, as far as it is the same in all epochs."""
+    limits = np.zeros(queue.FIRST + 1, np.int64)
+    limits[queue.SHIFT], limits[queue.BLOCKS], limits[queue.OWNED] = shift, count, n
+    limits[queue.CYCLIC], limits[queue.BOUND] = blocks.order == "cyclic", max(count, 4 * team)
+    limits[queue.TOGETHER] = blocks.mode == "barrier" and team > 1
+    return limits
+
+
+def _copied(state: State, side: str) -> np.ndarray:
+    """Flags of the vertices that have proxies, in other partitions, which send."""
+    found = np.zeros(state.size, bool)
+    for peer in range(state.partition.parts):
+        if peer != state.partition.index:
+            found[state.post.masters(side, peer)] = True
+    return found
+
+
+def _rows(state: State, phase: PhaseAnalysis, operator: str, shift: int) -> dict[str, np.ndarray]:
     """The rows of who sends, and where blocks gather, of who is sent to."""
     edges, along, (message,) = state.edges, phase.along, phase.messages
     if state.analysis.synchronous and operator == "pull":

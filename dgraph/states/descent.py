@@ -18,7 +18,7 @@ from dgraph.devices.cpu import Cpu
 from dgraph.errors import OptionError
 from dgraph.exchange.post import BROADCAST, REDUCE
 from dgraph.solvers import block_queue as queue
-from dgraph.states.block_tables import shift_of, tables_of
+from dgraph.states.block_tables import adds, arguments_of
 from dgraph.states.blocks import Blocks, merges_at_once
 from dgraph.states.drivers import Driver
 from dgraph.states.relaxation import Relaxation, RelaxationFactor
@@ -31,56 +31,42 @@ class Descent:
     def __init__(self, state: State, phase: PhaseAnalysis, blocks: Blocks, side: str, resumed: bool):
         self.state, self.phase, self.blocks, self.n = state, phase, blocks, state.n
         (self.message,) = phase.messages
-        self.whole = state.analysis.synchronous
-        self.adds = self.whole and blocks.operator == "push"
+        self.whole, self.adds = state.analysis.synchronous, adds(state, blocks)
         self.ordered = falls(self.message) is not None and not self.whole
-        self.shift = shift_of(blocks, self.n)
-        count = max(1, (self.n + (1 << self.shift) - 1) >> self.shift)
         agent: Any = state.agent
         self.cpu: Cpu = agent.device
         beside = [lane for lane in agent.lanes if lane.kind != InProcess()]
         works = not beside or len(beside) < len(agent.lanes)  # whether the CPU itself takes blocks
         self.threads = (self.cpu.num_threads if merges_at_once(self.message) else 1) if works else 0
-        team = self.threads + len(beside)
-        found = queue.new_queue(count, team)
-        self.board, self.live, self.limits = found["board"], found["live"], np.zeros(queue.FIRST + 1, np.int64)
-        pace = np.zeros(team)
-        pace[: len(blocks.pace)] = blocks.pace[:team]
-        self.fresh, self.copied = np.zeros(state.size, bool), self._copied(side)
-        self.more: dict[str, Any] = {f"_{name}": array for name, array in found.items()}
-        self.more |= {"_limits": self.limits, "_pace": pace, "_rank": 0, "_size": 1, "_signals": np.zeros(32, np.int64)}
-        self.more |= {"_taken": np.full(state.size, self.message.identity, self.message.dtype)}
-        self.more |= {"_news": np.zeros(state.size, bool), "_fresh": self.fresh, "_copied": self.copied}
-        self.held = np.zeros(self.n if self.adds else 0, bool)  # whose change is too small to be told yet
-        self.more |= {"_held": self.held, "_least": 0.0}
-        self.more |= tables_of(state, phase, blocks.operator, self.shift)
+        self.more = arguments_of(state, phase, blocks, side, self.threads + len(beside))
+        self.board, self.live, self.limits = (self.more[name] for name in ("_board", "_live", "_limits"))
+        self.fresh, self.copied, self.shift = self.more["_fresh"], self.more["_copied"], int(self.limits[queue.SHIFT])
         self.edges = max(1, len(self.more["neighbours" if "neighbours" in self.more else "_in_neighbours"]))
         factors = [field.name for field in state.analysis.parameters if isinstance(field, RelaxationFactor)]
         self.relaxations = {name: Relaxation() for name in factors if state.partition.parts == 1}
         self.begun, self.globals = time.perf_counter(), dict[str, Any]()
-        limits = {queue.SHIFT: self.shift, queue.BLOCKS: count, queue.OWNED: self.n}
-        limits |= {queue.CYCLIC: blocks.order == "cyclic", queue.BOUND: max(count, 4 * team)}
-        limits |= {queue.TOGETHER: blocks.mode == "barrier" and team > 1}
-        for what, value in limits.items():
-            self.limits[what] = value
         self.drivers = [Driver(lane, self.cpu, phase, blocks.operator, self.more) for lane in beside]
+        self._begin(resumed)
+
+    # -- work ----------------------------------------------------------------------------------------------------------
+
+    def _begin(self, resumed: bool) -> None:
+        """The first blocks of the queue, and what is there to be told."""
+        state = self.state
         if self.adds:
             self._inbox[:] = 0
             if self._sent is not None:
                 self._sent[:] = 0
-            self.more |= {f"_told_{name}": np.zeros_like(state.values[name]) for name in phase.send.of("state")}
             self._descend(sweep=True, first=True)
         elif self.whole:
-            state.emit(phase)
+            state.emit(self.phase)
             self.fresh[: self.n] = True
         elif resumed:
             self._resume()
         else:
             self._wake_arrived()
-        if blocks.operator == "pull_push":
+        if self.blocks.operator == "pull_push":
             state.agent.rows("fill", self.n, {**state.values, **self.more})
-
-    # -- work ----------------------------------------------------------------------------------------------------------
 
     def epoch(self, number: int, sweep: bool = False) -> None:
         """Blocks from the queue until they have looked at as many edges as there are here, or until none is left. A
@@ -246,14 +232,6 @@ class Descent:
         else:
             gain = np.abs(messages)
         return ids[gain >= gain.mean()]
-
-    def _copied(self, side: str) -> np.ndarray:
-        """Flags of the vertices that have proxies, in other partitions, which send."""
-        found = np.zeros(self.state.size, bool)
-        for peer in range(self.state.partition.parts):
-            if peer != self.state.partition.index:
-                found[self.state.post.masters(side, peer)] = True
-        return found
 
     def _travels(self) -> list[np.ndarray]:
         """What masters tell their proxies."""
