@@ -20,6 +20,7 @@ from dgraph.runs import rebalancing
 from dgraph.runs.asked import Asked
 from dgraph.runs.choice import choose
 from dgraph.runs.columns import Given, with_columns
+from dgraph.runs.found import Found
 from dgraph.runs.gathering import Gathering
 from dgraph.runs.job import Job
 from dgraph.runs.progress import Progress, check_progress
@@ -150,42 +151,62 @@ def _in_rounds(
     cost = rebalancing.cost_of(graph) if plan.rebalance else None
     gpus = frozenset(graph.workers.with_cuda if plan.device != CPU else ())
     job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost, gpus=gpus)
+    try:
+        with Progress.of(progress) as shown:
+            steps = partial(_steps, graph, job, homes, shown, gathering)
+            outcome, told, moves = rebalancing.moving(graph, given, steps, partial(_rebuilt, graph, job, columns))
+    except RunError:
+        if gathering.due:
+            return gathering.solve()
+        raise
+    options = _options(plan, outcome, told, moves)
+    found = RunResult(graph, outcome.results, vertex_columns_of(recipe.analysis), options, told=told)
+    if checkpoints is not None:  # nobody will go on from there
+        forget(graph, checkpoints.store)
+    return found
 
-    def go_on(carried: Sequence[Any], round: int) -> Outcome:
-        return run_steps(
-            replace(job, round=round).steps,
-            carried or given,
-            client=graph.client,
-            homes=homes,
-            threads=threads.cores(),
-            chunk=1 if shown.active and graph.client is None else CHUNK,
-            exact=shown.active,
-            after_chunk=after_chunk,
-            exchange=plan.exchange,
-            fuse=True if plan.free else None,
-        )
+
+def _steps(
+    graph: Graph,
+    job: Job,
+    homes: Sequence[str] | None,
+    shown: Progress,
+    gathering: Gathering,
+    given: Sequence[Any],
+    round: int,
+) -> Outcome:
+    """All steps of the workers from a round on, until the run is over or edges are to move."""
 
     def after_chunk(steps: int, tokens: Sequence[Any]) -> None:
         shown.after_chunk(tokens)
         gathering.look(steps, tokens)
 
-    def build(shares: Sequence[float]) -> Sequence[Any]:
-        orders, names = plan.orders(recipe.analysis, graph.directed), dict(edge_columns.values())
-        held = by_shares(graph, tuple(names), orders, plan.switches, shares)
-        return with_columns(graph, recipe.analysis, held, columns, graph.workers.where(held), anew=True)
+    return run_steps(
+        replace(job, round=round).steps,
+        given,
+        client=graph.client,
+        homes=homes,
+        threads=threads.cores(),
+        chunk=1 if shown.active and graph.client is None else CHUNK,
+        exact=shown.active,
+        after_chunk=after_chunk,
+        exchange=job.plan.exchange,
+        fuse=True if job.plan.free else None,
+    )
 
-    try:
-        with Progress.of(progress) as shown:
-            outcome, told, moves = rebalancing.moving(graph, go_on, build)
-    except RunError:
-        if gathering.due:
-            return gathering.solve()
-        raise
+
+def _rebuilt(graph: Graph, job: Job, columns: Given, shares: Sequence[float]) -> Sequence[Any]:
+    """Partitions of given shares of the edges, with their columns."""
+    plan, analysis = job.plan, job.recipes[CPU].analysis
+    orders, names = plan.orders(analysis, graph.directed), dict(job.columns.values())
+    held = by_shares(graph, tuple(names), orders, plan.switches, shares)
+    return with_columns(graph, analysis, held, columns, graph.workers.where(held), anew=True)
+
+
+def _options(plan: Plan, outcome: Outcome, told: Sequence[Found], moves: Sequence[str]) -> dict[str, Any]:
+    """What the report says of the plan, and of what became of it."""
     devices = sorted({row["device"] for found in told for row in found.rows}) or [plan.device]
     options = {**plan.options(), "device": " and ".join(devices), "exchange": outcome.exchange}
     if plan.rebalance:
         options |= {"rebalanced": "; ".join(moves) or "no"} | ({"repartitioned": "by speed"} if moves else {})
-    found = RunResult(graph, outcome.results, vertex_columns_of(recipe.analysis), options, told=told)
-    if checkpoints is not None:  # nobody will go on from there
-        forget(graph, checkpoints.store)
-    return found
+    return options

@@ -85,11 +85,14 @@ def resumption(carried: dict[int, Carried], round: int) -> Callable[[Rounds], No
 
 
 def moving(
-    graph: Graph, run: Callable[[Sequence[Any], int], Outcome], build: Callable[[Sequence[float]], Sequence[Any]]
+    graph: Graph,
+    given: Sequence[Any],
+    run: Callable[[Sequence[Any], int], Outcome],
+    build: Callable[[Sequence[float]], Sequence[Any]],
 ) -> tuple[Outcome, list[Found], list[str]]:
-    """The outcome of `run`, which is given partitions and the round that they are at, from the first to the last move;
+    """The outcome of `run`, which takes partitions and the round that they are at, from the first to the last move;
     what workers have told; and of each move a line. `build` makes partitions of given shares."""
-    outcome = run((), 0)
+    outcome = run(given, 0)
     told, lines, rows = outcome.summaries, [], []
     while isinstance(told[0], Unfinished):
         begun, round, shares = time.perf_counter(), told[0].rounds, told[0].shares
