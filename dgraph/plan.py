@@ -23,6 +23,7 @@ from dgraph.states.switches import Switches
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
 WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other
 DESCENT = "block_descent"
+UNCOUNTED = (*WITHOUT_ROUNDS, DESCENT)  # have no common rounds, and end when nothing is left to do
 CUGRAPH = "cugraph"  # not an engine of programs: operations are handed over before there is one
 LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
 DEVICES = (AUTO, CPU, CUDA)

@@ -13,7 +13,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import MIN, NONE, UNREACHED
 from dgraph.ops.shortest_path_tree import Tree, in_rounds, tree_after
 from dgraph.ops.weights import lone_cycles
-from dgraph.plan import DESCENT, LOCAL, WITHOUT_ROUNDS
+from dgraph.plan import LOCAL, UNCOUNTED
 from dgraph.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
@@ -90,7 +90,7 @@ def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str,
     """Bellman and Ford's method: for so many rounds, then a look for a negative cycle, and so on. As many rounds as
     there are vertices have found any."""
     engine = options.get("engine", "auto")
-    if engine in (*WITHOUT_ROUNDS, DESCENT):
+    if engine in UNCOUNTED:
         raise OptionError(f"{engine=} is not for weights below zero, whose method counts rounds; choose bsp or gas")
     if options.get("max_rounds") is not None:
         raise OptionError(

@@ -12,7 +12,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import check_limits, is_number, switch
-from dgraph.plan import DESCENT
+from dgraph.plan import DESCENT, UNCOUNTED
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
@@ -138,13 +138,14 @@ def katz(
     check_limits(max_iter, tol)
     weighted, normalized = switch("weighted", weighted), switch("normalized", normalized)
     values = {"alpha": alpha, "beta": beta, "normalized": normalized, "max_iter": max_iter, "tol": tol or 0.0}
-    by_block = options.get("engine") == DESCENT
+    engine = options.get("engine")
+    by_block = engine == DESCENT
     freely = Asked(**options).sends_changes(graph) and not (weighted and by_block and options.get("operator") != "push")
-    if (freely and weighted) or ((freely or by_block) and not tol):
+    if (freely and weighted) or (engine in UNCOUNTED and not tol):
         why = f"tol={tol!r} asks for a number of rounds" if not tol else "weighted=True needs rounds"
         if tol and by_block:
             why = 'operator="push" passes on changes of unweighted scores alone: leave it out'
-        raise OptionError(f"engine={options['engine']!r} cannot be had: {why}; choose one of bsp, gas")
+        raise OptionError(f"{engine=} cannot be had: {why}; choose one of bsp, gas")
     if weighted:
         check_weights(graph, "katz", ("incoming",))
     program = WeightedKatz if weighted else Gains if freely else Katz

@@ -18,7 +18,7 @@ from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL
 from dgraph.options import check_limits, is_number, no_columns, switch
-from dgraph.plan import DESCENT, WITHOUT_ROUNDS
+from dgraph.plan import DESCENT, UNCOUNTED
 from dgraph.program import Global, Message, Result, State, VertexProgram
 from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
@@ -105,12 +105,13 @@ def pagerank(
     values = {"alpha": alpha, "kept": 0.0 if dangling == "none" else 1.0}
     limits = {"tol": change_within(tol or 0.0, alpha), "max_iter": max_iter}
     shared = {"strength": _strength(graph, options)} if weighted else {}
-    by_block = options.get("engine") == DESCENT
+    engine = options.get("engine")
+    by_block = engine == DESCENT
     freely = Asked(**options).sends_changes(graph) and not (by_block and graph.num_parts == 1)
-    if (freely or by_block) and (what := _no_end(tol, alpha, dtype if freely else None)):
-        why = f"engine={options['engine']!r} cannot be had: it ends when ranks are within tol of the fixed point"
+    if engine in UNCOUNTED and (what := _no_end(tol, alpha, dtype if freely else None)):
+        why = f"{engine=} cannot be had: it ends when ranks are within tol of the fixed point"
         raise OptionError(f"{why}, and {what}; choose one of bsp, gas")
-    if several and not (freely or by_block):
+    if several and engine not in UNCOUNTED:
         program = _single(SEVERAL[weighted]) if dtype == "float32" else SEVERAL[weighted]
         columns = _together(graph, jumps) | shared
         found = run(graph, program(**values, **limits, several=len(jumps)), columns=columns, **options)
@@ -203,7 +204,7 @@ def _shares(name: str, weights: Any) -> dict[Any, float]:
 def _strength(graph: Graph, options: dict[str, Any]) -> Any:
     """The vertex column `strength`, where it was computed."""
     same = {name: options[name] for name in ("engine", "device", "exchange", "deterministic") if name in options}
-    if same.get("engine") in (*WITHOUT_ROUNDS, DESCENT):  # a sum is no fixed point
+    if same.get("engine") in UNCOUNTED:  # a sum is no fixed point
         same["engine"] = "gas"
     found = run(graph, Strength(), **same)
     if not (found.totals["lowest"] >= 0 and found.totals["highest"] < inf):

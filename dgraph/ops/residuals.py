@@ -21,7 +21,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
 from dgraph.runs.asked import Asked
-from dgraph.runs.choice import choose
+from dgraph.runs.choice import settled_by
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult, lasting
 from dgraph.solvers.solver import Diffuse
@@ -201,7 +201,7 @@ def _within(
     same steps, by which a run that was stopped is known again."""
     arcs, alpha = graph.num_edges * (1 if graph.directed else 2), values["alpha"]
     each = HELD * (1 - alpha) / max(alpha * arcs, 1e-300)
-    in_stages = isinstance(choose(graph, program(**values, least=each), Asked(**options)).settle, Diffuse)
+    in_stages = isinstance(settled_by(graph, program(**values, least=each), Asked(**options)), Diffuse)
     goes_on = options.get("checkpoint") is None  # what is gone on from would differ in a run made again
     steps = (max(1, round(log(FIRST / tol, FALLS))) if arcs >= LARGE else 1) if goes_on and not in_stages else 0
     later = max(1, round(log(FIRST_STAGE / tol, STAGE_FALLS)))

@@ -15,10 +15,10 @@ from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import Nearer, Tree, tree_after
 from dgraph.ops.weights import bounds
 from dgraph.options import no_columns, switch, vertices
-from dgraph.plan import DESCENT, WITHOUT_ROUNDS
+from dgraph.plan import UNCOUNTED
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.asked import Asked
-from dgraph.runs.choice import choose
+from dgraph.runs.choice import settled_by
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
@@ -173,7 +173,7 @@ def sssp(
     if target is not None and (per_source or lowest < 0):
         why = "per_source=True" if per_source else f"the weight {lowest:g} below zero"
         raise OptionError(f"target={target!r} cannot be had with {why}: leave it out")
-    if target is not None and options.get("engine") in (*WITHOUT_ROUNDS, DESCENT):
+    if target is not None and options.get("engine") in UNCOUNTED:
         why = f"engine={options['engine']!r} cannot end at target={target!r}, for it has no common rounds"
         raise OptionError(f"{why}; choose one of bsp, gas, or leave it out")
     if per_source:
@@ -192,7 +192,7 @@ def sssp(
         plain = ShortestPaths() if weighted else Hops()
     else:
         plain = (UpTo if weighted else HopsUpTo)(target=target)
-    with_tree = predecessors and target is None and choose(graph, plain, asked).settle is not None
+    with_tree = predecessors and target is None and settled_by(graph, plain, asked) is not None
     paths = run(graph, tree if with_tree else plain, columns=given, **options)
     if not predecessors or (with_tree and not paths.totals.pop("unresolved", 0)):
         return paths

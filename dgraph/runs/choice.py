@@ -56,6 +56,11 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
     return replace(plan, settle=_settle(graph, plan, program))
 
 
+def settled_by(graph: Graph, program: VertexProgram, asked: Asked) -> Settle | Contract | Diffuse | None:
+    """How partitions would go to their local fixed points if this was run; None: by single steps, or it is solved."""
+    return choose(graph, program, asked).settle
+
+
 def _engine(graph: Graph, program: VertexProgram, asked: Asked) -> str:
     """A solver is quicker than rounds. In GAS order these wait once for the others, in BSP order at times twice."""
     engine = asked.engine
