@@ -36,6 +36,7 @@ class Counts:
     missing_weights: int | None = None
     negative_weights: int | None = None
     zero_weights: int | None = None
+    components: str = "unknown"  # which `dg.wcc` finds, with more work than all of these
 
 
 @dataclass(frozen=True)

@@ -187,6 +187,7 @@ def test_counts(options, expected):
     counts = graph.validate().counts
     assert {name: getattr(counts, name) for name in expected} == expected
     assert counts.missing_weights == 0
+    assert counts.components == "unknown"
 
 
 def test_operations_say_what_they_will_do():
