@@ -211,7 +211,7 @@ def whole(
     sort: Sort,
     in_place: bool,
 ) -> Partition:
-    """The only partition of a graph. `in_place` says that nobody else has the chunks."""
+    """The only partition of a graph. `in_place` says that all of it happens in this process."""
     ours = in_place and sort is build and not any(chunk.ranks.size for chunk in chunks)
     if ours and sum(map(len, chunks)) > placement.AT_ONCE:
         return in_ranges(chunks, ids, order, mirror, skip_loops, threads_each)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -196,7 +196,7 @@ class Listed:
 
     def as_listed(self, chosen: Sequence[int] | None = None, *, to_build: bool = False) -> list[Any]:
         """Chunks of edges by number, before any rule; all of them, or those of the chosen pieces. Who builds takes the
-        fresh ones away; what others may still read are views for it, of which it lets go of nothing."""
+        fresh ones away; they are its own, unless others may still read them."""
         known = self.numbering
         with self._lending:
             fresh, lent = self.fresh, self._lent
@@ -206,7 +206,8 @@ class Listed:
         chunks = fresh if fresh is not None else self.id_chunks()
         chunks = chunks if chosen is None else [chunks[piece] for piece in chosen]
         if fresh is not None:
-            return [chunk[:] for chunk in chunks] if to_build and lent and self.workers.client is None else chunks
+            ours = to_build and not lent and self.workers.client is None
+            return [replace(chunk, ours=True) for chunk in chunks] if ours else chunks
         shared = self.workers.share(known)
         how = self.workers.client is None, self.by.encode
         return self.workers.hold([self.workers.call(assembly.number_again, chunk, shared, *how) for chunk in chunks])

@@ -43,6 +43,7 @@ class Numbered:
     destinations: np.ndarray
     columns: dict[str, np.ndarray]
     ranks: Ranks
+    ours: bool = False  # nobody else reads these numbers, nor will: who takes them may let go of what it has read
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -52,13 +53,12 @@ class Numbered:
         return Numbered(self.sources[rows], self.destinations[rows], columns, self.ranks)
 
     def taken(self, rows: int) -> Iterator[Numbered]:
-        """All edges, so many at once, the last first; at least one slice. Numbers are let go once they have been read:
-        whoever takes them is the only one who has this chunk, and none of what came before. Ids may be the user's, and
-        stay."""
-        ours = not self.ranks.size and self.sources.base is None and self.destinations.base is None
+        """All edges, so many at once, the last first; at least one slice. If they are ours, numbers are let go once the
+        next slice is asked for: of the last nothing may be kept then. Ids may be the user's, and stay."""
+        owned = self.ours and not self.ranks.size and self.sources.base is None and self.destinations.base is None
         for start in reversed(range(0, max(1, len(self)), rows)):
             yield self[start : start + rows]
-            for end in (self.sources, self.destinations) if ours else ():
+            for end in (self.sources, self.destinations) if owned else ():
                 end.resize(start, refcheck=False)
 
     @property

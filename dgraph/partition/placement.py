@@ -194,7 +194,7 @@ def split(chunk: Numbered, found: np.ndarray, parts: int, flip: bool, skip_loops
 def split_all(
     chunks: list[Numbered], where: Placement, ids: Numbering, listings: Sequence[Listing], skip_loops: bool
 ) -> list[list[Piece]]:
-    """All edges for each partition, from chunks that nobody else has: they are let go, the last first, as they are cut.
+    """All edges for each partition, the last chunk first: chunks that are ours are let go as they are cut.
     `listings` say by what, and which way round, each edge is placed."""
     pieces: list[list[Piece]] = [[] for _ in range(where.parts)]
     while chunks:

@@ -1,5 +1,6 @@
 """A build that takes its edges a few at a time makes the same partitions as one that has them all at once."""
 
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 
 import dgraph as dg
 from dgraph.partition import placement, threads
+from dgraph.partition.chunk import Numbered
+from dgraph.partition.numbering import IDENTITY
 
 
 def in_turn(source, destination, parts):
@@ -61,3 +64,20 @@ def test_what_others_still_read_stays(monkeypatch):
     before = graph.edges
     assert graph.partitioned()[0].num_edges == len(before.compute()) == 8
     assert len(graph.edges.compute()) == 8
+
+
+def test_only_who_has_a_chunk_lets_go_of_it():
+    lent = Numbered(np.arange(8, dtype=np.uint32), np.arange(8, dtype=np.uint32), {}, IDENTITY)
+    for chunk, left in ((lent, 8), (replace(lent, ours=True), 0)):
+        found = [some.sources.copy() for some in chunk.taken(3)]
+        assert [one.tolist() for one in found] == [[6, 7], [3, 4, 5], [0, 1, 2]]
+        assert len(chunk.sources) == len(chunk.destinations) == left
+
+
+def test_partitions_of_one_run_leave_the_edges():
+    """Matching cuts edges in a way of its own, here before the graph has been built."""
+    edges = {"src": list("aabc"), "dst": list("bdcd")}
+    graph = dg.Graph.from_edges(edges, directed=False, parts=2)
+    dg.matching(graph, left=["a", "c"])
+    assert len(graph.edges) == 4
+    assert graph.partitioned().report.frame["edges"].sum() == 8
