@@ -260,8 +260,8 @@ class Graph:
     def _build(self, order: str, columns: Sequence[str]) -> Partitions:
         if held := self.listed.built_there(order, columns, self.num_parts == 1 and self.cut.by_range):
             return self._described(held, (order,), columns)
+        admit_build(self, "building the graph", footprint_of([order], columns))  # which may look at the chunks
         chunks, sort = self.listed.by_number(columns, to_build=True), self.listed.sort
-        admit_build(self, "building the graph", footprint_of([order], columns))
         with self.watch("place"):
             where, arcs = self._place(chunks), self.listed.rules.of_arcs
         with self.watch("partition"):

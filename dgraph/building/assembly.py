@@ -212,8 +212,8 @@ def whole(
     in_place: bool,
 ) -> Partition:
     """The only partition of a graph. `in_place` says that all of it happens in this process."""
-    ours = in_place and sort is build and not any(chunk.ranks.size for chunk in chunks)
-    if ours and sum(map(len, chunks)) > placement.AT_ONCE:
+    by_table = not any(chunk.ranks.size for chunk in chunks)  # then numbers are arrays of their own
+    if in_place and by_table and sort is build and sum(map(len, chunks)) > placement.AT_ONCE:
         return in_ranges(chunks, ids, order, mirror, skip_loops, threads_each)
     edges = []
     for chunk in chunks:

@@ -110,21 +110,6 @@ def distinct(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[li
 
 
 @part
-def _word(data, at):
-    """The eight bytes from `at`: one load."""
-    return (
-        uint64(data[at])
-        | uint64(data[at + uint64(1)]) << uint64(8)
-        | uint64(data[at + uint64(2)]) << uint64(16)
-        | uint64(data[at + uint64(3)]) << uint64(24)
-        | uint64(data[at + uint64(4)]) << uint64(32)
-        | uint64(data[at + uint64(5)]) << uint64(40)
-        | uint64(data[at + uint64(6)]) << uint64(48)
-        | uint64(data[at + uint64(7)]) << uint64(56)
-    )
-
-
-@part
 def _half(data, at):
     """The four bytes from `at`: one load."""
     return (
@@ -133,6 +118,12 @@ def _half(data, at):
         | uint64(data[at + uint64(2)]) << uint64(16)
         | uint64(data[at + uint64(3)]) << uint64(24)
     )
+
+
+@part
+def _word(data, at):
+    """The eight bytes from `at`: one load."""
+    return _half(data, at) | _half(data, at + uint64(4)) << uint64(32)
 
 
 @part

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dgraph as dg
+from dgraph.errors import RoomError
 from dgraph.partition import placement, threads
 from dgraph.partition.chunk import Numbered
 from dgraph.partition.numbering import IDENTITY
@@ -81,3 +82,16 @@ def test_partitions_of_one_run_leave_the_edges():
     dg.matching(graph, left=["a", "c"])
     assert len(graph.edges) == 4
     assert graph.partitioned().report.frame["edges"].sum() == 8
+
+
+def test_a_refused_build_keeps_the_numbers(monkeypatch):
+    def refuse(*_):
+        raise RoomError("no room")
+
+    graph = dg.Graph.from_edges({"src": list("aabc"), "dst": list("bdcd")}, loops="drop")
+    assert graph.num_vertices == 4
+    with monkeypatch.context() as patched, pytest.raises(RoomError):
+        patched.setattr("dgraph.graph.admit_build", refuse)
+        graph.partitioned()
+    assert graph.listed.fresh is not None
+    assert graph.partitioned().report.frame["edges"].sum() == 4
