@@ -5,10 +5,18 @@ from contextlib import contextmanager
 
 import dask
 from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 
 # By default a cluster ends the nanny of a worker that was lost and is not back in 15 seconds: a busy machine takes
 # longer, and then the new worker is ended as it joins, and nobody comes instead.
 PATIENT = {"distributed.deploy.lost-worker-timeout": "1 day"}
+
+# As in the tests of Dask, workers are forked from a process that has imported what they need, and start in a tenth of
+# the time. Those of commands with `--workers` do not: see tests/cli/conftest.py.
+METHOD = "distributed.worker.multiprocessing-method"
+IMPORTED = ["dask.dataframe", "numba", "dgraph.exchange.dask", "dgraph.ops.pagerank", "dgraph.runs.execution"]
+dask.config.set({METHOD: "forkserver"})
+get_mp_context().set_forkserver_preload(IMPORTED)
 
 
 @contextmanager

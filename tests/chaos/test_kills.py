@@ -191,7 +191,7 @@ def test_the_scheduler_is_lost(exchange, monkeypatch):
             scheduler.kill()
 
     try:
-        with Client(told.get(), set_as_default=False) as client:
+        with Client(told.get(), timeout=3, set_as_default=False) as client:  # seconds in which it may come again
             graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
             with pytest.raises(DgraphError, match=r"scheduler of .* (cannot be reached|was lost)"):
                 dg.pagerank(graph, max_iter=10**6, tol=None, engine="gas", exchange=exchange, progress=stop)

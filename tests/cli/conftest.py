@@ -2,8 +2,10 @@
 
 import shlex
 
+import dask
 import pytest
 from click.testing import CliRunner
+from clusters import METHOD
 
 from dgraph.cli.app import dgraph
 
@@ -17,6 +19,7 @@ def run(tmp_path, monkeypatch):
     (tmp_path / "calls.csv").write_text(EDGES)
 
     def command(line, **how):
-        return CliRunner().invoke(dgraph, shlex.split(line), catch_exceptions=False, prog_name="dgraph", **how)
+        with dask.config.set({METHOD: "spawn"}):  # workers that it starts begin as those of users do
+            return CliRunner().invoke(dgraph, shlex.split(line), catch_exceptions=False, prog_name="dgraph", **how)
 
     return command
