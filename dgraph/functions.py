@@ -10,6 +10,7 @@ import ast
 import builtins
 import copy
 import functools
+import hashlib
 import inspect
 import math
 import textwrap
@@ -59,6 +60,11 @@ class Function:
     def name(self) -> str:
         return self.tree.name
 
+    @functools.cached_property
+    def own_name(self) -> str:
+        """Its name in kernels where it is a helper: neither that of something there, nor of another helper."""
+        return f"{self.name}_{hashlib.sha256(self.text(self.name).encode()).hexdigest()[:8]}"
+
     def text(self, name: str, casts: tuple[str, ...] = ()) -> str:
         """The function as kernel text, under another name, each returned value cast to its dtype."""
         try:
@@ -68,8 +74,22 @@ class Function:
         tree.name = name
         for node in ast.walk(tree):
             if isinstance(node, ast.Return) and node.value is not None and casts:
-                node.value = _cast(node.value, casts)
+                node.value = self._cast(node.value, casts)
         return ast.unparse(ast.fix_missing_locations(tree))
+
+    def _cast(self, value: ast.expr, casts: tuple[str, ...]) -> ast.expr:
+        """A returned value in its dtype, or several in theirs."""
+        if isinstance(value, ast.Tuple):
+            return ast.Tuple([self._cast(v, (c,)) for v, c in zip(value.elts, casts, strict=True)], ctx=ast.Load())
+        if isinstance(value, ast.IfExp) and len(casts) > 1:
+            return ast.IfExp(
+                test=value.test, body=self._cast(value.body, casts), orelse=self._cast(value.orelse, casts)
+            )
+        for one in _alternatives(value):
+            if ast.unparse(one) in ("math.inf", "-math.inf", "math.nan") and "float" not in casts[0]:
+                remedy = "Declare a float; or say dgraph.UNREACHED for no path, dgraph.NONE for no vertex."
+                self.refuse(f"it is declared {casts[0]}, which has no infinity", one, remedy)
+        return ast.Call(func=ast.Name(id=casts[0], ctx=ast.Load()), args=[value], keywords=[])
 
     def statement(self, line: int) -> ast.stmt:
         """The statement of the user's at a line of `text`."""
@@ -93,8 +113,9 @@ class Function:
 
 
 @functools.cache
-def read_function(python: Callable, title: str) -> Function:
-    """Read a function's source, resolve its outer names, and refuse what not every device can run."""
+def read_function(python: Callable, title: str, within: tuple[Callable, ...] = ()) -> Function:
+    """Read a function's source, resolve its outer names, and refuse what not every device can run. It is a helper of
+    the functions `within` which it is."""
     try:
         lines, first = inspect.getsourcelines(python)
         file = inspect.getsourcefile(python) or "?"
@@ -119,7 +140,7 @@ def read_function(python: Callable, title: str) -> Function:
     tree.decorator_list, tree.returns = [], None
     for argument in arguments.args:
         argument.annotation = None
-    resolver = _Resolver(function)
+    resolver = _Resolver(function, (*within, python))
     tree.body = [resolver.visit(statement) for statement in tree.body]
     if not _always_returns(tree.body):
         function.refuse("some path through the function returns nothing", None, "End every path with a return.")
@@ -136,8 +157,8 @@ def dot_name(pair: tuple[str, str]) -> str:
 class _Resolver(ast.NodeTransformer):
     """Turns outer names into literals, `math.` names and helper functions; refuses everything not admitted."""
 
-    def __init__(self, function: Function):
-        self.function = function
+    def __init__(self, function: Function, within: tuple[Callable, ...]):
+        self.function, self.within = function, within  # the last of them is the function itself
         closure = inspect.getclosurevars(function.python)
         self.outer = {**closure.globals, **closure.nonlocals}
         self.local = set(function.parameters)
@@ -184,11 +205,14 @@ class _Resolver(ast.NodeTransformer):
         name = getattr(value, "__name__", "")
         if name in MATH and getattr(math, name) is value:
             return ast.copy_location(_math(name), node)
-        if isinstance(value, np.ufunc) or getattr(value, "__module__", "").startswith("numpy"):
+        if isinstance(value, np.ufunc) or str(getattr(value, "__module__", "")).startswith("numpy"):
             self.function.refuse("a NumPy function cannot run on every device", node, "Take the one of `math`.")
         if inspect.isfunction(value):
-            self.helpers[name] = read_function(value, f"{name}, a helper of {self.function.title}")
-            return ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
+            if value in self.within:
+                self.function.refuse("a function that calls itself cannot run on every device", node, "Take a loop.")
+            helper = read_function(value, f"{name}, a helper of {self.function.title}", self.within)
+            self.helpers[helper.own_name] = helper
+            return ast.copy_location(ast.Name(id=helper.own_name, ctx=ast.Load()), node)
         return self.function.refuse(f"a {type(value).__name__} cannot be read in a kernel", node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -244,12 +268,8 @@ def _noun(node: ast.AST) -> str:
     return words.get(type(node).__name__, f"`{type(node).__name__}`")
 
 
-def _cast(value: ast.expr, casts: tuple[str, ...]) -> ast.expr:
-    if isinstance(value, ast.Tuple):
-        return ast.Tuple([_cast(v, (c,)) for v, c in zip(value.elts, casts, strict=True)], ctx=ast.Load())
-    if isinstance(value, ast.IfExp) and len(casts) > 1:
-        return ast.IfExp(test=value.test, body=_cast(value.body, casts), orelse=_cast(value.orelse, casts))
-    return ast.Call(func=ast.Name(id=casts[0], ctx=ast.Load()), args=[value], keywords=[])
+def _alternatives(value: ast.expr) -> list[ast.expr]:
+    return [*_alternatives(value.body), *_alternatives(value.orelse)] if isinstance(value, ast.IfExp) else [value]
 
 
 def _always_returns(body: list[ast.stmt]) -> bool:

@@ -22,8 +22,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dgraph.errors import OptionError, ProgramError
-from dgraph.monoid import Merge, Monoid, Neighbourhood
-from dgraph.reserved import check_names
+from dgraph.monoid import NONE, Merge, Monoid, Neighbourhood
+from dgraph.reserved import check_merges, check_names
 
 ADMITTED_DTYPES = ("bool", "int32", "int64", "float32", "float64")
 
@@ -40,8 +40,9 @@ class Field:
         self.is_vertex = dtype is vertex
         self.dtype = np.dtype(np.int64 if dtype is vertex else dtype)
         self.shape = shape
-        if self.dtype.name not in ADMITTED_DTYPES:
-            raise ProgramError(f"{dtype!r} is no type for a field: take vertex, {', '.join(ADMITTED_DTYPES)}")
+        admitted = (*([] if isinstance(self, EdgeColumn) else ["vertex"]), *ADMITTED_DTYPES)
+        if ("vertex" if self.is_vertex else self.dtype.name) not in admitted:
+            raise ProgramError(f"{dtype!r} is no type for a {type(self).__name__}: take {', '.join(admitted)}")
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -74,7 +75,7 @@ class State(Field):
 
     def __init__(self, dtype: Any, start: Any = 0, *, shape: int | str | None = None):
         super().__init__(dtype, shape=shape)
-        self.start = self.dtype.type(start).item()
+        self.start = Field(dtype).cast(start, "start")
 
 
 class Delta(State):
@@ -105,11 +106,11 @@ class EdgeColumn(Field):
 
 
 class VertexColumn(Field):
-    """A column of the vertices that the functions may read; `missing` where there is none."""
+    """A column of the vertices that the functions may read; `missing` where there is none: 0, or NONE of vertices."""
 
-    def __init__(self, dtype: Any, missing: Any = 0, *, shape: int | str | None = None):
+    def __init__(self, dtype: Any, missing: Any = None, *, shape: int | str | None = None):
         super().__init__(dtype, shape=shape)
-        self.missing = self.dtype.type(missing).item()
+        self.missing = Field(dtype).cast((NONE if self.is_vertex else 0) if missing is None else missing, "missing")
 
 
 class Global(Field):
@@ -195,6 +196,8 @@ class VertexProgram:
             nested[0].name = ""
         for phase in nested:
             _complete_phase(cls, phase)
+        fields = [*cls.fields.values(), *(message for phase in nested for message in phase.messages)]
+        check_merges(cls.__name__, [field.merge for field in fields if isinstance(field, Message | Global)])
         cls.phases = tuple(nested)
 
     def __init__(self, **values: Any):

@@ -161,8 +161,8 @@ def functions_of(analysis: Analysis) -> dict[Function, tuple[str, tuple[str, ...
     found: dict[Function, tuple[str, tuple[str, ...]]] = {}
 
     def add(function: Function, name: str, casts: tuple[str, ...]) -> None:
-        for helper in function.helpers.values():
-            add(helper, helper.name, ())
+        for called, helper in function.helpers.items():
+            add(helper, called, ())
         found[function] = (name, casts)
 
     def put(reads: Reads | None, name: str, fields) -> None:

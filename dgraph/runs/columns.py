@@ -87,15 +87,48 @@ def with_columns(
 def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> Few | All:
     each = () if column.shape is None else (width,)
     if isinstance(values, ResultColumn):
+        if not _is_of(values, graph):
+            raise ColumnError(f"column {column.name!r} is of a result for other vertices; give {{vertex: value}}")
         values = values.by_number()
+    elif isinstance(values, np.ndarray):
+        values = _cast(graph, column, values)
     if isinstance(values, np.ndarray):
         if values.shape != (graph.num_vertices, *each):
             raise ColumnError(f"column {column.name!r}: {values.shape} values for {graph.num_vertices} vertices")
         return All(values.astype(column.dtype, copy=False))
+    if isinstance(values, pd.Series) and values.index.is_unique:  # by vertex, as a dict
+        values = values.to_dict()
+    if not isinstance(values, Mapping):
+        raise ColumnError(
+            f"column {column.name!r} is a {type(values).__name__}; give {{vertex: value}}, a Series whose index lists "
+            "each vertex once, an array in ascending order of the vertices, or result.column(name)"
+        )
     numbers = np.array([graph.numbering.find(vertex) for vertex in values], np.int64)
     order = np.argsort(numbers)
-    rows = np.array(list(values.values()), column.dtype).reshape(len(values), *each)
+    rows = _cast(graph, column, list(values.values())).reshape(len(values), *each)
     return Few(numbers[order], rows[order], column.missing)
+
+
+def _is_of(column: ResultColumn, graph: Graph) -> bool:
+    """Whether the graph has the vertices that the result is of."""
+    one, other = column.result._numbering, graph.numbering
+    return one is other or np.array_equal(one.ids(), other.ids())
+
+
+def _cast(graph: Graph, column: VertexColumn, values: Any) -> np.ndarray:
+    """Values in the column's dtype, which must not change them; vertices by their numbers."""
+    if column.is_vertex:
+        return np.array([graph.numbering.find(vertex) for vertex in values], np.int64)
+    found = np.asarray(values)
+    try:
+        with np.errstate(invalid="ignore"):  # NaN as a whole number, which is not the same
+            cast = found.astype(column.dtype)
+    except (TypeError, ValueError) as error:
+        raise ColumnError(f"column {column.name!r} is declared {column.dtype}: {error}; give numbers") from error
+    if cast.dtype.kind != "f" and (changed := np.flatnonzero(cast.ravel() != found.ravel())).size:
+        value = found.ravel()[changed[0]]
+        raise ColumnError(f"column {column.name!r} is declared {column.dtype}, which {value} is not; declare another")
+    return cast
 
 
 def _attributes(graph: Graph, columns: Sequence[VertexColumn]) -> dict[str, All]:
@@ -106,7 +139,9 @@ def _attributes(graph: Graph, columns: Sequence[VertexColumn]) -> dict[str, All]
     table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)
     order, found = graph.placement.numbers, {}
     for column in columns:
-        values = table[column.name].fillna(column.missing).to_numpy().astype(column.dtype)
+        there = table[column.name].notna().to_numpy()
+        values = np.full(len(table), column.missing, column.dtype)
+        values[there] = _cast(graph, column, table[column.name][there].to_numpy())
         if order is not None:
             values[order] = values.copy()
         found[column.name] = All(values)

@@ -54,6 +54,56 @@ def test_all_values_by_number(parts):
         shifted(G, np.arange(3.0))
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_series_is_by_vertex(parts):
+    G = dg.Graph.from_edges(RING, parts=parts, policy=moved)
+    assert shifted(G, pd.Series([1.0, 2, 4], index=[55, 13, 3])) == [1, 4, -1, -1, 2, -1, -1]
+    with pytest.raises(ColumnError, match="each vertex once"):
+        shifted(G, pd.Series([1.0, 2], index=[3, 3]))
+
+
+class Followed(Shifted):
+    """Every vertex gets the vertex that the column names for the one before it."""
+
+    value = dg.State(dg.vertex)
+    message = dg.Message(dg.vertex, dg.MAX)
+    height = dg.VertexColumn(dg.vertex)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("ids", [IDS, np.array(list("abcdefg"))], ids=["integers", "strings"])
+def test_vertices_are_named_by_their_ids(ids, parts):
+    named = np.roll(ids, 2)  # what the column says of each
+    vertices = pd.DataFrame({"id": ids, "height": named})
+    G = dg.Graph.from_edges({"src": ids, "dst": np.roll(ids, -1)}, vertices=vertices, parts=parts)
+    for height in (named, pd.Series(named, ids), dict(zip(ids, named, strict=True))):
+        found = dg.run(G, Followed(), columns={"height": height}).compute()["value"]
+        assert found.tolist() == np.roll(named, 1).tolist()
+    assert dg.run(G, Followed()).compute()["value"].tolist() == np.roll(named, 1).tolist()
+    none = dg.run(G, Followed(), columns={"height": {ids[0]: ids[3]}}).compute()["value"]
+    assert none[1] == ids[3] and none.drop(1).isna().all()
+
+
+class Whole(Shifted):
+    value = dg.State(int)
+    message = dg.Message(int, dg.MAX)
+    height = dg.VertexColumn(int)
+
+
+def test_values_that_the_dtype_would_change():
+    G = dg.Graph.from_edges(RING)
+    for height in (np.arange(7) / 2, {3: np.nan}, {3: "x"}, [1] * 7):
+        with pytest.raises(ColumnError, match="'height' is "):
+            dg.run(G, Whole(), columns={"height": height})
+
+
+def test_a_result_for_other_vertices():
+    G, other = dg.Graph.from_edges(RING), dg.Graph.from_edges(RING + 1)
+    with pytest.raises(ColumnError, match="for other vertices"):
+        shifted(G, dg.degrees(other).column("degree"))
+    assert shifted(G, dg.degrees(dg.Graph.from_edges(RING, parts=2)).column("degree")) == [2] * 7
+
+
 def test_values_of_the_graph():
     vertices = pd.DataFrame({"id": IDS[::-1], "height": [7.0, np.nan, 5, 4, 3, 2, 1]})
     G = dg.Graph.from_edges(RING, vertices=vertices, parts=3, policy=moved)

@@ -1,6 +1,5 @@
 """Generated kernels give what the reference gives, for every program, pushing and pulling."""
 
-import ast
 import subprocess
 import sys
 
@@ -10,8 +9,6 @@ import pytest
 from one_partition import OnePartition
 
 from dgraph import reference
-from dgraph.codegen.recipe import recipe_of
-from dgraph.reserved import LOCALS, RESERVED
 
 CASES = [(p, way) for p in programs.EXAMPLES for way in ("push", "pull") if p.kind == "accumulative" or way == "pull"]
 
@@ -60,14 +57,3 @@ assert (square(a) == a @ a).all() and "scipy.linalg" in sys.modules
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("program", programs.EXAMPLES, ids=lambda program: type(program).__name__)
-def test_no_field_has_the_name_of_a_local_variable(program):
-    """Those are words that no field may be called, or begin with one, or with an underscore."""
-    for target, operator in (("cpu", None), ("cpu", "push"), ("cpu", "pull"), ("cuda", None)):
-        for one in ast.parse(recipe_of(program, target, operator, ()).source.text).body:
-            if isinstance(one, ast.FunctionDef) and any("kernel" in ast.unparse(mark) for mark in one.decorator_list):
-                names = [name for name in ast.walk(one) if isinstance(name, ast.Name)]
-                stored = {name.id for name in names if isinstance(name.ctx, ast.Store)} - {*RESERVED}
-                assert not {name for name in stored if not name.startswith(("_", *LOCALS))}, one.name
