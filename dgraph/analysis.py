@@ -35,7 +35,7 @@ class Reads:
     """A function, and where each of its parameters comes from."""
 
     function: Function
-    kinds: dict[str, str]  # parameter: state, before, message, edge, target, column, parameter, global, vertex or run
+    kinds: dict[str, str]  # state, before, message, edge, target, ahead, column, parameter, global, vertex or run
     vector: bool  # it reads or returns a vector: it runs once a component
     component: int | None = None  # of a vector of global values, each of which is folded by itself
 
@@ -63,7 +63,7 @@ class PhaseAnalysis:
     @property
     def hoisted(self) -> bool:
         """The message is the same along all out-edges of a vertex: it is computed once, when the vertex fires."""
-        return not self.send.of("edge", "target") and not self.sends_later
+        return not self.send.of("edge", "target", "ahead") and not self.sends_later
 
     @property
     def broadcast(self) -> tuple[str, ...]:
@@ -73,14 +73,14 @@ class PhaseAnalysis:
     @property
     def target_broadcast(self) -> tuple[str, ...]:
         """The fields that travel from a master to its proxies with in-edges before every round."""
-        names = (name.removeprefix("target_") for name in self.send.of("target"))
-        return tuple(name for name in names if name not in ("id", "degree"))
+        return tuple(name.removeprefix("target_") for name in self.send.of("target"))
 
     @property
     def sends_copies(self) -> bool:
         """Whether proxies need degrees or columns: what `send` reads of an edge's ends."""
         reads = self.send
-        return "target_degree" in reads or (not self.hoisted and ("degree" in reads or bool(reads.of("column"))))
+        copied = set(reads.of("ahead")) - {"target_id"}
+        return bool(copied) or (not self.hoisted and ("degree" in reads or bool(reads.of("column"))))
 
     @property
     def combines(self) -> bool:
@@ -136,7 +136,7 @@ class Analysis:
     @property
     def vertex_columns(self) -> tuple[VertexColumn, ...]:
         """The vertex columns to hand to the kernels."""
-        read = {name for reads in self.readers for name in reads.of("column")}
+        read = {name.removeprefix("target_") for reads in self.readers for name in reads.of("column", "ahead")}
         return tuple(column for column in self.columns if column.name in read)
 
     @property
@@ -197,12 +197,13 @@ def _analysed(program: VertexProgram) -> Analysis:
 
     phases = []
     for phase in program.phases:
-        send = reads("send", phase.functions["send"], phase.messages, phase, _AT_A_VERTEX | {"edge", "target"})
+        send = reads("send", phase.functions["send"], phase.messages, phase, _AT_A_VERTEX | _OF_AN_EDGE)
         apply = reads("apply", phase.functions["apply"], states, phase, _AT_A_VERTEX | {"message"})
         for delta in set(apply.of("state")) - {field.name for field in plain}:
             apply.function.refuse(f"{delta!r} is a Delta, at its start in every firing", None, "Read a State.")
         if program.kind == "accumulative" and send.of("target"):
-            send.function.refuse("only a synchronous program may read its target", None, "Leave the test to `apply`.")
+            why = "only a synchronous program may read a State of its target"
+            send.function.refuse(why, None, "Leave the test to `apply`.")
         columns = tuple(program.fields.get(column, WEIGHT) for column in send.of("edge"))
         triggers = send.of("state") or tuple(field.name for field in states)
         later = program.kind == "accumulative" and bool(send.of("global") or {"round", "random"} & set(send.kinds))
@@ -236,6 +237,7 @@ def component_of(name: str, c: int | None) -> str:
 
 
 _AT_A_VERTEX = frozenset({"state", "vertex", "column", "global"})
+_OF_AN_EDGE = frozenset({"edge", "target", "ahead"})  # its columns, and what its other end has: that changes, or never
 _OF_A_VERTEX = ("id", "degree", "random", "component")
 _OF_A_RUN = ("round", "vertices")
 
@@ -260,8 +262,9 @@ def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple
         return ("before" if isinstance(state, State) else ""), state
     if name.startswith("target_"):
         target = name.removeprefix("target_")
-        state = program.fields.get(target)
-        return ("target" if isinstance(state, State) or target in ("id", "degree") else ""), state
+        there = program.fields.get(target)
+        fixed = isinstance(there, VertexColumn) or target in ("id", "degree")
+        return ("ahead" if fixed else "target" if isinstance(there, State) else ""), there
     return "", None
 
 
@@ -290,5 +293,6 @@ def _readable(program: VertexProgram, phase: type[Phase] | None, admitted: froze
     names = [*program.fields, "weight", *_OF_A_VERTEX, *_OF_A_RUN]
     names += [message.name for message in phase.messages] if phase else []
     states = [state.name for state in program.of(State)]
-    names += [f"{state}_before" for state in states] + [f"target_{name}" for name in ("id", "degree", *states)]
+    there = ("id", "degree", *states, *(column.name for column in program.of(VertexColumn)))
+    names += [f"{state}_before" for state in states] + [f"target_{name}" for name in there]
     return [n for n in dict.fromkeys(names) if _kind(program, n, phase)[0] in admitted | {"parameter", "run"}]

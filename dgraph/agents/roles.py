@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dgraph.agents.daemon import BUFFERS, Room, Space, is_push, over_edges
+from dgraph.agents.daemon import BUFFERS, Room, Space, over_edges
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.codegen.recipe import Recipe
@@ -19,7 +19,7 @@ class Roles:
 
     phase: PhaseAnalysis
     sources: tuple[str, ...]  # read at the end that sends
-    rows: tuple[str, ...]  # read at the end that is sent to; for `pull`, written there too
+    rows: tuple[str, ...]  # read at the end that is sent to, or written there
     written: tuple[str, ...]
     edges: tuple[str, ...]  # columns
     scalars: tuple[str, ...]
@@ -36,7 +36,7 @@ def roles_of(recipe: Recipe) -> dict[str, Roles]:
         phase, arguments = phases[name], recipe.source.kernels[name]
         arrays = [a for a in arguments if a.dims and a.name not in LISTS | columns | vectors]
         written = {a.name for a in arrays if a.written}
-        rows = written | (set() if is_push(name) else _at_target(phase))
+        rows = written | _at_target(phase)
         sources = ({a.name for a in arrays} - rows) | (_at_source(phase) - written)
         found[name] = Roles(
             phase,
@@ -59,8 +59,8 @@ def _at_source(phase: PhaseAnalysis) -> set[str]:
 
 
 def _at_target(phase: PhaseAnalysis) -> set[str]:
-    """Arrays that a pull reads at the vertex that it gathers for."""
-    names = {name.removeprefix("target_") for name in phase.send.of("target")}
+    """Arrays that are read at the vertex that is sent to."""
+    names = {name.removeprefix("target_") for name in phase.send.of("target", "ahead")}
     return {"number" if name == "id" else name for name in names} | (set() if phase.combines else {"number"})
 
 

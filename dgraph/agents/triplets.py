@@ -184,7 +184,8 @@ class Push(Request):
     def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], inboxes: Receiver, lazy: bool):
         roles = lane.roles[kernel]
         cache = lane.cache if lazy and roles.phase.idempotent else lane.plain
-        super().__init__(lane, kernel, values, cache, roles.identities)
+        self.fixed = [name for name in roles.rows if name not in roles.written]
+        super().__init__(lane, kernel, values, cache, [*roles.identities, *self.fixed])
         self.scalars["queued"] = 0
         self.inboxes = inboxes
 
@@ -210,6 +211,8 @@ class Push(Request):
             self.refresh(found.ids, found.slots)
             for name, identity in self.roles.identities.items():
                 arrays[name][here] = identity
+            for name in self.fixed:
+                lane.moved(gather(values[name], found.spilled, arrays[name][spill:]))
             arrays["arrived"][here] = False
             call = Call(self.kernel, 0, count, buffer, block.edges, self.scalars, (base, here.stop))
         lane.daemon.download(lane.table, call)

@@ -164,10 +164,10 @@ def call(
             arguments.append(item(kernel.use(inbox(phase, message)), place.at, message))
         elif kind == "edge":
             arguments.append(kernel.of_edge(place.rows + name, place.edge))
-        elif kind == "target":
+        elif kind in ("target", "ahead"):
             target = name.removeprefix("target_")
             array = kernel.use({"id": "number"}.get(target, target))
-            arguments.append(item(array, place.target, states.get(target)))
+            arguments.append(item(array, place.target, states.get(target, columns.get(target))))
         elif kind == "column":
             arguments.append(item(kernel.use(name), place.at, columns[name]))
         elif kind == "global" and name not in analysis.globals:
@@ -199,10 +199,11 @@ def inner_products(kernel: KernelText, reads: Reads, place: Place, phase: PhaseA
             kind = reads.kinds[name]
             if kind == "parameter":
                 reads.function.refuse(f"dot({', '.join(pair)}) of a parameter", None, "Take vectors of vertices.")
-            array = name.removeprefix("target_") if kind == "target" else name
+            there = kind in ("target", "ahead")
+            array = name.removeprefix("target_") if there else name
             if kind == "message" and phase is not None:
                 array = name_in(phase, name)
-            rows.append(f"{kernel.use(array)}[{place.target if kind == 'target' else place.at}]")
+            rows.append(f"{kernel.use(array)}[{place.target if there else place.at}]")
         kernel.add(f"{dot_name(pair)} = inner({', '.join(rows)})")
 
 

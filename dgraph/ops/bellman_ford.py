@@ -19,21 +19,9 @@ from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
 from dgraph.solvers.bellman_ford import cycle_of
-from dgraph.solvers.shortest_paths import bellman_ford_tree
-from dgraph.solvers.solver import Solver
 
 FIRST_ROUNDS = 16  # after which it is first looked for a negative cycle
 SHOWN = 20  # vertices of a cycle that are named
-
-
-class Steps(Tree):
-    """Predecessors where weights may be negative: they need not be nearer, so every edge is a step."""
-
-    solver = Solver(bellman_ford_tree, looks=1024)
-
-    def send(dist, step, target_dist, weight, id, vertices):
-        tight = dist != inf and target_dist != inf and dist + weight == target_dist
-        return (step + 1) * vertices + id if tight and step != UNREACHED else UNREACHED
 
 
 class BellmanFord(VertexProgram):
@@ -97,8 +85,8 @@ def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str,
             f"max_rounds={options['max_rounds']!r} cannot be had with weights below zero, whose rounds end when there "
             "is no negative cycle: leave it out"
         )
-    if engine == LOCAL or Asked(**options).solves(graph, Steps()):
-        found = run(graph, Steps(), columns=given, **{**options, "engine": LOCAL})
+    if engine == LOCAL or Asked(**options).solves(graph, Tree()):
+        found = run(graph, Tree(), columns={"known": {}, "before": {}, **given}, **{**options, "engine": LOCAL})
         _refuse(graph, found.totals["cycle"])
         return _without_lone_cycles(graph, found)
     asked, options = {**options, "engine": "bsp" if engine == "auto" else engine}, in_rounds(options)
@@ -111,7 +99,7 @@ def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str,
         paths = run(graph, BellmanFord(before=before), columns=columns, **how)
         known, since = paths.by_number("dist"), paths.by_number("since")
         if paths.rounds < rounds:
-            found = tree_after(paths, graph, [Steps()], {"known": known, **given}, options)
+            found = tree_after(paths, graph, {"known": known, **given}, options)
             return _without_lone_cycles(graph, found)
         columns = {"known": known, "since_known": since}
         _refuse(graph, cycle_of(run(graph, Lowered(), columns=columns, max_rounds=1, **options).by_number("by")))

@@ -32,23 +32,14 @@ def _solve(problem: Problem) -> Solved:
     return replace(solved, totals={"horizon": int(level) if level < inf else UNREACHED})
 
 
-class BreadthFirst(VertexProgram):
-    """A message is a level, and in its last `bits` sender + 1, so that the smallest names the smallest sender, too."""
+class Levels:
+    """Of programs that search by levels. A message is a level, and in its last `bits` sender + 1, so that the smallest
+    names the smallest sender, too."""
 
-    operation = "bfs"
     level = State(int64, start=UNREACHED)
     parent = State(int64, start=NONE)
-    source = Parameter(vertex)
-    depth_limit = Parameter(int64, UNREACHED)
     bits = Parameter(int64, 32)  # at least as many as the number of vertices has
     message = Message(int64, MIN)
-    solver = Solver(_solve, ("out", "incoming"), Settle(settle))
-
-    def seed(id, source):
-        return 0 if id == source else UNREACHED
-
-    def send(level, id, depth_limit, bits):
-        return ((level + 1) << bits) + id + 1 if level < depth_limit else UNREACHED
 
     def apply(level, parent, message, bits):
         found = message >> bits
@@ -56,6 +47,21 @@ class BreadthFirst(VertexProgram):
         if message != UNREACHED and (found < level or (found == level and sender < parent)):
             return found, sender
         return level, parent
+
+
+class BreadthFirst(Levels, VertexProgram):
+    """From `source` along all edges."""
+
+    operation = "bfs"
+    source = Parameter(vertex)
+    depth_limit = Parameter(int64, UNREACHED)
+    solver = Solver(_solve, ("out", "incoming"), Settle(settle))
+
+    def seed(id, source):
+        return 0 if id == source else UNREACHED
+
+    def send(level, id, depth_limit, bits):
+        return ((level + 1) << bits) + id + 1 if level < depth_limit else UNREACHED
 
     @Result(float64)
     def distance(level):

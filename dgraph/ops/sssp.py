@@ -12,7 +12,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import MIN, SUM, UNREACHED
 from dgraph.ops.bellman_ford import whatever_the_weights
 from dgraph.ops.bfs import bfs
-from dgraph.ops.shortest_path_tree import Nearer, Tree, tree_after
+from dgraph.ops.shortest_path_tree import nearer_after, tree_after
 from dgraph.ops.weights import bounds
 from dgraph.options import no_columns, switch, vertices
 from dgraph.plan import UNCOUNTED
@@ -180,7 +180,7 @@ def sssp(
         if lowest < 0:
             raise OptionError(f"per_source=True cannot be had with the weight {lowest:g}: ask for one source at a time")
         return run(graph, (FromEach if weighted else HopsFromEach)(sources=sources), **options)
-    given = {"source": dict.fromkeys(sources, True)}
+    given: dict[str, Any] = {"source": dict.fromkeys(sources, True)}
     if lowest < 0:
         return whatever_the_weights(graph, given, options)
     if predecessors and not weighted:
@@ -194,7 +194,10 @@ def sssp(
         plain = (UpTo if weighted else HopsUpTo)(target=target)
     with_tree = predecessors and target is None and settled_by(graph, plain, asked) is not None
     paths = run(graph, tree if with_tree else plain, columns=given, **options)
-    if not predecessors or (with_tree and not paths.totals.pop("unresolved", 0)):
+    if not predecessors:
         return paths
-    trees = [Tree()] if with_tree else [Nearer(), Tree()]
-    return tree_after(paths, graph, trees, {"known": paths.column("distance"), **given}, options)
+    given["known"] = paths.column("distance")
+    nearer = paths if with_tree else nearer_after(paths, graph, given, options)
+    if not nearer.totals.pop("unresolved"):
+        return nearer
+    return tree_after(paths, graph, {"before": nearer.column("predecessor"), **given}, options)

@@ -11,6 +11,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.agents.edge_tables import kept
+from dgraph.monoid import UNREACHED
 from dgraph.solvers.ascending import order_of
 from dgraph.solvers.solver import SOON, Unsettled
 from dgraph.solvers.team import kernel, part, prefetch
@@ -34,6 +35,13 @@ class Rows(NamedTuple):
     numbers: np.ndarray
 
 
+class Tight(NamedTuple):
+    """Only along these edges it is pushed: those by which the distance of their end is `known`."""
+
+    known: np.ndarray
+    weights: np.ndarray
+
+
 class Reached(NamedTuple):
     """A message is a level, and in its last bits sender + 1."""
 
@@ -53,7 +61,7 @@ class Room(NamedTuple):
     counts: np.ndarray
 
 
-def settle(part: Unsettled) -> tuple[int, np.ndarray]:
+def settle(part: Unsettled, tight: Tight | None = None) -> tuple[int, np.ndarray]:
     """Messages are those of `BreadthFirst`."""
     (out,), size, numbers = part.edges.senders("out"), len(part.best), part.edges.numbers()
     order = order_of(part.edges.partition.incoming or out, out, part.edges.threads)
@@ -67,9 +75,9 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
         frontier, levels = frontier[by_level], levels[by_level]
     ascending = order.ascending and kept(out, "by number", lambda: _by_number(out.indptr, numbers))
     rows = Rows(out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours, ascending, numbers)
-    reached = Reached(part.best, part.improved, bits, part.values["depth_limit"])
+    reached = Reached(part.best, part.improved, bits, part.values.get("depth_limit", UNREACHED))
     many = MANY // SOON if part.unheard else MANY
-    pulled = _settle(rows, reached, room, frontier, levels, LARGE, many)
+    pulled = _settle(rows, reached, room, frontier, levels, tight, LARGE, many)
     order.looked += pulled
     looked, length, rest, _ = room.counts.tolist()
     waits = part.best[frontier[rest:]] >> bits == levels[rest:]  # it has gone, or is in the list, if it is lower now
@@ -91,7 +99,7 @@ def _levels(best, frontier, bits):
 
 
 @kernel
-def _settle(rows, reached, room, frontier, levels, large, many):
+def _settle(rows, reached, room, frontier, levels, tight, large, many):
     """Leaves in room.now what is in hand. Returns at how many edges it was looked in vain, or for a predecessor."""
     indptr, best, bits, now, after = rows.indptr, reached.best, reached.bits, room.now, room.next
     rest, length, level = uint64(0), uint64(0), np.int64(0)
@@ -115,12 +123,13 @@ def _settle(rows, reached, room, frontier, levels, large, many):
             length = ahead = uint64(0)
             continue
         level += 1
-        if edges * ALPHA > rows.neighbours.size - room.counts[3] and edges * SCAN > best.size:
+        many_ahead = edges * ALPHA > rows.neighbours.size - room.counts[3] and edges * SCAN > best.size
+        if tight is None and many_ahead:
             length, ahead, seen = _pull(rows, reached, level, room.front, now, length, after)
             pulled += seen
             looked += seen
         else:
-            length, ahead = _push(rows, reached, level, now, length, after)
+            length, ahead = _push(rows, reached, level, tight, now, length, after)
             looked += edges
         room.counts[3] += edges
         now[:length] = after[:length]
@@ -129,11 +138,13 @@ def _settle(rows, reached, room, frontier, levels, large, many):
 
 
 @part
-def _push(rows, reached, level, now, length, after):
+def _push(rows, reached, level, tight, now, length, after):
     """Those in `now` tell their neighbours of a level; who had none so low goes next. Returns how many these are, and
     how many edges lead on from them."""
     indptr, neighbours, best, improved = rows.indptr, rows.neighbours, reached.best, reached.improved
     count, ahead, above = uint64(0), uint64(0), (level + 1) << reached.bits
+    if tight is not None:
+        known, weights = tight
     for i in range(length):
         if i + FAR < length:
             prefetch(indptr, uint64(now[i + FAR]))
@@ -144,6 +155,8 @@ def _push(rows, reached, level, now, length, after):
         for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
             v = uint64(neighbours[e])
             old = best[v]
+            if tight is not None and not (known[u] + weights[e] == known[v] < np.inf):
+                continue
             if message < old:
                 best[v], improved[v] = message, True
                 if old >= above:

@@ -9,6 +9,8 @@ from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.bellman_ford import bellman_ford, by_steps
 from dgraph.solvers.breadth_first import Goal, search
 from dgraph.solvers.delta_stepping import Relaxed, relax, rows_of, width
+from dgraph.solvers.levels import Tight
+from dgraph.solvers.levels import settle as settle_levels
 from dgraph.solvers.relaxing import FAR, Rows, Words, largest_whole, words_of
 from dgraph.solvers.slots import LISTS, Waiting
 from dgraph.solvers.solver import SOON, Problem, Solved, Unsettled
@@ -82,6 +84,11 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
         left, waiting.slot, own["words"] = np.flatnonzero(part.best < np.inf).astype(np.uint32), LISTS, None
     own["named"] = {} if found.beyond else {u: part.best[u] for u in left.tolist()}
     return found.looked, left
+
+
+def settle_tree(part: Unsettled) -> tuple[int, np.ndarray]:
+    """Steps along the edges that end some shortest path, where distances are `known`."""
+    return settle_levels(part, Tight(part.values["known"], _weighted(part)[2]))
 
 
 def _relaxed(problem: Problem, sources: np.ndarray, *, tree: bool = False) -> tuple[np.ndarray, np.ndarray, Relaxed]:

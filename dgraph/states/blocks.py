@@ -20,7 +20,7 @@ SMALL = 0.3  # of what there is to be told along an edge on average: less may wa
 def can_add(phase: PhaseAnalysis) -> bool:
     """Whether a vertex may be told by how much the message of another has changed, and not all messages again."""
     (message,) = phase.messages
-    return message.merge.atomic == "add" and message.dtype.kind == "f" and not phase.send.of("target")
+    return message.merge.atomic == "add" and message.dtype.kind == "f" and not phase.send.of("target", "ahead")
 
 
 def merges_at_once(message: Message) -> bool:

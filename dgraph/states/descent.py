@@ -231,7 +231,7 @@ class Descent:
             gain = -messages if falls(self.message) else messages
         else:
             gain = np.abs(messages)
-        return ids[gain >= gain.mean()]
+        return ids[gain >= (gain / len(gain)).sum()]  # gain.mean() may be too large
 
     def _travels(self) -> list[np.ndarray]:
         """What masters tell their proxies."""

@@ -30,7 +30,9 @@ HARD = {
 SAMPLED = [(name, list(HARD)[(i + 3 * j) % len(HARD)]) for j in range(2) for i, name in enumerate(cases.PROGRAMS)]
 
 
-@pytest.mark.parametrize(("name", "how"), product(cases.PROGRAMS, HARD) if os.environ.get("DGRAPH_ALL") else SAMPLED)
+@pytest.mark.parametrize(
+    ("name", "how"), list(product(cases.PROGRAMS, HARD)) if os.environ.get("DGRAPH_ALL") else SAMPLED
+)
 def test_every_program_in_blocks(name, how):
     directed = how != "eager" or name in ("Matching", "Factorize")
     graph = cases.graph_for(name, directed, parts=2)

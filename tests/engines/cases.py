@@ -1,4 +1,4 @@
-"""The programs of `tests/program/programs.py` on one small graph that has everything, and what the reference says."""
+"""The programs of `tests/program` on one small graph that has everything, and what the reference says."""
 
 import sys
 from functools import cache
@@ -13,8 +13,9 @@ from dgraph import reference
 sys.path.append(str(Path(__file__).parents[1] / "program"))
 
 import programs
+from descent import Descent
 
-PROGRAMS = {type(program).__name__: program for program in programs.EXAMPLES}
+PROGRAMS = {type(program).__name__: program for program in (*programs.EXAMPLES, Descent(source=3))}
 SEED = 11
 VERTICES = pd.DataFrame({"id": range(40), "restart": np.arange(40) / np.arange(40).sum()})
 

@@ -27,7 +27,7 @@ SYNCHRONOUS = [name for name in BY_BLOCK if analyse(PROGRAMS[name]).synchronous]
 
 def test_which_programs_descend():
     assert set(BY_BLOCK) == {
-        *("ShortestPaths", "BreadthFirst", "Components", "Residuals", "PageRank", "PersonalPageRank"),
+        *("ShortestPaths", "BreadthFirst", "Descent", "Components", "Residuals", "PageRank", "PersonalPageRank"),
         *("Katz", "KCore"),
     }
 

@@ -49,7 +49,7 @@ def check_tree(found, rows, sources, negative=False):
     """Predecessors lead home, and each is the smallest that the rule admits."""
     dist = found["distance"].tolist()
     steps = {u: 0 for u in sources if dist[u] == 0}
-    tight = [(u, v) for u, v, w in rows if dist[u] < np.inf and dist[u] + w == dist[v]]
+    tight = [(u, v) for u, v, w in rows if dist[u] + w == dist[v] < np.inf]
     expected = {}
     if not negative:
         for u, v in sorted(tight, reverse=True):

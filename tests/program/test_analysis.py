@@ -126,6 +126,10 @@ def state_seed(id, target_dist):
     return target_dist
 
 
+def state_send(dist, target_dist):
+    return target_dist
+
+
 def keyword_send(dist, weight):
     return math.pow(dist, y=weight)
 
@@ -143,6 +147,7 @@ def keyword_send(dist, weight):
         ({"send": two_send}, "2 of 1", "message"),
         ({"send": defaults_send}, "plain names", "dist, weight"),
         ({"seed": state_seed}, "target_dist", "source"),
+        ({"send": state_send}, "a State of its target", "Leave the test to `apply`"),
         ({"send": keyword_send}, "keyword", "Allowed are"),
         ({"send": lambda dist, weight: dist + weight}, "lambda", "def"),
     ],
