@@ -82,16 +82,21 @@ class FromSeveral(BreadthFirst):
 
 
 class UpTo(BreadthFirst):
-    """Who is farther than `target` counts as not reached, even where rounds are no levels."""
+    """Who is farther than `target` is not reached, and need not be looked at once the target's level is known."""
 
     target = Parameter(vertex)
+    solver = Solver(_solve, ("out", "incoming"), Settle(settle, bound="horizon"))
 
     @Global(int64, MIN)
     def horizon(level, id, target):
         return level if id == target else UNREACHED
 
-    def stop(horizon):
-        return horizon != UNREACHED
+    def apply(level, parent, message, bits, horizon):
+        found = message >> bits
+        sender = message - (found << bits) - 1
+        if message != UNREACHED and found <= horizon and (found < level or (found == level and sender < parent)):
+            return found, sender
+        return level, parent
 
     @Result(float64)
     def distance(level, horizon):

@@ -68,17 +68,11 @@ class WithTree(ShortestPaths):
         return parent
 
 
-class WithTreeUpTo(WithTree):
-    """Of vertices that are not farther than `target`."""
-
-    target = Parameter(vertex)
-    solver = Solver(shortest_path_tree)
-
-
 class UpTo(ShortestPaths):
     """Who is farther than `target` is not reached, and need not be looked at once the target's distance is known."""
 
     target = Parameter(vertex)
+    solver = Solver(shortest_paths, settle=Settle(settle, bound="bound"))
 
     @Global(float64, MIN)
     def bound(dist, id, target):
@@ -90,6 +84,23 @@ class UpTo(ShortestPaths):
     @Result(float64)
     def distance(dist, bound):
         return dist if dist <= bound else inf
+
+
+class WithTreeUpTo(UpTo, WithTree):
+    """Predecessors, too, of vertices that are not farther than `target`."""
+
+    solver = Solver(shortest_path_tree, settle=Settle(settle, beside="parent", bound="bound"))
+
+    def apply(dist, parent, message, bound):
+        return (min(dist, message) if message <= bound else dist), parent
+
+    @Global(int64, SUM)
+    def unresolved(dist, parent, source, bound):
+        return 1 if dist <= bound and dist < inf and parent == UNREACHED and not (source and dist == 0) else 0
+
+    @Result(vertex)
+    def predecessor(dist, parent, bound):
+        return parent if dist <= bound else UNREACHED
 
 
 class Hops(ShortestPaths):
@@ -104,7 +115,7 @@ class Hops(ShortestPaths):
 class HopsUpTo(UpTo):
     """Every edge is of length 1."""
 
-    solver = Solver(shortest_paths, orders=("out", "incoming"))
+    solver = Solver(shortest_paths, orders=("out", "incoming"), settle=Settle(settle, bound="bound"))
 
     def send(dist):
         return dist + 1
@@ -192,7 +203,7 @@ def sssp(
         plain = ShortestPaths() if weighted else Hops()
     else:
         plain = (UpTo if weighted else HopsUpTo)(target=target)
-    with_tree = predecessors and target is None and settled_by(graph, plain, asked) is not None
+    with_tree = predecessors and settled_by(graph, tree, asked) is not None
     paths = run(graph, tree if with_tree else plain, columns=given, **options)
     if not predecessors:
         return paths

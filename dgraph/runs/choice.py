@@ -178,5 +178,6 @@ def _settle(graph: Graph, plan: Plan, program: VertexProgram) -> Settle | Contra
     if program.diffuse is not None:  # no checkpoint has what it keeps
         sends_from_masters = graph.num_parts == 1 or graph.cut.sends_from_masters
         return program.diffuse if plan.free and plan.checkpoints is None and sends_from_masters else None
-    without_rounds = "bulk_async" in engines_for(analyse(program))
-    return program.solver.settle if program.solver is not None and without_rounds else None
+    found = None if program.solver is None else program.solver.settle
+    counts_no_rounds = "bulk_async" in engines_for(analyse(program)) or getattr(found, "bound", None)
+    return found if counts_no_rounds else None

@@ -65,6 +65,7 @@ def relax(
     *,
     delta: float | None = None,
     target: int = NONE,
+    bound: float = np.inf,
     threads: int = 1,
     room: int | None = None,
     limit: int = ALL,
@@ -75,8 +76,8 @@ def relax(
 
     Rows are those of one partition, of owned vertices and proxies alike; weights are not negative. Before, only edges
     of the `frontier`, and of who is `waiting`, may break that rule: different vertices whose distance is new. What was
-    lowered is marked in rows.improved, which is all False before, and holds the frontier, too, afterwards. With a
-    `target`, distances above that of this vertex need not be final; nor those that lead on from who is still waiting
+    lowered is marked in rows.improved, which is all False before, and holds the frontier, too, afterwards. Distances
+    above the `bound`, or that of the `target`, need not be final; nor those that lead on from who is still waiting
     afterwards, because no slot is begun after so many edges as `limit` says. `delta` is the width of a slot, the same
     as long as some are waiting; `room` how many vertices can wait at once: at least the frontier. With `words`,
     rows.dist are the distances in these.
@@ -87,12 +88,12 @@ def relax(
     while len(frontier) or waiting.some:
         if len(rows.improved):
             rows.improved[frontier] = True
-        added = waiting.begin(rows.dist, frontier, scale)
+        added = waiting.begin(rows.dist, frontier, scale, bound)
         lists = waiting.tails, waiting.marks, waiting.spare, waiting.pool, waiting.chained, waiting.work, waiting.shared
-        where = team(
-            _relax, threads, rows, words, added, senders, waiting.window, waiting.slot, scale, target, limit, *lists
+        where, ends = (waiting.window, waiting.slot), (target, waiting.far, limit)
+        waiting.window, waiting.slot = team(
+            _relax, threads, rows, words, added, senders, *where, scale, *ends, *lists
         )  # fmt: skip
-        waiting.window, waiting.slot = where
         looked, flat = looked + int(waiting.shared[LOOKED]), flat or bool(waiting.shared[FLAT])
         beyond = beyond or bool(waiting.shared[BEYOND])
         if not waiting.shared[DROPPED]:
@@ -117,7 +118,7 @@ def width(rows: Rows) -> float:
 
 @kernel
 def _relax(
-    rank, size, signals, rows, words, frontier, senders, window, slot, scale, target, limit,
+    rank, size, signals, rows, words, frontier, senders, window, slot, scale, target, far, limit,
     tails, marks, spare, pool, chained, work, shared,
 ):  # fmt: skip
     """Each thread has lists of its own; the chunks of the nearest slot are shared out. Where these are few, rank 0
@@ -130,7 +131,7 @@ def _relax(
         shared[NEXT], shared[WINDOW] = LISTS, NOWHERE
     barrier(size, signals)
     turn, looked = 0, np.int64(0)
-    while slot < LISTS and looked < limit and _matters(slot, window, target, dist, scale) and not stopped(signals):
+    while slot < LISTS and looked < limit and _matters(slot, window, target, far, dist, scale) and not stopped(signals):
         now, other, turn = TURN * turn, TURN - TURN * turn, 1 - turn
         within = slot < SLOTS
         # Every thread lists its chunks of this slot, or says where it would go on.
@@ -160,7 +161,7 @@ def _relax(
                 k = atomic_add(shared, now + TAKEN, 1)
             # What little has come to the same slot; and if nobody else is at work, to those after it.
             here, bound = slot, LISTS if alone else slot + 1
-            while here < bound and looked + seen < limit and _matters(here, window, target, dist, scale):
+            while here < bound and looked + seen < limit and _matters(here, window, target, far, dist, scale):
                 if atomic_load(signals, STOP) != 0 or (size > 1 and any_long(here, tails, low, high, lists)):
                     break
                 if here >= SLOTS:
@@ -187,6 +188,6 @@ def _relax(
 
 
 @part
-def _matters(slot, window, target, dist, scale):
-    """Whether a path to the target may lead on from there."""
-    return target < 0 or first_of(slot, window) <= number_of(dist[target], scale)
+def _matters(slot, window, target, far, dist, scale):
+    """Whether a path that is short enough may lead on from there."""
+    return first_of(slot, window) <= (far if target < 0 else number_of(dist[target], scale))

@@ -71,8 +71,8 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     if "delta" not in own:
         own["delta"] = width(rows)
     news = [u for u in part.frontier[:1].tolist() if named.get(u) == part.best[u]]
-    frontier = part.frontier[len(news) :]
-    found = relax(rows, frontier, delta=own["delta"], threads=threads, limit=limit, waiting=waiting, words=words)
+    frontier, how = part.frontier[len(news) :], {"delta": own["delta"], "bound": part.values.get("bound", np.inf)}
+    found = relax(rows, frontier, **how, threads=threads, limit=limit, waiting=waiting, words=words)
     left = waiting.one()
     if len(rows.tied):
         first = owned if words is None else 0  # in words, parents of all are still to be told

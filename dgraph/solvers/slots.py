@@ -229,20 +229,22 @@ class Waiting:
         self.pool, self.chained = np.empty(chunks * ROOM, np.uint32), np.empty(chunks, np.int64)
         self.work, self.shared = np.empty(chunks, np.int64), np.zeros(128, np.int64)
         self.window, self.slot = 0, LISTS  # where to go on: nowhere
+        self.far = NOWHERE  # the number of the last who matter
 
     @property
     def some(self) -> bool:
         return self.slot < LISTS
 
     def one(self) -> np.ndarray:
-        """One of those who wait; none if nobody does."""
-        if not self.some:
+        """One of those who wait; none if nobody does who matters."""
+        if not self.some or first_of(self.slot, self.window) > self.far:
             return self.pool[:0]
         place = self.tails[:, self.slot].max()
         return self.pool[place - 1 : place].copy()
 
-    def begin(self, dist: np.ndarray, frontier: np.ndarray, scale: float) -> np.ndarray:
+    def begin(self, dist: np.ndarray, frontier: np.ndarray, scale: float, bound: float) -> np.ndarray:
         """Have the window no farther than the frontier. Returns who is to be added to the lists."""
+        self.far = number_of(bound, scale)
         first = number_of(dist[frontier].min(), scale) if len(frontier) else NOWHERE
         if self.some and first >= first_of(0, self.window):
             self.slot = min(self.slot, list_of(first, self.window)) if len(frontier) else self.slot

@@ -59,11 +59,13 @@ class Settle:
     message would, and raises the flag of all whose best it improved (of the frontier's, it may raise any). It returns
     at how many edges it was looked, and whose news it has left for the next round: there it must have done some work.
     `beside` names a state that it keeps beside `best`, whole numbers that travel with it to masters: of equal messages
-    the one with the smallest counts.
+    the one with the smallest counts. `bound` names a global value: messages that are
+    worse `apply` leaves out, and so may it.
     """
 
     take: Callable[[Unsettled], tuple[int, np.ndarray]]
     beside: str | None = None
+    bound: str | None = None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ OPERATIONS = {
     "sssp of several": lambda graph, **options: dg.sssp(graph, [3, 17], predecessors=False, **options),
 }
 CASES_OF_PAUSES = (("random", True, "outgoing"), ("path", False, "cartesian"), ("random", False, "incoming"))
+WAYS_OF_PAUSES = (("gas", {}), ("gas", {"target": 40}), ("bulk_async", {}))
 SETTLED = "to the local fixed point"
 
 
@@ -54,20 +55,22 @@ def test_the_answer_is_that_of_single_steps(name, kind, directed, parts, policy)
 def test_levels_that_are_left_for_the_next_round(large, many, monkeypatch):
     monkeypatch.setattr(levels, "LARGE", large)
     monkeypatch.setattr(levels, "MANY", many)
-    for (kind, directed, policy), engine in product(CASES_OF_PAUSES, ("gas", "bulk_async")):
+    for (kind, directed, policy), (engine, target) in product(CASES_OF_PAUSES, WAYS_OF_PAUSES):
         graph = graph_of(kind, directed=directed, parts=3, policy=policy)
         for call in (dg.bfs, dg.sssp):  # the latter along edges of length 0
-            found = call(graph, [3, 17], engine=engine).compute()
-            pd.testing.assert_frame_equal(found, call(graph_of(kind, directed=directed), [3, 17]).compute())
+            found = call(graph, [3, 17], engine=engine, **target).compute()
+            pd.testing.assert_frame_equal(found, call(graph_of(kind, directed=directed), [3, 17], **target).compute())
 
 
 @pytest.mark.parametrize("limit", [1, 20])
 def test_paths_that_pause_for_others(limit, monkeypatch):
     monkeypatch.setattr(shortest_paths, "LIMIT", limit)
-    for (kind, directed, policy), engine in product(CASES_OF_PAUSES, ("gas", "bulk_async")):
-        graph = graph_of(kind, directed=directed, parts=3, policy=policy)
-        found = dg.sssp(graph, [3, 17], engine=engine).compute()
-        pd.testing.assert_frame_equal(found, dg.sssp(graph_of(kind, directed=directed), [3, 17]).compute())
+    for (kind, directed, policy), (engine, target) in product(CASES_OF_PAUSES, WAYS_OF_PAUSES):
+        graph, whole = (graph_of(kind, directed=directed, **how) for how in ({"parts": 3, "policy": policy}, {}))
+        for options in (target, {**target, "predecessors": False}):
+            found = dg.sssp(graph, [3, 17], engine=engine, **options)
+            pd.testing.assert_frame_equal(found.compute(), dg.sssp(whole, [3, 17], **options).compute())
+            assert found.report.options["local rounds"] == SETTLED or engine == "bulk_async"
 
 
 @pytest.mark.parametrize("policy", POLICIES)
