@@ -33,7 +33,9 @@ def test_every_help_ends_in_an_example_that_works(run, name):
     example = re.findall(r"^ +\$ dgraph (.*)$", text, re.MULTILINE)
     assert example, text
     assert text.rstrip().endswith(example[-1])
-    for line in [*example, *example]:  # and again, over what is there by then
+    again = [line for line in example if line.startswith(name)]  # over what is there by then
+    assert again, text
+    for line in [*example, *again]:
         done = run(line)
         assert done.exit_code == 0, f"{line}\n{done.output}"
 

@@ -90,6 +90,7 @@ HOW = [{"fuse": True}, {"fuse": False}, {"exchange": "graph"}]
 def test_ctrl_c_stops_all_workers(cluster, client, how):
     import _thread
 
+    install(client)  # who knows of all runs, also where mail needs no plugins
     timer = threading.Timer(0.5, _thread.interrupt_main)
     timer.start()
     try:

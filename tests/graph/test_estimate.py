@@ -116,9 +116,8 @@ ALL_CHANGE = ("pagerank", "hits", "katz", "degrees", "wcc", "cdlp", "core_number
 def test_operations_within_a_quarter(name, parts, how):
     """The peak of arrays that a second run finds or makes, partitions included, and the bytes of its largest round."""
     options = {"alpha": 1e-4} if name == "katz" else how
-    size = 1 << 14
 
-    def drawn():
+    def drawn(size):
         where = {"parts": parts, "weights": (1, 9)}
         if name == "matching":
             return dg.bipartite(left=size // 2, right=size // 2, edges=6 * size, **where)
@@ -127,9 +126,9 @@ def test_operations_within_a_quarter(name, parts, how):
     def run():
         return getattr(dg, name)(graph, *GIVEN.get(name, ()), **options)
 
-    graph = drawn()
+    graph = drawn(1 << 8)
     run()  # what is compiled stays, and is no array
-    graph = drawn()
+    graph = drawn(1 << 14)
     told = graph.estimate("weighted_" * bool(how) + name, workers=parts).frame.loc["outgoing"]
     tracemalloc.start()
     try:
