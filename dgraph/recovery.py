@@ -12,7 +12,7 @@ from functools import wraps
 from itertools import count, pairwise
 from typing import Any, TypeVar
 
-from dgraph.errors import LostError, OptionError, RunError
+from dgraph.errors import DgraphError, LostError, OptionError, RunError
 from dgraph.exchange.hosts import neighbour
 from dgraph.workers import Workers, itself
 
@@ -27,7 +27,7 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
     """The answer of `work`, which is done again after each loss; before that, what went away is forgotten."""
     if client is None:
         return work()
-    from dgraph.exchange.client import workers_of
+    from dgraph.exchange.client import not_connected, workers_of
 
     seen: list[set[str]] = []  # who was there after each loss
     for losses in count(1):
@@ -39,6 +39,8 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
                 raise RunError(
                     f"the connection to the scheduler of {client!r} was lost; is the cluster alive?"
                 ) from error
+            if client.status == "closed" and not isinstance(error, DgraphError):
+                raise not_connected(client) from error
             if not (is_loss(error) or empty):  # or all had left before the loss was told
                 raise
             if losses == ATTEMPTS:

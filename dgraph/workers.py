@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import cycle
@@ -9,6 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import dask
+from dask.base import named_schedulers
 from dask.delayed import Delayed, delayed
 
 from dgraph.devices import probe
@@ -39,7 +41,7 @@ class Workers:
         elif not hasattr(client, "submit"):
             raise OptionError(f"client={client!r} is not a distributed.Client, as Client(cluster) is")
         if client is not None and client.asynchronous:
-            raise OptionError(f"client={client!r} is asynchronous; pass one that is not, as Client(its address)")
+            raise OptionError(f"client={client!r} is asynchronous; pass one that is not, or call by asyncio.to_thread")
         if client is not None:
             _step_aside()
         return cls(client)
@@ -279,9 +281,7 @@ def itself(value: Any) -> Any:  # as a task: a copy, where that runs
 
 
 def _default_client() -> Any:
-    import sys
-
-    if "distributed" not in sys.modules:  # without it nobody can have made a client
+    if "distributed" not in sys.modules or dask.config.get("scheduler", None) in named_schedulers:  # not a client's
         return None
     from distributed import get_client
 

@@ -19,7 +19,7 @@ import click
 from dgraph.cli.doing import CLEAR
 from dgraph.cli.exits import code_of, words
 from dgraph.cli.signatures import OF
-from dgraph.errors import DgraphError, OptionError
+from dgraph.errors import ColumnError, DgraphError, FileError, OptionError
 
 EXAMPLE = "\b\nExample:"
 
@@ -59,7 +59,8 @@ class Command(Ending):
                 traceback.print_exc()
             expected = isinstance(error, DgraphError | OSError | MemoryError | Warning)  # by PYTHONWARNINGS=error
             fault = "" if expected else f"{type(error).__name__}, a fault of dgraph (--debug shows where): "
-            failure = click.ClickException(fault + as_typed(words(error), self.params))
+            reading = isinstance(error, ColumnError | FileError)
+            failure = click.ClickException(fault + as_typed(words(error), self.params, reading=reading))
             failure.exit_code = code_of(error)  # type: ignore[misc]
             raise failure from error
 
@@ -119,12 +120,14 @@ WORDS = {
 }
 
 
-def as_typed(message: str, options: Sequence[click.Parameter]) -> str:
-    """A message that names arguments as Python has them, `header=True`, in the spelling of this command's options."""
+def as_typed(message: str, options: Sequence[click.Parameter], *, reading: bool = False) -> str:
+    """A message that names arguments as Python has them, `header=True`, in the spelling of this command's options. The
+    names of some are those of the operation's and of the files', which one is `reading`, too."""
     for word, option in WORDS.items():
         message = message.replace(word, option)
     named = {str(one.name): one for one in options if isinstance(one, click.Option)}
-    known = named | {name.removeprefix(OF): one for name, one in named.items() if name.startswith(OF)}
+    own = {name.removeprefix(OF): one for name, one in named.items() if name.startswith(OF)}
+    known = own | named if reading else named | own
 
     def typed(found: re.Match) -> str:
         option, value = known.get(found["name"]), (found["value"] or "").strip("\"'")

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from distributed import Client, Future
 from distributed.protocol.pickle import loads
 
-from dgraph.errors import RunError
+from dgraph.errors import OptionError, RunError
 from dgraph.exchange.dask import ExchangeOnWorker
 from dgraph.exchange.exchange import PATIENCE
 from dgraph.exchange.mail import Route, Token
@@ -70,7 +70,7 @@ def install(client: Client) -> None:
         client.register_plugin(ExchangeOnScheduler(ExchangeOnWorker()))
     except Exception as cause:
         if client.status != "running":
-            raise RunError(f"{client!r} is not connected; was it closed?") from cause
+            raise not_connected(client) from cause
         raise RunError(f"plugins cannot be installed on {client!r} ({cause}); try exchange='graph'") from cause
     known.installed = True
 
@@ -110,9 +110,15 @@ def _ask(client: Client, what: str, /, **arguments: Any) -> Any:
 
 def _call(client: Client, handler: str, /, **arguments: Any) -> Any:
     """A handler of the scheduler; a client that is closed, or closes meanwhile, is a RunError."""
+    if client.asynchronous:
+        raise OptionError(f"{client!r} runs in this event loop, which would wait for itself; call by asyncio.to_thread")
     try:
         return client.sync(getattr(client.scheduler, handler), **arguments)
     except Exception as cause:
         if client.status == "running":
             raise
-        raise RunError(f"{client!r} is not connected; was it closed?") from cause
+        raise not_connected(client) from cause
+
+
+def not_connected(client: Client) -> RunError:
+    return RunError(f"{client!r} is not connected; was it closed? A graph is of one client: make it again with another")

@@ -38,7 +38,7 @@ def read_table(
 ) -> pa.Table:
     """The columns named in `kinds`, in that order; `id_type` is "int64", "string" or None (see the file's head).
 
-    `open_stream` reads part of the file in place of all of it.
+    `open_stream` reads some of its rows in place of all of them.
     """
     fixed = not any(kind == "id" for kind in kinds.values())
     whole_ids = id_type == "int64" or (id_type is None and _sample_is_integer(dialect, kinds, "id"))
@@ -85,7 +85,8 @@ def _strict(kinds: Mapping[str, str], id_type: str | None) -> dict[str, str]:
 def _parse(path, dialect, kinds, ids, weights, open_stream, newlines=False) -> tuple[pa.Table, CleanLines]:
     types = {name: {"id": ids, "weight": weights, "other": pa.string(), **_FIXED}[kind] for name, kind in kinds.items()}
     watch = ids == pa.int64()
-    lines = CleanLines((open_stream or (lambda: files.open_bytes(path)))(), path, dialect, watch_integers=watch)
+    stream, skip = (open_stream(), 0) if open_stream else (files.open_bytes(path), dialect.skip)
+    lines = CleanLines(stream, path, dialect, skip, watch_integers=watch)
     with lines:
         first = lines.read(BLOCK)
         if not first.strip():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -88,6 +87,11 @@ def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
     schema = parquet.schema_of(names[0])
     fields = [schema.field(name) for name in wanted["read"]]
     fields = [pa.field(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in fields]
+    if wanted["weight"] is not None:  # decimals would be objects, of which Dask makes text
+        fields = [
+            f.with_type(pa.float64()) if pa.types.is_decimal(f.type) and f.name == wanted["weight"] else f
+            for f in fields
+        ]
     meta = pa.schema(fields).empty_table()
     if not pieces:
         frame = dd.from_pandas(_frame(meta), npartitions=1)
@@ -123,7 +127,6 @@ def _lazy_text(path, choice, block_size, id_type, delimiter, header, by) -> Edge
             )
         first = first or wanted
         start = _data_start(name, dialect)
-        dialect = replace(dialect, skip=0)
         head = _read_block(name, dialect, wanted, id_type, (start, start + _LINE))
         if pa.types.is_string(head.schema.field(0).type):
             kind = "string"

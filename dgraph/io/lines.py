@@ -20,9 +20,9 @@ _BLANK_RUN = re.compile(rb"  +")
 
 
 class CleanLines(io.RawIOBase):
-    """Reads `stream` in blocks of whole lines; `odd_integers` and `quotes` say what was seen so far."""
+    """Reads `stream` in blocks of whole lines, without the first; `odd_integers` and `quotes` say what was seen."""
 
-    def __init__(self, stream: BinaryIO, path: str, dialect: Dialect, watch_integers: bool = True):
+    def __init__(self, stream: BinaryIO, path: str, dialect: Dialect, skip: int, watch_integers: bool = True):
         self.stream, self.path, self.dialect = stream, path, dialect
         self.watch_integers = watch_integers
         self.odd_integers = self.quotes = False
@@ -33,7 +33,7 @@ class CleanLines(io.RawIOBase):
         self._comment_starts = [sign.encode() for sign in dialect.comments]
         delimiter = re.escape(dialect.delimiter.encode())
         self._trim = re.compile(rb"[ \t]*" + delimiter + rb"[ \t]*") if dialect.trim else None
-        self._skip(dialect.skip)
+        self._skip(skip)
 
     def readable(self) -> bool:
         return True

@@ -73,7 +73,7 @@ class Pieces:
 
 def is_lazy(frame: Any) -> bool:
     """Whether a frame is Dask's; the others sit in the memory of this process."""
-    return hasattr(frame, "to_delayed")
+    return hasattr(frame, "to_delayed") and hasattr(type(frame), "columns")  # a Delayed seems to have any
 
 
 def is_cudf(frame: Any) -> bool:
@@ -101,12 +101,22 @@ def _slice(frame: Any, start: int, stop: int) -> Any:
     return frame.slice(start, stop - start) if isinstance(frame, pa.Table) else frame.iloc[start:stop]
 
 
+_WHOLE = [f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)]
+_NULLABLE = {pa.type_for_alias(name.lower()): pd.api.types.pandas_dtype(name) for name in _WHOLE}
+_NULLABLE[pa.bool_()] = pd.BooleanDtype()
+
+
 def to_pandas(frame: Any) -> pd.DataFrame:
     if isinstance(frame, pd.DataFrame):
         return frame
     if isinstance(frame, dict):
         return pd.DataFrame({name: np.asarray(values) for name, values in frame.items()})
-    return frame.to_pandas()
+    if not isinstance(frame, pa.Table):
+        return frame.to_pandas()
+    whole = [field.name for field in frame.schema if field.nullable and field.type in _NULLABLE]
+    found = frame.drop_columns(whole).to_pandas()
+    found[whole] = frame.select(whole).to_pandas(types_mapper=_NULLABLE.get)
+    return found[frame.column_names]
 
 
 def edge_source(frame: Any, source: str, destination: str, weight: str | None) -> EdgeSource:
@@ -115,10 +125,12 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | None) -
     found = names(frame)
     for name in (source, destination, *([weight] if weight is not None else [])):
         if name not in found:
-            raise ColumnError(
-                f"the edges have no column {name!r}; they have {', '.join(map(repr, found)) or 'none'}. "
-                f"Name the columns with source=, destination= and weight="
-            )
+            index = getattr(getattr(frame, "_meta", frame), "index", None)
+            remedy = "Name the columns with source=, destination= and weight="
+            if name in getattr(index, "names", ()):
+                remedy = "It is their index, of which frame.reset_index() makes a column"
+            known = ", ".join(map(repr, found)) or "none"
+            raise ColumnError(f"the edges have no column {name!r}; they have {known}. {remedy}")
         if found.count(name) > 1:
             raise ColumnError(f"the edges have {found.count(name)} columns called {name!r}; rename them")
     if source == destination:
@@ -160,7 +172,8 @@ _REMEDIES = {  # by the package that what was given comes from
     "builtins": "give a pandas, Dask, Arrow, Polars or cuDF frame (files are for dgraph.read_edges)",
     "pathlib": "take dgraph.read_edges for files; give a frame",
     "pandas": "one column is not enough; give a frame",
-    "numpy": 'name its columns: {"src": array[:, 0], "dst": array[:, 1]}; give a frame',
+    "numpy": 'name its columns: {"src": array[:, 0], "dst": array[:, 1]}; give a frame, as pandas.DataFrame(records)',
+    "dask": "take .to_dataframe() of a bag, dask.dataframe.from_delayed of delayed frames; give a frame",
     "scipy": "take dgraph.from_scipy; give a frame",
     "networkx": "take dgraph.from_networkx; give a frame",
     "igraph": "take dgraph.from_igraph; give a frame",
@@ -170,7 +183,7 @@ _REMEDIES = {  # by the package that what was given comes from
 def _known(frame: Any, what: str) -> Any:
     """A pandas, Dask or Arrow frame or a dict of arrays; other frames are asked for their Arrow form."""
     if isinstance(frame, pa.RecordBatch):
-        return pa.table(frame)
+        frame = pa.table(frame)
     if isinstance(frame, dict):
         for name, values in frame.items():
             if not hasattr(values, "__len__") or isinstance(values, str):
@@ -178,12 +191,27 @@ def _known(frame: Any, what: str) -> Any:
         if frame and all(map(is_there, frame.values())):
             return DeviceFrame(frame)
         frame = {name: values.get() if is_there(values) else values for name, values in frame.items()}
-    if isinstance(frame, pd.DataFrame | pa.Table | dict) or is_lazy(frame):
+    if isinstance(frame, pa.Table):
+        return _exact(frame)
+    if isinstance(frame, pd.DataFrame | dict) or is_lazy(frame):
         return frame
-    if hasattr(frame, "to_arrow"):  # cuDF and Polars
-        there = DeviceFrame.of_cudf({name: frame[name] for name in frame.columns}) if is_cudf(frame) else None
-        return frame.to_arrow() if there is None else there
-    if hasattr(frame, "__arrow_c_stream__") and not hasattr(frame, "dtype"):  # which columns have: of pandas, Polars
-        return pa.table(frame)
+    try:
+        if hasattr(type(frame), "to_arrow"):  # cuDF and Polars
+            there = DeviceFrame.of_cudf({name: frame[name] for name in frame.columns}) if is_cudf(frame) else None
+            return _exact(frame.to_arrow()) if there is None else there
+        if hasattr(frame, "__arrow_c_stream__") and not hasattr(
+            frame, "dtype"
+        ):  # which columns have: of pandas, Polars
+            return _exact(pa.table(frame))
+    except pa.ArrowException as error:
+        raise InputError(f"{what}: a column has a type that Arrow does not know: {error}; convert it first") from error
     remedy = _REMEDIES.get(type(frame).__module__.split(".")[0], "give a pandas, Dask, Arrow, Polars or cuDF frame")
     raise InputError(f"{what} of type {type(frame).__name__} cannot be read; {remedy}, or a dict of arrays")
+
+
+def _exact(table: pa.Table) -> pa.Table:
+    """The table with a schema that says which columns lack values, so that all its slices become the same in pandas."""
+    fields = [
+        field.with_nullable(bool(column.null_count)) for field, column in zip(table.schema, table.columns, strict=True)
+    ]
+    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))

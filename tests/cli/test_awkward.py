@@ -77,6 +77,7 @@ def test_everything_tells_in_json(run):
     ("line", "told"),
     [
         ("run wcc calls.csv --source x", "Error: calls.csv: --source 'x', but there is no such column"),
+        ("run sssp calls.csv --source-vertex ann --source x", "Error: calls.csv: --source 'x', but there is no such"),
         ("run wcc - --source x", "Error: standard input: --source 'x', but there is no such column"),
         ("run sssp missing.csv --source-vertex 1 --weight w", "or read the file without --weight)"),
         ("run wcc huge.csv", '(read it with --id-type "string", or number the vertices anew)'),

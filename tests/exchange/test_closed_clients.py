@@ -3,9 +3,12 @@
 import asyncio
 import threading
 
+import dask.dataframe as dd
+import pandas as pd
 import pytest
 from distributed import Client, Future
 
+import dgraph as dg
 from dgraph.errors import RunError
 from dgraph.exchange.client import workers_of
 from dgraph.waiting import bring, wait_for
@@ -33,6 +36,15 @@ def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):
     monkeypatch.setattr("dgraph.waiting.wait_for", lambda client, *_: client.close())
     with pytest.raises(RunError, match="closed during the run"):
         bring(gone, [done])
+
+
+def test_a_graph_whose_client_was_closed(cluster):
+    gone = Client(cluster.scheduler_address, set_as_default=False)
+    frame = dd.from_pandas(pd.DataFrame({"src": [0, 1], "dst": [1, 2]}), npartitions=2)
+    graph = dg.Graph.from_edges(frame, client=gone)
+    gone.close()
+    with pytest.raises(RunError, match=r"not connected.*make it again with another"):
+        dg.wcc(graph)
 
 
 async def wait_in_vain(timeout):

@@ -2,6 +2,7 @@
 
 import pickle
 
+import dask.bag
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -75,6 +76,13 @@ def test_frames_that_are_none():
             dg.Graph.from_edges(wrong)
     with pytest.raises(InputError, match="one column is not enough"):
         dg.Graph.from_edges(pd.Series([1, 2]))
+    for lazy in (dask.delayed(pd.DataFrame)(GOOD), dask.bag.from_sequence([GOOD])):
+        with pytest.raises(InputError, match=f"{type(lazy).__name__} cannot be read; take .to_dataframe.. of a bag"):
+            dg.Graph.from_edges(lazy)
+    indexed = pd.DataFrame(GOOD).set_index("src")
+    for frame in (indexed, dd.from_pandas(indexed, npartitions=2)):
+        with pytest.raises(ColumnError, match=r"no column 'src'.* It is their index, of which frame.reset_index\(\)"):
+            dg.Graph.from_edges(frame)
     with pytest.raises(ColumnError, match="2 columns called 'src'; rename"):
         dg.Graph.from_edges(pd.DataFrame([[0, 1, 2]], columns=["src", "src", "dst"]))
 

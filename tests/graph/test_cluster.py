@@ -207,3 +207,22 @@ def test_an_asynchronous_client_is_refused(client):
 
     with pytest.raises(OptionError, match="is asynchronous; pass one that is not"):
         asyncio.run(task())
+
+
+def test_a_graph_of_a_cluster_in_an_event_loop(client):
+    """Also of an asynchronous client: a thread may wait, the loop itself would wait for what it is to do."""
+
+    async def task():
+        async with Client(client.scheduler.address, asynchronous=True, set_as_default=False) as other:
+            graph = await asyncio.to_thread(dg.Graph.from_edges, frame_of("dense"), client=other)
+            assert (await asyncio.to_thread(lambda: graph.num_edges)) == 300
+            with pytest.raises(OptionError, match=r"in this event loop.* asyncio.to_thread"):
+                dg.wcc(graph)
+
+    asyncio.run(task())
+
+
+def test_a_scheduler_that_is_no_client(client):
+    with client.as_current(), dask.config.set(scheduler="threads"):
+        graph = dg.Graph.from_edges(frame_of("dense"))
+        assert graph.client is None and len(dg.wcc(graph).frame.compute()) == graph.num_vertices

@@ -26,7 +26,10 @@ class ToArrow:
     """A frame that converts itself, such as cuDF's."""
 
     def __init__(self, table):
-        self.to_arrow = lambda: table
+        self.table = table
+
+    def to_arrow(self):
+        return self.table
 
 
 FRAME = pd.DataFrame({"src": [3, 1, 1, 7, 3], "dst": [1, 7, 1, 3, 1], "weight": [1.0, 2.5, 4.0, 0.0, 8.0]})
@@ -169,6 +172,21 @@ def test_weights_of_kinds_that_kernels_lack(kind, tmp_path):
     graph.save(tmp_path / "g")
     for one in (graph, dg.open_graph(tmp_path / "g")):
         assert dg.sssp(one, 0).compute()["distance"].tolist() == [0, 3.5, 1.5]
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_arrow_columns_that_lack_values(parts, tmp_path):
+    """Whole numbers and truth values stay what they are, in every partition."""
+    columns = {"n": [2**60 + 1, None, 3], "small": pa.array([1, None, 3], pa.int8()), "known": [None, True, False]}
+    table = pa.table({"src": [0, 1, 2], "dst": [1, 2, 0], **columns})
+    graph = dg.Graph.from_edges(table, vertices=table.drop_columns("dst").rename_columns({"src": "id"}), parts=parts)
+    graph.save(tmp_path / "g", columns=[])
+    for frame in (graph.edges, graph.vertices, dg.open_graph(tmp_path / "g").vertices):
+        found = frame.compute().sort_values(frame.columns[0])
+        assert [str(dtype) for dtype in found.dtypes[-3:]] == ["Int64", "Int8", "boolean"]
+        assert found.dtypes.equals(frame.dtypes)
+        for name, values in columns.items():
+            assert [None if value is pd.NA else value for value in found[name]] == pa.array(values).to_pylist()
 
 
 def test_bytes_in_any_order():

@@ -107,3 +107,18 @@ def test_text_and_uuids_of_parquet(tmp_path, read):
 def test_formats_without_blocks(put):
     with pytest.raises(OptionError, match="block by block"):
         lazy_edge_list(put("a.mtx", "%%MatrixMarket matrix coordinate real general\n"))
+
+
+def test_weights_that_are_decimals(tmp_path):
+    cost = pa.array([2, 3, 4], pa.decimal128(9, 2))
+    pq.write_table(pa.table({"a": [0, 1, 2], "b": [1, 2, 0], "cost": cost}), tmp_path / "a.parquet")
+    graph = dg.read_edges(tmp_path / "a.parquet", weight="cost", lazy=True)
+    assert dg.sssp(graph, 0).compute()["distance"].tolist() == [0, 2, 5]
+
+
+def test_a_fault_far_from_the_head_is_found_behind_it(put, monkeypatch):
+    monkeypatch.setattr("dgraph.io.lazy._LINE", 30)
+    lines = ["# calls", "src,dst", *(f"{i},{i + 1}" for i in range(9)), "x,3"]
+    lazy = lazy_edge_list(put("a.csv", "\n".join(lines)), block_size=20)
+    with pytest.raises(IdError, match=r"a.csv, line 12: id 'x' is not a 64-bit integer"):
+        rows(lazy)
