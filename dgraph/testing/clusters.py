@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import dask
 from distributed import Client, Nanny, Scheduler, SpecCluster
 
 from dgraph.devices.probe import SIMULATOR, gpus, lacking
@@ -42,12 +43,15 @@ def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1, protocol: str
         workers[f"gpu-{number}"] = {"env": env, "resources": {"GPU": 1}}
     place = {"host": "127.0.0.1", "protocol": protocol}
     every = {**place, "nthreads": threads, "dashboard": False, "silence_logs": logging.WARNING}
-    cluster = SpecCluster(
-        workers={name: {"cls": Nanny, "options": {**every, **options}} for name, options in workers.items()},
-        scheduler={"cls": Scheduler, "options": {**place, "port": 0, "dashboard_address": ":0"}},
-        silence_logs=logging.WARNING,
-    )
-    with cluster, Client(cluster, set_as_default=False) as client:
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}),  # what is in `env` counts at its start
+        SpecCluster(
+            workers={name: {"cls": Nanny, "options": {**every, **options}} for name, options in workers.items()},
+            scheduler={"cls": Scheduler, "options": {**place, "port": 0, "dashboard_address": ":0"}},
+            silence_logs=logging.WARNING,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
         client.wait_for_workers(len(workers))
         infos = client.scheduler_info(n_workers=-1)["workers"]
         simulators = [address for address, info in infos.items() if info["resources"] and not real]
