@@ -207,8 +207,8 @@ def sssp(
     paths = run(graph, tree if with_tree else plain, columns=given, **options)
     if not predecessors:
         return paths
-    given["known"] = paths.column("distance")
+    given = {**given, "known": paths.column("distance")}  # the run before may be made again, from what it was given
     nearer = paths if with_tree else nearer_after(paths, graph, given, options)
-    if not nearer.totals.pop("unresolved"):
+    if not nearer.totals.pop("unresolved", 0):  # who has gathered all on one worker has resolved all
         return nearer
     return tree_after(paths, graph, {"before": nearer.column("predecessor"), **given}, options)
