@@ -36,15 +36,15 @@ def largest_in_weight(problem):
     seen.append(problem)
     (side,) = problem.edges.receivers("out", at_once=True)
     weights = problem.edges.arguments(side)["weight"]
-    heaviest = np.full(problem.vertices, problem.values["least"])
-    np.maximum.at(heaviest, np.asarray(side.rows()), weights)
-    return Solved({"heaviest": heaviest, "to": np.full(problem.vertices, problem.values["whom"])}, 1, side.num_edges)
+    largest = np.full(problem.vertices, problem.values["least"])
+    np.maximum.at(largest, np.asarray(side.rows()), weights)
+    return Solved({"largest": largest, "to": np.full(problem.vertices, problem.values["whom"])}, 1, side.num_edges)
 
 
 class Heaviest(dg.VertexProgram):
     solver = Solver(largest_in_weight, orders=("incoming",))
     kind = "synchronous"
-    heaviest = dg.State(float)
+    largest = dg.State(float)
     to = dg.State(dg.vertex)
     message = dg.Message(float, dg.MAX)
     least = dg.Parameter(float, 1.5)
@@ -108,7 +108,7 @@ def test_a_solver_on_a_cluster_runs_where_the_partition_is(client):
     seen.clear()
     result = dg.run(G, Heaviest(whom="b"))
     assert (result.report.options["engine"], seen) == ("local", [])
-    assert frame_of(result)["heaviest"].tolist() == [1.5, 3.0, 4.0, 1.5]
+    assert frame_of(result)["largest"].tolist() == [1.5, 3.0, 4.0, 1.5]
 
 
 @kernel
