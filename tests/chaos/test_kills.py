@@ -6,7 +6,6 @@ import signal
 import threading
 import time
 from functools import partial
-from multiprocessing import get_context
 
 import dask.dataframe as dd
 import numpy as np
@@ -14,6 +13,7 @@ import pandas as pd
 import pytest
 from clusters import worker_processes
 from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 
 import dgraph as dg
 from dgraph import recovery
@@ -179,9 +179,8 @@ def slowly(number: int) -> pd.DataFrame:
 def test_the_scheduler_is_lost(exchange, monkeypatch):
     """Nobody else knows the workers: a clear error, soon."""
     monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
-    spawn = get_context("spawn")
-    told = spawn.SimpleQueue()
-    scheduler = spawn.Process(target=run_cluster, args=(told,))
+    told = get_mp_context().SimpleQueue()
+    scheduler = get_mp_context().Process(target=run_cluster, args=(told,))
     scheduler.start()
     begun = []
 
