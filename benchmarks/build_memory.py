@@ -2,6 +2,8 @@
 
 Each case has a process of its own, which makes the arrays, builds a small graph so that everything is compiled and
 loaded, and then has the kernel restart its record of the highest resident size. Linux only.
+
+The same is told of two workers that read the edges from Parquet, all together; they hold no arrays of a caller.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ import gc
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from harness import Claim, rmat_edges, rows_of, same, sorted_pairs
 
 TARGET = 2.5
@@ -31,7 +35,7 @@ def main() -> None:
     options.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.case:
-        print(json.dumps(build(**given.case)))
+        print(json.dumps(build(**given.case) if "parts" in given.case else on_workers(**given.case)))
         return
     for ids in given.ids:
         for parts in (1, 4):
@@ -40,8 +44,14 @@ def main() -> None:
                 found = [in_child(case) for _ in range(given.trials)]
                 pieces = f"{parts} partition{'s' * (parts > 1)}"
                 what = f"peak memory of {16 << given.scale >> 20} M edges, {ids} ids, {pieces}, {title}"
-                claim = Claim("build_memory", what, "the final partitions", TARGET, unit="MB")
-                claim.record([one["peak"] / 1e6 for one in found], [one["partitions"] / 1e6 for one in found])
+                record(what, TARGET, found)
+        found = [in_child({"scale": given.scale, "ids": ids}) for _ in range(given.trials)]
+        record(f"peak memory of {16 << given.scale >> 20} M edges, {ids} ids, from Parquet on 2 workers", None, found)
+
+
+def record(what: str, target: float | None, found: list[dict[str, int]]) -> None:
+    claim = Claim("build_memory", what, "the final partitions", target, unit="MB")
+    claim.record([one["peak"] / 1e6 for one in found], [one["partitions"] / 1e6 for one in found])
 
 
 def in_child(case: dict[str, Any]) -> dict[str, int]:
@@ -54,32 +64,65 @@ def build(scale: int, ids: str, parts: int, orders: list[str]) -> dict[str, int]
     """One build, measured and verified, in this process."""
     import dgraph as dg
 
-    def frame_of(scale: int) -> tuple[dict[str, Any], Any]:
-        sources, destinations = rmat_edges(scale)
-        if ids == "integer":
-            return {"src": sources, "dst": destinations}, lambda names: names
-        from build_strings import named, numbers_in
-
-        return pa.table({"src": named(sources), "dst": named(destinations)}), numbers_in
-
-    small, _ = frame_of(14)
-    dg.Graph.from_edges(small, parts=parts).partitioned(orders)
-    frame, numbers_in = frame_of(scale)
+    dg.Graph.from_edges(frame_of(14, ids), parts=parts).partitioned(orders)
+    frame = frame_of(scale, ids)
     before = restart_peak()
     graph = dg.Graph.from_edges(frame, parts=parts)
     partitions = graph.partitioned(orders)
     peak = resident("VmHWM") - before
 
-    sources, destinations = rmat_edges(scale)
-    numbered = numbers_in(graph.numbering.ids())
     held = partitions.workers.get(list(partitions.held))
+    verify(held, graph.numbering.ids(), scale, ids, orders)
+    return {"peak": peak, "partitions": sum(one.nbytes for one in held)}
+
+
+def on_workers(scale: int, ids: str) -> dict[str, int]:
+    """One build on two workers of one thread, from Parquet, measured and verified."""
+    from distributed import Client, LocalCluster
+
+    import dgraph as dg
+
+    def build(name: str) -> tuple[Any, Any]:
+        graph = dg.read_edges(f"{folder}/{name}.parquet", client=client, lazy=True)
+        return graph, graph.partitioned("out")
+
+    here: dict[str, Any] = {"processes": True, "host": "127.0.0.1", "dashboard_address": None, "memory_limit": 0}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, size in {"small": 14, "edges": scale}.items():
+            table = pa.table(frame_of(size, ids))
+            pq.write_table(table, f"{folder}/{name}.parquet", row_group_size=1 << 20)
+            del table
+        with LocalCluster(n_workers=2, threads_per_worker=1, **here) as cluster, Client(cluster) as client:
+            build("small")
+            before = client.run(restart_peak)
+            graph, partitions = build("edges")
+            peaks = client.run(resident, "VmHWM")
+            held = partitions.workers.get(list(partitions.held))
+            verify(held, graph.numbering.ids(), scale, ids, ["out"])
+            return {"peak": sum(peaks.values()) - sum(before.values()), "partitions": sum(one.nbytes for one in held)}
+
+
+def frame_of(scale: int, ids: str) -> Any:
+    sources, destinations = rmat_edges(scale)
+    if ids == "integer":
+        return {"src": sources, "dst": destinations}
+    from build_strings import named
+
+    return pa.table({"src": named(sources), "dst": named(destinations)})
+
+
+def verify(held: list[Any], known: Any, scale: int, ids: str, orders: list[str]) -> None:
+    """The partitions have the edges that were listed."""
+    from build_strings import numbers_in
+
+    sources, destinations = rmat_edges(scale)
+    numbered = known if ids == "integer" else numbers_in(known)
     for order in orders:
         sides = [(one.numbers, getattr(one, order)) for one in held]
         rows = numbered[np.concatenate([numbers[rows_of(side.indptr)] for numbers, side in sides])]
         others = numbered[np.concatenate([numbers[side.neighbours] for numbers, side in sides])]
         ends = (rows, others) if order == "out" else (others, rows)
         same(sorted_pairs(*ends), sorted_pairs(sources, destinations), f"the edges {order}")
-    return {"peak": peak, "partitions": sum(one.nbytes for one in held)}
 
 
 def resident(field: str, process: int | str = "self") -> int:

@@ -266,6 +266,7 @@ class Graph:
             where, arcs = self._place(chunks), self.listed.rules.of_arcs
         with self.watch("partition"):
             held = assembly.partition(self.workers, chunks, self.numbering, where, order=order, sort=sort, **arcs)
+            del chunks  # each may go as soon as it was split
             self.workers.wait(held)
         return self._described(held, (order,), columns)
 

@@ -1,6 +1,6 @@
 """From frames to partitions: the Dask tasks in between.
 
-    chunks of the frame -> numbers -> (repeats merged) -> places -> pieces -> partitions -> address tables
+    chunks by number (numbers.py) -> (repeats merged) -> places -> pieces -> partitions -> address tables
 
 Every step is a function of `dgraph.partition` on plain arrays; this file only says what is done to what. With one
 partition nothing is placed or moved: the rows are sorted straight from the caller's own arrays.
@@ -8,98 +8,28 @@ partition nothing is placed or moved: the rows are sorted straight from the call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial, reduce
-from itertools import accumulate, pairwise
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from dgraph.partition import numbering, placement, policies, rules
+from dgraph.partition import placement, policies, rules
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
-from dgraph.partition.chunk import Chunk, Numbered
-from dgraph.partition.numbering import IDENTITY, Encoded, Numbering, give_back
+from dgraph.partition.chunk import Numbered
+from dgraph.partition.numbering import Numbering, give_back
 from dgraph.partition.partition import Partition, Piece, agree, assemble
 from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy
 from dgraph.partition.proxies import Proxies, Request
-from dgraph.partition.ranks import Ranks, union
 from dgraph.workers import Workers
 
 RANGES = 8  # in which the rows of the only partition are sorted
 SAMPLE = 1 << 12  # edges by which they are cut
 
-# -- numbers -----------------------------------------------------------------------------------------------------------
-
-
-def number(
-    workers: Workers, chunks: Sequence[Any], vertices: Sequence[Any], listed: range, by: Any = numbering
-) -> tuple[Numbering, list[Any], list[int]]:
-    """The numbering of all ids, the chunks by number (held), and the rows of each. `vertices` are chunks that list ids
-    without edges, and so does the range `listed`. `by` finds distinct ids: `numbering`, or `devices/distinct.py`."""
-    everything = [*chunks, *vertices]
-    surveys = workers.get([workers.call(numbering.survey, chunk) for chunk in everything])
-    total = reduce(numbering.Survey.join, surveys, numbering.survey_of_range(listed))
-    rows = [survey.edges for survey in surveys[: len(chunks)]]
-    if total.by_bitmap:
-        known = _by_bitmap(workers, everything, total, listed)
-        shared = workers.share(known)
-        tasks = [workers.call(number_again, chunk, shared, workers.client is None, by.encode) for chunk in chunks]
-        return known, workers.hold(tasks), rows
-
-    if len(listed):
-        everything.append(Chunk(total.id_type, np.arange(listed.start, listed.stop), np.empty(0, np.int64)))
-    encoded = workers.hold([workers.call(by.encode, chunk, total.id_type) for chunk in everything])
-    del chunks, everything  # each is let go as soon as it has codes
-    buckets = max(1, min(len(workers.addresses), len(encoded)))
-    samples = workers.get([workers.call(numbering.sample, one) for one in encoded]) if buckets > 1 else []
-    cuts = numbering.splitters(samples, buckets)
-    pieces = [workers.call(numbering.split, one, cuts) for one in encoded]
-    merged = workers.hold(
-        [workers.call(by.merge, [workers.call(itemgetter(b), piece) for piece in pieces]) for b in range(len(cuts) + 1)]
-    )
-    tables = [workers.call(itemgetter(0), bucket) for bucket in merged]
-    known = workers.keep(workers.call(Numbering.by_tables, total.id_type, tables))
-    starts = [0, *accumulate(map(len, known.tables))]
-    tasks = [
-        workers.call(numbering.by_table, one, [workers.call(_ranks_of, bucket, c) for bucket in merged], starts)
-        for c, one in enumerate(encoded[: len(rows)])
-    ]
-    return known, workers.hold(tasks), rows
-
-
-def number_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[..., Encoded]) -> Numbered:
-    """A chunk of a graph whose numbering is known. Integers stay as they are and are numbered as they are read, unless
-    the chunk is to be kept: then a number takes four bytes."""
-    if known.ranks is not None:
-        found = Numbered(chunk.sources, chunk.destinations, chunk.columns, known.ranks)
-        return found if in_place else found.compact()
-    encoded = encode(chunk, known.id_type)
-    return numbering.by_table(encoded, [known.number(encoded.distinct)], [0, known.size])
-
-
-def _by_bitmap(workers: Workers, chunks: Sequence[Any], total: numbering.Survey, listed: range) -> Numbering:
-    if total.low is None or total.high is None:
-        return Numbering.by_ranks(total.id_type, IDENTITY)
-    if len(listed) and listed.start == total.low and listed.stop - 1 == total.high:
-        return Numbering.by_ranks(total.id_type, Ranks.dense(listed.start, len(listed)))
-    occurring = [workers.call(numbering.occurring, chunk, total.low, total.high) for chunk in chunks]
-    if len(listed):
-        occurring.append(workers.call(numbering.occurring_in_range, listed, total.low, total.high))
-    return workers.keep(workers.call(Numbering.by_bitmap, total.id_type, total.low, workers.reduce(union, occurring)))
-
-
-def _ranks_of(merged: tuple[Any, list[np.ndarray]], chunk: int) -> np.ndarray:
-    return merged[1][chunk]
-
-
 # -- rules -------------------------------------------------------------------------------------------------------------
-
-
-def with_columns(chunk: Numbered, columns: dict[str, np.ndarray]) -> Numbered:
-    return replace(chunk, columns=columns)
 
 
 def merge_repeats(
@@ -268,7 +198,9 @@ def only(adjacency: Adjacency, ids: Numbering, order: str) -> Partition:
 def _assemble(
     part: int, where: Placement, ids: Numbering, pieces: Sequence[Piece], order: str, each: int, sort: Sort
 ) -> tuple[Partition, dict[int, Request]]:
-    return assemble(part, where.bounds, list(pieces), where.numbers, where.ids(ids, part), order, each, sort=sort)
+    found = assemble(part, where.bounds, list(pieces), where.numbers, where.ids(ids, part), order, each, sort=sort)
+    give_back()
+    return found
 
 
 def _assemble_in_place(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
@@ -11,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dgraph.building import assembly
+from dgraph.building import assembly, numbers, reading
 from dgraph.building.on_device import EdgesThere
 from dgraph.building.report import Stopwatch
 from dgraph.devices import distinct, rows
-from dgraph.errors import ColumnError, IdError, WeightError
 from dgraph.partition import adjacency, numbering, rules
-from dgraph.partition import chunk as chunks_of
 from dgraph.partition.adjacency import Sort
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import Partition
@@ -131,12 +128,11 @@ class Listed:
                     self._numbering, self.there, self.rows = known, there, there.rows
                     return known
                 vertices = [
-                    self.workers.call(_vertex_ids, piece, self.vertices.id, number)
-                    for number, piece in _numbered(self.vertices.frame, self.vertex_pieces)
+                    self.workers.call(reading.vertex_ids, piece, self.vertices.id, number)
+                    for number, piece in reading.numbered(self.vertices.frame, self.vertex_pieces)
                 ]
-                found = assembly.number(
-                    self.workers, self.workers.hold(self.id_chunks()), vertices, self.vertices.listed, self.by
-                )
+                alone = self.workers.client is not None and is_lazy(self.edges.frame)
+                found = numbers.number(self.workers, self.id_chunks(), vertices, self.vertices.listed, self.by, alone)
                 self._numbering, self.fresh, self.rows = found
         return self._numbering
 
@@ -148,10 +144,11 @@ class Listed:
         chunks = self.as_listed(to_build=to_build)
         if columns or origin:
             starts = np.concatenate([[0], np.cumsum(self.rows)])
-            pieces = _numbered(self.edges.frame, self.edge_pieces)
-            how = tuple(columns), self.edges.weight
+            pieces = reading.numbered(self.edges.frame, self.edge_pieces)
+            known = self.workers.share(self.numbering) if is_lazy(self.edges.frame) else None
+            how = tuple(columns), (self.edges.source, self.edges.destination, self.edges.weight), known
             chunks = [
-                self.workers.call(_with_columns, chunk, piece, *how, int(start) if origin else None, number)
+                self.workers.call(reading.with_columns, chunk, piece, *how, int(start) if origin else None, number)
                 for chunk, (number, piece), start in zip(chunks, pieces, starts, strict=False)
             ]
         if self.rules.symmetrize:
@@ -210,12 +207,13 @@ class Listed:
             return [replace(chunk, ours=True) for chunk in chunks] if ours else chunks
         shared = self.workers.share(known)
         how = self.workers.client is None, self.by.encode
-        return self.workers.hold([self.workers.call(assembly.number_again, chunk, shared, *how) for chunk in chunks])
+        again = numbers.read_again if is_lazy(self.edges.frame) else numbers.number_again
+        return self.workers.hold([self.workers.call(again, chunk, shared, *how) for chunk in chunks])
 
     def id_chunks(self) -> list[Any]:
         ends = self.edges.source, self.edges.destination
-        pieces = _numbered(self.edges.frame, self.edge_pieces)
-        return [self.workers.call(_edge_ids, piece, *ends, number) for number, piece in pieces]
+        pieces = reading.numbered(self.edges.frame, self.edge_pieces)
+        return [self.workers.call(reading.edge_ids, piece, *ends, number) for number, piece in pieces]
 
     @property
     def edge_pieces(self) -> list[Any]:
@@ -234,41 +232,3 @@ class Listed:
     def forget_lost(self) -> None:
         """Let go of what workers hold of the frames, so that it is sent or read again."""
         self.fresh = self._edge_pieces = self._vertex_pieces = None
-
-
-def _numbered(frame: Any, pieces: list[Any]) -> list[tuple[int | None, Any]]:
-    """Pieces with the numbers that a lazy frame of several has for them, by which its errors are found."""
-    return [(number if is_lazy(frame) and len(pieces) > 1 else None, piece) for number, piece in enumerate(pieces)]
-
-
-@contextmanager
-def _telling_partition(number: int | None) -> Iterator[None]:
-    """An error of a lazy frame counts rows within one of its partitions, and says which."""
-    try:
-        yield
-    except (ColumnError, IdError, WeightError) as error:
-        if number is None:
-            raise
-        raise type(error)(f"partition {number} of the frame: {error}") from error
-
-
-def _edge_ids(piece: Any, source: str, destination: str, number: int | None) -> chunks_of.Chunk:
-    with _telling_partition(number):
-        return chunks_of.take(chunks_of.local(piece), source, destination)
-
-
-def _vertex_ids(piece: Any, name: str, number: int | None) -> chunks_of.Chunk:
-    with _telling_partition(number):
-        return chunks_of.take_vertices(chunks_of.local(piece), name)
-
-
-def _with_columns(
-    chunk: Any, piece: Any, columns: Sequence[str], weight: str | None, start: int | None, number: int | None
-) -> Any:
-    frame = chunks_of.local(piece)
-    with _telling_partition(number):
-        found = {name: chunks_of.values(frame, name, is_weight=name == weight) for name in columns}
-    if start is not None:
-        found[rules.ROW] = np.arange(start, start + len(chunk))
-        found[rules.FLIPPED] = np.zeros(len(chunk), bool)
-    return assembly.with_columns(chunk, found)

@@ -23,8 +23,9 @@ from dgraph.partition import chunk
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.device_frame import DeviceFrame
 from dgraph.partition.ids import IdType
-from dgraph.partition.numbering import Numbering, Survey, survey_of_range
+from dgraph.partition.numbering import Numbering
 from dgraph.partition.ranks import Ranks
+from dgraph.partition.survey import Survey, survey_of_range
 
 if TYPE_CHECKING:
     from dgraph.building.listed import Listed, Rules

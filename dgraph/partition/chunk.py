@@ -48,7 +48,7 @@ class Numbered:
     def __len__(self) -> int:
         return len(self.sources)
 
-    def __getitem__(self, rows: slice) -> Numbered:
+    def __getitem__(self, rows: slice | np.ndarray) -> Numbered:
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Numbered(self.sources[rows], self.destinations[rows], columns, self.ranks)
 

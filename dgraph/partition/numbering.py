@@ -27,56 +27,8 @@ from dgraph.partition.hashing import distinct
 from dgraph.partition.ids import IdType
 from dgraph.partition.ranks import Ranks, bitmap
 
-BITMAP_RANGE = 64  # a bitmap may span this many ids for each edge: then it is no larger than half the ids themselves
 IDENTITY = Ranks.dense(0, 0)
 POOL = pa.system_memory_pool()  # Arrow's own pools keep what is freed
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What one look at a chunk's ids tells."""
-
-    id_type: IdType
-    rows: int  # ids listed
-    edges: int = 0
-    low: int | None = None  # of integers
-    high: int | None = None
-
-    def join(self, other: Survey) -> Survey:
-        lows = [s.low for s in (self, other) if s.low is not None]
-        highs = [s.high for s in (self, other) if s.high is not None]
-        return Survey(
-            self.id_type.join(other.id_type),
-            self.rows + other.rows,
-            self.edges + other.edges,
-            min(lows, default=None),
-            max(highs, default=None),
-        )
-
-    @property
-    def by_bitmap(self) -> bool:
-        """Whether the ids are integers dense enough to be numbered without a table."""
-        if self.low is None or self.high is None:
-            return self.id_type.kind in ("none", "integer")
-        return self.high < 2**63 and self.high - self.low < max(1 << 20, BITMAP_RANGE * self.rows)
-
-
-def survey(chunk: Chunk) -> Survey:
-    """What must be known of all chunks before their ids are numbered."""
-    arrays = [array for array in (chunk.sources, chunk.destinations) if len(array)]
-    if chunk.id_type.kind != "integer" or not arrays:
-        return Survey(chunk.id_type, len(chunk.sources), len(chunk))
-    slices = [a[s] for a in arrays for s in threads.slices(len(a), threads.cores())]
-    ends = threads.each(lambda piece: kernels.bounds(piece), slices, len(chunk))
-    low, high = min(int(end[0]) for end in ends), max(int(end[1]) for end in ends)
-    return Survey(chunk.id_type, len(chunk.sources), len(chunk), low, high)
-
-
-def survey_of_range(listed: range) -> Survey:
-    """Ids that are listed as a range, without edges."""
-    if not len(listed):
-        return Survey(IdType("none"), 0)
-    return Survey(IdType("integer"), len(listed), 0, listed.start, listed.stop - 1)
 
 
 # -- numbers by distance or rank ---------------------------------------------------------------------------------------
@@ -150,7 +102,8 @@ def ranked(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[pa.A
 
 
 def give_back() -> None:
-    """Have the C library return to the system what was freed: hash tables, and copies of ids."""
+    """Have Arrow and the C library return to the system what was freed: hash tables, and copies of ids."""
+    pa.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(0)
@@ -254,16 +207,33 @@ class Numbering:
         return ids[numbers] if isinstance(ids, np.ndarray) else ids.take(pa.array(numbers))
 
     def number(self, ids: pa.Array) -> np.ndarray:
-        """The numbers of ids that are known to be members, by table."""
+        """The numbers of ids, by table."""
         table = pa.chunked_array(self.tables).cast(ids.type)
-        return np.asarray(pc.index_in(ids, value_set=table.combine_chunks())).astype(np.uint32)
+        found = pc.index_in(ids, value_set=table.combine_chunks())
+        if found.null_count:
+            self._refuse(ids[pc.index(found.is_null(), True).as_py()].as_py())
+        return np.asarray(found).astype(np.uint32)
 
     def number_of(self, vertices: Chunk) -> np.ndarray:
         """The number of each id of a chunk of vertices of this graph."""
         if self.ranks is not None:
+            self.check(vertices)
             return self.ranks.number(np.asarray(vertices.sources))
         encoded = encode(vertices, self.id_type)
         return self.number(encoded.distinct)[encoded.codes[0]]
+
+    def check(self, chunk: Chunk) -> None:
+        """A frame that is read again names ids that are known by rank, and no others."""
+        if self.ranks is not None:
+            for ids in (chunk.sources, chunk.destinations):
+                if (missing := self.ranks.missing(np.asarray(ids))) is not None:
+                    self._refuse(missing)
+
+    def _refuse(self, id: Any) -> None:
+        raise IdError(
+            f"the frame now names id {id!r}, and did not when ids were numbered: let it be the same each time it is "
+            f"computed; persist() it first"
+        )
 
     def find(self, value: Any) -> int:
         """The number of one id; an IdError if the graph has no such vertex."""

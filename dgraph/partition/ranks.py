@@ -53,6 +53,18 @@ class Ranks:
         out += self.first
         return out
 
+    def missing(self, ids: np.ndarray) -> int | None:
+        """The first id that is no member."""
+        for rows in threads.slices(len(ids), -(-len(ids) // threads.SMALL) or 1):
+            some = ids[rows]
+            inside = (some >= self.first) & (some < self.first + (64 * len(self.words) or self.size))
+            if len(self.words):
+                at = np.where(inside, some, self.first).astype(np.int64) - self.first
+                inside &= (self.words[at >> 6] >> (at & 63).astype(np.uint64) & np.uint64(1)).astype(bool)
+            if not inside.all():
+                return int(some[np.argmin(inside)])
+        return None
+
     def number(self, ids: np.ndarray, dtype: np.dtype | type = np.int64) -> np.ndarray:
         """The numbers of ids that are known to be members."""
         out = np.empty(len(ids), dtype)

@@ -2,6 +2,7 @@
 
 import pickle
 
+import dask
 import dask.bag
 import dask.dataframe as dd
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import dgraph as dg
 from dgraph.errors import ColumnError, IdError, InputError, OptionError, WeightError
 
+IDS = {"dense": np.arange(200), "gaps": np.arange(200) * 3, "text": np.arange(200).astype(str)}
 GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
 
 
@@ -103,6 +105,48 @@ def test_errors_of_a_lazy_frame_say_in_which_partition_they_count_rows():
     graph = dg.Graph.from_edges(dd.from_pandas(rows, npartitions=3), weight="w")
     with pytest.raises(WeightError, match="partition 1 of the frame: column 'w', row 2: the weight is missing"):
         dg.sssp(graph, 0)
+
+
+@pytest.mark.parametrize(
+    "ids", [np.arange(200), np.arange(200) * 3, np.arange(200).astype(str)], ids=["0", "3", "text"]
+)
+@pytest.mark.parametrize("change", [np.flip, lambda rows: rows[1:]], ids=["other order", "other rows"])
+def test_a_lazy_frame_that_is_another_each_time(ids, change):
+    """Its columns would go to the wrong edges."""
+    times = []
+
+    def read(part):
+        times.append(part)
+        rows = np.arange(200) if times.count(part) == 1 else change(np.arange(200))
+        return pd.DataFrame({"src": ids[rows], "dst": ids[rows - 1 - part], "w": rows / 2})
+
+    meta = pd.DataFrame({"src": ids[:0], "dst": ids[:0], "w": [0.5][:0]})
+    with dask.config.set({"dataframe.convert-string": False}):
+        graph = dg.Graph.from_edges(dd.from_map(read, range(2), meta=meta), weight="w")
+    assert graph.num_edges == 400
+    with pytest.raises(InputError, match=r"partition [01] of the frame has other rows.*persist"):
+        dg.sssp(graph, ids[:1].tolist()).compute()
+
+
+@pytest.mark.parametrize(
+    "ids", [np.arange(200), np.arange(200) * 3, np.arange(200).astype(str)], ids=["0", "3", "text"]
+)
+@pytest.mark.parametrize("other", [200, 601, -9, 10**9])
+def test_a_lazy_frame_that_names_other_ids_the_second_time(ids, other):
+    """Of which the graph has no number."""
+    times = []
+
+    def read(part):
+        times.append(part)
+        named = ids if times.count(part) == 1 else np.where(ids == ids[7], type(ids[0].item())(other), ids)
+        return pd.DataFrame({"src": named, "dst": named[::-1]})
+
+    with dask.config.set({"dataframe.convert-string": False}):
+        meta = pd.DataFrame({"src": ids[:0], "dst": ids[:0]})
+        graph = dg.Graph.from_edges(dd.from_map(read, range(2), meta=meta))
+    assert graph.partitioned("out").report.frame["edges"].sum() == 400
+    with pytest.raises(IdError, match=rf"the frame now names id '?{other}'?.*persist"):
+        graph.validate()
 
 
 @pytest.mark.parametrize("operation", [dg.wcc, dg.triangles, dg.run, dg.factorize])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgraph.building import assembly
+from dgraph.building import numbers
 from dgraph.errors import IdError
 from dgraph.partition import numbering
 from dgraph.partition.chunk import Chunk, take, take_vertices
@@ -47,7 +47,7 @@ def chunk(ids, sources, destinations):
 
 
 def number(chunks, vertices=(), listed=range(0)):
-    known, numbered, rows = assembly.number(Workers(), chunks, list(vertices), listed)
+    known, numbered, rows = numbers.number(Workers(), chunks, list(vertices), listed)
     assert rows == [len(one) for one in chunks]
     return known, [one.compact() for one in numbered]
 
@@ -165,6 +165,25 @@ def test_buckets_are_the_one_table_cut(data, kind, buckets):
         numbered = numbering.by_table(code, [ranks[c] for _, ranks in merged], starts)
         assert list(id_type.restore(known.take(numbered.sources))) == list(id_type.restore(one.sources)) or not len(one)
         np.testing.assert_array_equal(numbered.sources, numbered.destinations[::-1])
+
+
+def test_chunks_wait_in_little_room():
+    """What is read on workers is kept until the last was: text by code, integers in four bytes where they fit."""
+    text, small, large = (
+        take({"src": ids, "dst": ids}, "src", "dst")
+        for ids in (np.array(["a", "bc"] * 50, object), np.arange(100), np.arange(100) + 2**32)
+    )
+    for alone in (False, True):
+        survey, waits = numbers.waiting(text, alone)
+        assert (survey.rows, survey.edges) == (100, 100)
+        assert [waits.distinct[code].as_py() for code in waits.codes[0]] == ["a", "bc"] * 50
+        assert numbers.waiting(large, alone)[1] is large
+    assert numbers.waiting(small, alone=False)[1] is small
+    survey, waits = numbers.waiting(small, alone=True)
+    assert (survey.low, survey.high, survey.id_type.dtype) == (0, 99, "int64")
+    assert waits.id_type == small.id_type
+    assert waits.sources.dtype == waits.destinations.dtype == np.uint32
+    np.testing.assert_array_equal(waits.sources, small.sources)
 
 
 @pytest.mark.parametrize("pieces", [[], [0], [5], [2, 0, 3], [1, 1, 1, 1, 1]])

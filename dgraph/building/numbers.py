@@ -1,0 +1,119 @@
+"""From chunks with the user's ids to chunks by number: the Dask tasks in between.
+
+    chunks -> surveys of all -> a bitmap of ids that occur, or codes -> buckets of ids, merged -> numbers
+
+Until all are surveyed every chunk waits, and until all ids are known its edges do: in as little room as can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import accumulate
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from dgraph.partition import numbering
+from dgraph.partition.chunk import Chunk, Numbered
+from dgraph.partition.ids import IdType
+from dgraph.partition.numbering import IDENTITY, Encoded, Numbering, give_back
+from dgraph.partition.ranks import Ranks, union
+from dgraph.partition.survey import Survey, survey, survey_of_range
+from dgraph.workers import Workers
+
+
+def number(
+    workers: Workers,
+    chunks: Sequence[Any],
+    vertices: Sequence[Any],
+    listed: range,
+    by: Any = numbering,
+    alone: bool = False,
+) -> tuple[Numbering, list[Any], list[int]]:
+    """The numbering of all ids, the chunks by number (held), and the rows of each. `vertices` are chunks that list ids
+    without edges, and so does the range `listed`. `by` finds distinct ids: `numbering`, or `devices/distinct.py`.
+    `alone` says that nobody else has what the chunks are read from."""
+    held = workers.hold([workers.call(waiting, chunk, alone) for chunk in [*chunks, *vertices]])
+    surveys = workers.get([workers.call(itemgetter(0), one) for one in held])
+    total = reduce(Survey.join, surveys, survey_of_range(listed))
+    rows = [one.edges for one in surveys[: len(chunks)]]
+    everything: list[Any] = [workers.call(itemgetter(1), one) for one in held]
+    if total.by_bitmap:
+        known = _by_bitmap(workers, everything, total, listed)
+        shared, again = workers.share(known), everything[: len(rows)]
+        tasks = [workers.call(number_again, chunk, shared, workers.client is None, by.encode) for chunk in again]
+        return known, workers.hold(tasks), rows
+
+    if len(listed):
+        everything.append(Chunk(total.id_type, np.arange(listed.start, listed.stop), np.empty(0, np.int64)))
+    encoded = workers.hold([workers.call(_encoded, chunk, total.id_type, by.encode) for chunk in everything])
+    del held, everything  # each is let go as soon as it has codes
+    buckets = max(1, min(len(workers.addresses), len(encoded)))
+    samples = workers.get([workers.call(numbering.sample, one) for one in encoded]) if buckets > 1 else []
+    cuts = numbering.splitters(samples, buckets)
+    pieces = [workers.call(numbering.split, one, cuts) for one in encoded]
+    merged = workers.hold(
+        [workers.call(by.merge, [workers.call(itemgetter(b), piece) for piece in pieces]) for b in range(len(cuts) + 1)]
+    )
+    tables = [workers.call(itemgetter(0), bucket) for bucket in merged]
+    known = workers.keep(workers.call(Numbering.by_tables, total.id_type, tables))
+    starts = [0, *accumulate(map(len, known.tables))]
+    tasks = [
+        workers.call(numbering.by_table, one, [workers.call(_ranks_of, bucket, c) for bucket in merged], starts)
+        for c, one in enumerate(encoded[: len(rows)])
+    ]
+    return known, workers.hold(tasks), rows
+
+
+def waiting(chunk: Chunk, alone: bool) -> tuple[Survey, Chunk | Encoded]:
+    """What must be known of a chunk, and the chunk as it waits: text, which takes more room than numbers, by code; if
+    nobody else has what it was read from just now, integers in four bytes where they fit."""
+    found = survey(chunk)
+    waits: Chunk | Encoded = chunk
+    if chunk.id_type.kind in ("string", "uuid"):
+        waits = numbering.encode(chunk, chunk.id_type)
+    elif alone and found.low is not None and found.high is not None and found.low >= 0 and found.high < 2**32:
+        sources, destinations = (np.asarray(ids).astype(np.uint32) for ids in (chunk.sources, chunk.destinations))
+        waits = replace(chunk, sources=sources, destinations=destinations)
+    del chunk
+    if alone:
+        give_back()
+    return found, waits
+
+
+def _encoded(chunk: Chunk | Encoded, id_type: IdType, encode: Callable[..., Encoded]) -> Encoded:
+    return chunk if isinstance(chunk, Encoded) else encode(chunk, id_type)
+
+
+def number_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[..., Encoded]) -> Numbered:
+    """A chunk of a graph whose numbering is known. Integers stay as they are and are numbered as they are read, unless
+    the chunk is to be kept: then a number takes four bytes."""
+    if known.ranks is not None:
+        found = Numbered(chunk.sources, chunk.destinations, chunk.columns, known.ranks)
+        return found if in_place else found.compact()
+    encoded = encode(chunk, known.id_type)
+    return numbering.by_table(encoded, [known.number(encoded.distinct)], [0, known.size])
+
+
+def read_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[..., Encoded]) -> Numbered:
+    """The same of a lazy frame, which is computed anew."""
+    known.check(chunk)
+    return number_again(chunk, known, in_place, encode)
+
+
+def _by_bitmap(workers: Workers, chunks: Sequence[Any], total: Survey, listed: range) -> Numbering:
+    if total.low is None or total.high is None:
+        return Numbering.by_ranks(total.id_type, IDENTITY)
+    if len(listed) and listed.start == total.low and listed.stop - 1 == total.high:
+        return Numbering.by_ranks(total.id_type, Ranks.dense(listed.start, len(listed)))
+    occurring = [workers.call(numbering.occurring, chunk, total.low, total.high) for chunk in chunks]
+    if len(listed):
+        occurring.append(workers.call(numbering.occurring_in_range, listed, total.low, total.high))
+    return workers.keep(workers.call(Numbering.by_bitmap, total.id_type, total.low, workers.reduce(union, occurring)))
+
+
+def _ranks_of(merged: tuple[Any, list[np.ndarray]], chunk: int) -> np.ndarray:
+    return merged[1][chunk]

@@ -1,0 +1,86 @@
+"""What tasks read of the pieces of the user's frames: ids first, and columns once somebody asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dgraph.errors import ColumnError, IdError, InputError, WeightError
+from dgraph.partition import chunk as chunks_of
+from dgraph.partition import rules
+from dgraph.partition.chunk import Chunk, Numbered, local
+from dgraph.partition.numbering import Numbering
+from dgraph.partition.source import is_lazy, to_pandas
+
+CHECKED = 32  # rows of a lazy frame's partition that must be where they were when it is computed again
+
+
+def numbered(frame: Any, pieces: list[Any]) -> list[tuple[int | None, Any]]:
+    """Pieces with the numbers that a lazy frame of several has for them, by which its errors are found."""
+    return [(number if is_lazy(frame) and len(pieces) > 1 else None, piece) for number, piece in enumerate(pieces)]
+
+
+@contextmanager
+def _telling_partition(number: int | None) -> Iterator[None]:
+    """An error of a lazy frame counts rows within one of its partitions, and says which."""
+    try:
+        yield
+    except (ColumnError, IdError, WeightError) as error:
+        if number is None:
+            raise
+        raise type(error)(f"partition {number} of the frame: {error}") from error
+
+
+def edge_ids(piece: Any, source: str, destination: str, number: int | None) -> Chunk:
+    with _telling_partition(number):
+        return chunks_of.take(local(piece), source, destination)
+
+
+def vertex_ids(piece: Any, name: str, number: int | None) -> Chunk:
+    with _telling_partition(number):
+        return chunks_of.take_vertices(local(piece), name)
+
+
+def with_columns(
+    chunk: Numbered,
+    piece: Any,
+    columns: Sequence[str],
+    names: tuple[str, str, str | None],
+    known: Numbering | None,
+    start: int | None,
+    number: int | None,
+) -> Numbered:
+    """A chunk with some columns of the piece that it was read from, and with `start`, the row of its first edge, with
+    the row of each. `known` is there if the frame is lazy, which makes the piece anew."""
+    frame, (source, destination, weight) = local(piece), names
+    with _telling_partition(number):
+        if known is not None and not _as_it_was(chunk, to_pandas(frame)[[source, destination]], known):
+            raise InputError(
+                f"partition {number or 0} of the frame has other rows, or in another order, than when its ids were "
+                f"read: columns would go to the wrong edges. Let the frame be the same each time: persist() it, or sort"
+            )
+        found = {name: chunks_of.values(frame, name, is_weight=name == weight) for name in columns}
+    if start is not None:
+        found[rules.ROW] = np.arange(start, start + len(chunk))
+        found[rules.FLIPPED] = np.zeros(len(chunk), bool)
+    return replace(chunk, columns=found)
+
+
+def _as_it_was(chunk: Numbered, ends: pd.DataFrame, known: Numbering) -> bool:
+    """Whether there are as many rows, and some of them are where they were."""
+    if len(ends) != len(chunk):
+        return False
+    rows = np.unique(np.linspace(0, len(chunk) - 1, CHECKED).astype(np.int64)) if len(chunk) else slice(0)
+    now = chunks_of.take(ends.iloc[rows], *ends.columns)
+    before = chunk[rows].compact()
+    with suppress(IdError):  # an id that the graph does not have
+        for ids, numbers in ((now.sources, before.sources), (now.destinations, before.destinations)):
+            if [known.find(id) for id in known.id_type.restore(ids).tolist()] != numbers.tolist():
+                return False
+        return True
+    return False

@@ -1,0 +1,58 @@
+"""What must be known of all ids before any can be numbered: of which type they are, how many, and how far apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dgraph.partition import kernels, threads
+from dgraph.partition.chunk import Chunk
+from dgraph.partition.ids import IdType
+
+BITMAP_RANGE = 64  # a bitmap may span this many ids for each edge: then it is no larger than half the ids themselves
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one look at a chunk's ids tells."""
+
+    id_type: IdType
+    rows: int  # ids listed
+    edges: int = 0
+    low: int | None = None  # of integers
+    high: int | None = None
+
+    def join(self, other: Survey) -> Survey:
+        lows = [s.low for s in (self, other) if s.low is not None]
+        highs = [s.high for s in (self, other) if s.high is not None]
+        return Survey(
+            self.id_type.join(other.id_type),
+            self.rows + other.rows,
+            self.edges + other.edges,
+            min(lows, default=None),
+            max(highs, default=None),
+        )
+
+    @property
+    def by_bitmap(self) -> bool:
+        """Whether the ids are integers dense enough to be numbered without a table."""
+        if self.low is None or self.high is None:
+            return self.id_type.kind in ("none", "integer")
+        return self.high < 2**63 and self.high - self.low < max(1 << 20, BITMAP_RANGE * self.rows)
+
+
+def survey(chunk: Chunk) -> Survey:
+    """What must be known of all chunks before their ids are numbered."""
+    arrays = [array for array in (chunk.sources, chunk.destinations) if len(array)]
+    if chunk.id_type.kind != "integer" or not arrays:
+        return Survey(chunk.id_type, len(chunk.sources), len(chunk))
+    slices = [a[s] for a in arrays for s in threads.slices(len(a), threads.cores())]
+    ends = threads.each(lambda piece: kernels.bounds(piece), slices, len(chunk))
+    low, high = min(int(end[0]) for end in ends), max(int(end[1]) for end in ends)
+    return Survey(chunk.id_type, len(chunk.sources), len(chunk), low, high)
+
+
+def survey_of_range(listed: range) -> Survey:
+    """Ids that are listed as a range, without edges."""
+    if not len(listed):
+        return Survey(IdType("none"), 0)
+    return Survey(IdType("integer"), len(listed), 0, listed.start, listed.stop - 1)
