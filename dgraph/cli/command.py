@@ -68,7 +68,8 @@ class Command(Ending):
     def _warnings_in_a_line(self) -> Iterator[None]:
         def told(message: Warning | str, *where: Any, **more: Any) -> None:
             click.echo(
-                f"{CLEAR if sys.stderr.isatty() else ''}Warning: {as_typed(str(message), self.params)}", err=True
+                f"{CLEAR if sys.stderr.isatty() else ''}Warning: {as_typed(str(message), self.params, reading=True)}",
+                err=True,
             )
 
         with warnings.catch_warnings():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,3 +18,17 @@ class EdgeList:
     weight: str | None = None
     directed: bool | None = None  # None: the file does not say
     vertices: Any = None  # a range of ids or a table whose first column lists ids: vertices that no edge need name
+
+
+def warn_of_other_ends(names: Sequence[str], taken: tuple[str, str]) -> None:
+    """The first two columns are the ends of edges, unless others are named. Tell of others that are called so."""
+    lower = {name.lower(): name for name in names}
+    for pair in (("src", "dst"), ("source", "destination"), ("source", "target"), ("from", "to")):
+        if all(name in lower for name in pair) and {lower[name] for name in pair} != set(taken):
+            start, end = (lower[name] for name in pair)
+            warnings.warn(
+                f"edges lead from {taken[0]!r} to {taken[1]!r}, the first two columns, though there are {start!r} and "
+                f"{end!r}; name the ends with source= and destination=",
+                stacklevel=2,
+            )
+            return

@@ -77,22 +77,18 @@ class OnCpus:
 
 def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
     names, wanted, note = parquet.describe(path, **choice)
-    pieces = []
+    pieces, schemas = [], []
     for name in names:
         try:
-            groups = parquet.check_rows(name)
+            said = parquet.check_rows(name)
+            schemas.append(_plain(said.schema.to_arrow_schema(), wanted))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise FileError(f"not a Parquet file: {error}", path=name, remedy="write or fetch it again") from error
-        pieces += [(name, group) for group in range(groups)]
-    schema = parquet.schema_of(names[0])
-    fields = [schema.field(name) for name in wanted["read"]]
-    fields = [pa.field(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in fields]
-    if wanted["weight"] is not None:  # decimals would be objects, of which Dask makes text
-        fields = [
-            f.with_type(pa.float64()) if pa.types.is_decimal(f.type) and f.name == wanted["weight"] else f
-            for f in fields
-        ]
-    meta = pa.schema(fields).empty_table()
+        pieces += [(name, group) for group in range(said.num_row_groups)]
+    try:
+        meta = pa.unify_schemas(schemas, promote_options="permissive").empty_table()
+    except pa.ArrowException as error:
+        raise ColumnError(f"{path}: files with columns that do not fit together: {error} (write them alike)") from error
     if not pieces:
         frame = dd.from_pandas(_frame(meta), npartitions=1)
     else:
@@ -100,6 +96,17 @@ def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
     vertices = range(*note["vertices"]) if "vertices" in note else None
     start, end = wanted["read"][:2]
     return EdgeList(frame, start, end, wanted["weight"], note.get("directed"), vertices)
+
+
+def _plain(schema: pa.Schema, wanted: dict[str, Any]) -> pa.Schema:
+    """The columns that are read, of the types that they have in frames."""
+    fields = []
+    for field in (schema.field(name) for name in wanted["read"] if name in schema.names):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if field.name == wanted["weight"] and pa.types.is_decimal(kind):  # an object, of which Dask makes text
+            kind = pa.float64()
+        fields.append(pa.field(field.name, kind))
+    return pa.schema(fields)
 
 
 def _parquet_block(piece: tuple[str, int], weight: str | None, schema: pa.Schema) -> pd.DataFrame:
@@ -110,7 +117,7 @@ def _parquet_block(piece: tuple[str, int], weight: str | None, schema: pa.Schema
             table = pyarrow.parquet.ParquetFile(stream).read_row_group(group, columns=schema.names)
         table = table.select(schema.names).replace_schema_metadata(None).cast(schema)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        problem = f"row group {group} does not read as the first file does: {error}"
+        problem = f"row group {group} does not read as the other files do: {error}"
         raise FileError(problem, path=name, remedy="write the files alike") from error
     parquet.check_block(table, weight, f"{name}: row group {group}")
     return _frame(table)

@@ -18,7 +18,7 @@ import pyarrow.parquet
 from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightError
 from dgraph.io import files
 from dgraph.io.arrow import edge_table, no_hidden_vertices
-from dgraph.io.edge_list import EdgeList
+from dgraph.io.edge_list import EdgeList, warn_of_other_ends
 from dgraph.partition import chunk, ids
 
 SUFFIXES = (".parquet", ".pq")
@@ -84,11 +84,14 @@ def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[s
 
     if len(known) < 2:
         raise ColumnError(f"{path}: an edge needs two ids, and there is no more than one column: {', '.join(known)}")
+    by_place = not note and source is None and destination is None
     source = place(source, "source") if source is not None else note.get("source")
     destination = place(destination, "destination") if destination is not None else note.get("destination")
     free = [name for name in known if name not in (source, destination)]
     source = source if source in known else free.pop(0)
     destination = destination if destination in known else next(name for name in free if name != source)
+    if by_place:
+        warn_of_other_ends(known, (source, destination))
     if source == destination:
         raise OptionError(f"{path}: source and destination are both column {source!r}")
     if weight is True:
@@ -126,16 +129,16 @@ def schema_of(name: str) -> pa.Schema:
         raise FileError(f"{problem}: {error}", path=name, remedy=remedy) from error
 
 
-def check_rows(name: str) -> int:
-    """The number of row groups, whose rows are together those of the file: Arrow makes room for them before it looks.
-    What it says of columns is left alone, for a lie there ends the process."""
+def check_rows(name: str) -> pyarrow.parquet.FileMetaData:
+    """What a file says of itself: rows of its row groups are together those of the file, as Arrow makes room for them
+    before it looks. What it says of the contents of columns is left alone, for a lie there ends the process."""
     fs, inner = files.filesystem(name)
     with fs.open(inner, "rb") as stream:
         said = pyarrow.parquet.read_metadata(stream)
     rows = [said.row_group(number).num_rows for number in range(said.num_row_groups)]
     if min(rows, default=0) < 0 or sum(rows) != said.num_rows:
         raise ValueError(f"its row groups have {sum(rows)} rows and the file {said.num_rows}")
-    return len(rows)
+    return said
 
 
 def _note(schema: pa.Schema) -> dict[str, Any]:

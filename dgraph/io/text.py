@@ -18,7 +18,7 @@ from dgraph.io import files
 from dgraph.io.arrow import concatenate, edge_table, no_hidden_vertices, weight_and_others
 from dgraph.io.delimited import read_table
 from dgraph.io.dialect import Dialect, has_header, looks_like_number, sniff
-from dgraph.io.edge_list import EdgeList
+from dgraph.io.edge_list import EdgeList, warn_of_other_ends
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".el", ".wel", ".edges", ".edgelist", ".snap", ".dat", ".ncol")
 ID_TYPES = (None, "int64", "string")
@@ -85,6 +85,8 @@ class Wanted:
             at_source = free.pop(0)
         if at_destination is None:
             at_destination = free.pop(0)
+        if source is None and destination is None and dialect.header:
+            warn_of_other_ends(names, (names[at_source], names[at_destination]))
         if at_source == at_destination:
             raise OptionError(f"{path}: source and destination are both column {names[at_source]!r}")
         at_weight = None if weight is None or weight is False else self._place(weight, "weight")

@@ -8,6 +8,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 
@@ -132,6 +133,20 @@ def test_errors_speak_of_options_as_they_are_typed(run, tmp_path, line, told):
     (tmp_path / "alone.graphml").write_text("<graphml/>\n")
     done = run(line, input=Path("calls.csv").read_text())
     assert done.exit_code == 2 and told in done.output and done.output.splitlines()[-1].startswith("Error: ")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_ends_that_stand_elsewhere_are_told_of(run, suffix):
+    Path("numbered.csv").write_text("id,src,dst\n7,1,2\n8,2,3\n")
+    pd.read_csv("numbered.csv").to_parquet("numbered.parquet")
+    for command, told in (("bfs numbered.{} --source-vertex 7", True), ("wcc numbered.{} --source src", False)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            done = run(f"run {command.format(suffix)} -o -")
+        assert done.exit_code == 0 and told == (
+            "Warning: edges lead from 'id' to 'src', the first two columns, though there are 'src' and 'dst'; name the "
+            "ends with --source and --destination" in done.stderr
+        )
 
 
 @pytest.mark.parametrize(

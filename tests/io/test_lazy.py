@@ -122,3 +122,15 @@ def test_a_fault_far_from_the_head_is_found_behind_it(put, monkeypatch):
     lazy = lazy_edge_list(put("a.csv", "\n".join(lines)), block_size=20)
     with pytest.raises(IdError, match=r"a.csv, line 12: id 'x' is not a 64-bit integer"):
         rows(lazy)
+
+
+def test_files_whose_types_are_wider_than_those_of_the_first(tmp_path):
+    tables = [
+        pa.table({"a": pa.nulls(0), "b": pa.nulls(0), "w": pa.nulls(0)}),
+        pa.table({"a": pa.array([1], pa.int32()), "b": pa.array([2], pa.int32()), "w": [3]}),
+        pa.table({"w": [4.5], "b": [2**40], "a": [2]}),
+    ]
+    for number, table in enumerate(tables):
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    for found in (read_edge_list(tmp_path, weight="w"), lazy_edge_list(tmp_path, weight="w")):
+        assert rows(found).to_numpy().tolist() == [[1, 2, 3], [2, 2**40, 4.5]]
