@@ -33,7 +33,7 @@ from dgraph.solvers.slots import (
     number_of,
     push,
 )
-from dgraph.solvers.team import atomic_add, atomic_load, atomic_min, barrier, kernel, part, share, stopped, team
+from dgraph.solvers.team import atomic_add, atomic_load, atomic_min, barrier, kernel, scalar_part, share, stopped, team
 
 SAMPLE = 4096  # edges by which the width of slots is chosen
 ALL = 1 << 62  # edges
@@ -187,7 +187,7 @@ def _relax(
     return window, slot
 
 
-@part
+@scalar_part
 def _matters(slot, window, target, far, dist, scale):
     """Whether a path that is short enough may lead on from there."""
     return first_of(slot, window) <= (far if target < 0 else number_of(dist[target], scale))

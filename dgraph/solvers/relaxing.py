@@ -23,8 +23,8 @@ from dgraph.solvers.team import (
     atomic_or,
     compare_and_swap,
     kernel,
-    part,
     prefetch,
+    scalar_part,
     share,
     team,
 )
@@ -140,13 +140,13 @@ def _apart(rank, size, signals, known, dist, parent):
         parent[v] = UNREACHED if by == LOW else np.int64(by)
 
 
-@part
+@scalar_part
 def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
     """Relax the edges of a chunk's vertices, and give back the chunk; the number of edges.
 
     Numba leaves out what is for the other form. Without words, who sets the sign bit of a parent has that vertex for
-    itself; with words, who is so far that a distance might not fit is left out. `push` is written out here, because a
-    call would count references to all arrays, for every edge: that costs a fifth, and more if Numba inlines it.
+    itself; with words, who is so far that a distance might not fit is left out. `push` is written out here: a
+    call for every edge costs a fifth.
     """
     indptr, neighbours, weights, dist, parent, improved, numbers, tied = rows
     tails, marks, _, pool, chained, shared = lists

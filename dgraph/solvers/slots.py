@@ -18,7 +18,7 @@ import numpy as np
 from numba import uint64
 from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 
-from dgraph.solvers.team import atomic_add, atomic_load, compare_and_swap, kernel, part
+from dgraph.solvers.team import atomic_add, atomic_load, compare_and_swap, kernel, scalar_part
 
 BITS, TOP = 12, 62  # last bits, those of a slot; and of all numbers
 SLOTS = 1 << BITS  # in the window
@@ -58,7 +58,7 @@ def number_of(distance, scale):
     return np.int64(x) if x < 1 << DIGITS else _place_of(min(x, FURTHEST))
 
 
-@part
+@scalar_part
 def _place_of(x):
     """Of a large number, counted on from 2**DIGITS."""
     digits, power = math.frexp(x)
@@ -72,7 +72,7 @@ def list_of(number, window):
     return number & (SLOTS - 1) if x < SLOTS else SLOTS + 63 - BITS - np.int64(_zeros(x))
 
 
-@part
+@scalar_part
 def push(slot, u, lists):
     """Add a vertex to a slot's list."""
     place = lists.tails[slot]
@@ -87,7 +87,7 @@ def push(slot, u, lists):
     lists.tails[slot] = place + 1
 
 
-@part
+@scalar_part
 def fresh(lists):
     """A chunk of one's own, of what is over, or of the rest of the pool; -1 if there is none."""
     spare, chained, shared = lists.spare, lists.chained, lists.shared
@@ -108,7 +108,7 @@ def fresh(lists):
     return chunk
 
 
-@part
+@scalar_part
 def free(chunk, lists):
     """Give back a chunk."""
     spare, chained, shared = lists.spare, lists.chained, lists.shared
@@ -123,13 +123,13 @@ def free(chunk, lists):
             return
 
 
-@part
+@scalar_part
 def before(place, lists):
     """The end of the chunk before that which ends at `place`; 0 if it was the first."""
     return (lists.chained[uint64((place - 1) // ROOM)] + 1) * ROOM
 
 
-@part
+@scalar_part
 def next_of(slot, tails, marks, low, high):
     """The first slot or bin from `slot` on that is not empty, of the threads from `low` up to `high`; LISTS if there is
     none. Most are empty, so their marks are looked through; one is taken back where nobody is found."""
@@ -151,7 +151,7 @@ def next_of(slot, tails, marks, low, high):
     return LISTS
 
 
-@part
+@scalar_part
 def any_long(slot, tails, low, high, lists):
     """Whether a list of one of these threads is worth sharing."""
     for rank in range(low, high):
@@ -172,7 +172,7 @@ def first_of(slot, window):
     return ((window >> bit) | 1) << bit
 
 
-@part
+@scalar_part
 def nearest(place, slot, window, dist, scale, lists):
     """The smallest number of those who wait in a bin; NOWHERE if all have left it for a nearer list."""
     found = np.int64(NOWHERE)
@@ -185,7 +185,7 @@ def nearest(place, slot, window, dist, scale, lists):
     return found
 
 
-@part
+@scalar_part
 def move(slot, window, to, dist, scale, lists):
     """Have the window where the nearest of a bin is, if there is one, and those of the bin where they belong then."""
     place, lists.tails[slot] = lists.tails[slot], 0
@@ -201,7 +201,7 @@ def move(slot, window, to, dist, scale, lists):
     return window if to == NOWHERE else to
 
 
-@part
+@scalar_part
 def move_all(slot, window, dist, scale, tails, marks, spare, lists):
     """The same for all threads at once; where the window is then."""
     to, there = np.int64(NOWHERE), window

@@ -31,6 +31,7 @@ _larger = 1  # see `standing_for`
 
 kernel = kept()
 part = part_of_kernels()
+scalar_part = part_of_kernels(_nrt=False)  # which returns no array: then nobody need count who refers to one
 _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 
