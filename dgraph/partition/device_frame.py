@@ -38,7 +38,9 @@ class DeviceFrame:
         return len(next(iter(self.arrays.values()), ()))
 
     def to_arrow(self) -> pa.Table:
-        return pa.table({name: array.get() for name, array in self.arrays.items()})
+        columns = [pa.array(array.get()) for array in self.arrays.values()]
+        fields = zip(self.arrays, columns, strict=True)
+        return pa.table(columns, pa.schema([pa.field(name, one.type, nullable=False) for name, one in fields]))
 
     def to_pandas(self) -> pd.DataFrame:
         return self.to_arrow().to_pandas()

@@ -114,7 +114,10 @@ class Lazy:
 
     def __init__(self, pieces, meta):
         self._pieces, self._meta = list(pieces), meta
-        self.columns = meta.columns
+
+    @property
+    def columns(self):
+        return self._meta.columns
 
     def to_delayed(self):
         return self._pieces
