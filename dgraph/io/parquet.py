@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset
@@ -51,7 +52,7 @@ def read(
         pieces.append(piece.replace_schema_metadata(None))
     pa.default_memory_pool().release_unused()  # half as much again as the table, which Arrow took to read it
     try:
-        table = pa.concat_tables(pieces, promote_options="permissive").unify_dictionaries()
+        table = pa.concat_tables(_alike(pieces), promote_options="permissive").unify_dictionaries()
     except pa.ArrowException as error:
         raise ColumnError(f"{path}: files with columns that do not fit together: {error} (write them alike)") from error
     for name in wanted["read"][:2]:
@@ -59,6 +60,18 @@ def read(
     vertices = range(*note["vertices"]) if isinstance(note.get("vertices"), list) else None
     start, end = wanted["read"][:2]
     return EdgeList(table, start, end, weight=wanted["weight"], directed=note.get("directed"), vertices=vertices)
+
+
+def _alike(pieces: list[pa.Table]) -> list[pa.Table]:
+    """Columns that only some files have as categories are plain in all."""
+    for name in pieces[0].column_names:
+        kinds = [piece.schema.field(name).type for piece in pieces]
+        coded = [pa.types.is_dictionary(kind) for kind in kinds]
+        if any(coded) and not all(coded):
+            for k in np.flatnonzero(coded):
+                plain = pieces[k][name].cast(kinds[k].value_type)
+                pieces[k] = pieces[k].set_column(pieces[k].column_names.index(name), name, plain)
+    return pieces
 
 
 def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[str], dict[str, Any], dict[str, Any]]:

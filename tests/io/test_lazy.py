@@ -134,3 +134,14 @@ def test_files_whose_types_are_wider_than_those_of_the_first(tmp_path):
         pq.write_table(table, tmp_path / f"{number}.parquet")
     for found in (read_edge_list(tmp_path, weight="w"), lazy_edge_list(tmp_path, weight="w")):
         assert rows(found).to_numpy().tolist() == [[1, 2, 3], [2, 2**40, 4.5]]
+
+
+@pytest.mark.parametrize("coded", [0, 1, 2])
+def test_files_of_which_one_has_categories(tmp_path, coded):
+    for number in range(3):
+        column = pa.array(["x", f"y{number}"])
+        table = pa.table({"a": column.dictionary_encode() if number == coded else column, "b": column})
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    expected = [[end] * 2 for number in range(3) for end in ("x", f"y{number}")]
+    for found in (read_edge_list(tmp_path), lazy_edge_list(tmp_path)):
+        assert rows(found).to_numpy().tolist() == expected
