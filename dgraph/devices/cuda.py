@@ -26,6 +26,7 @@ from dgraph.devices.edge_blocks import EdgeBlocks
 from dgraph.devices.launches import Kernel
 from dgraph.devices.memory import DeviceArray, GpuMemory, Memory, SimulatedMemory
 from dgraph.devices.probe import simulated
+from dgraph.devices.simulator import simulate
 from dgraph.devices.tally import Tally
 from dgraph.devices.vertex_arrays import Count, DeviceVertexArrays, Ids
 from dgraph.errors import DeviceError
@@ -247,11 +248,8 @@ class Device:
         self.source, self.module = source, module_of(source)
         self.kernels = _kernels.setdefault(source.digest, {})
         self.memory = own_memory()
-        if simulated():  # each of its threads is one of Python's, and none is of a warp
-            here = vars(self.module)
-            here |= {"BLOCK": 4, "WARP": 0, "next_place": lambda counter: here["atomic_add"](counter, 0, 1)}
-            here["streamed"] = lambda array, place: array[place]
-            here["__warningregistry__"] = {}  # else the first warning adds it while other threads look at these names
+        if simulated():
+            simulate(self.module)
         self.block: int = vars(self.module)["BLOCK"]
         self.fewest, self.blocks = (1, 2) if simulated() else (FEWEST, BLOCKS)
         self.groups = (1, min(8, self.block // 4), min(32, self.block // 2), self.block)

@@ -4,15 +4,19 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import dgraph as dg
 import dgraph.ops.wcc
 from dgraph.devices import probe
+from dgraph.devices.simulator import share_once
 from dgraph.errors import DeviceError, OptionError
 
 HERE = Path(__file__).parent
@@ -89,6 +93,24 @@ def test_cuda_is_imported_only_where_it_is_used():
     text = "import sys, dgraph as dg; dg.wcc(dg.grid(rows=3, cols=3), engine='gas').compute()"
     text += "; assert not {'numba.cuda', 'cupy', 'cudf'} & set(sys.modules), 'imported'"
     subprocess.run([sys.executable, "-c", text], check=True, timeout=100)
+
+
+def test_threads_of_the_simulator_share_one_array():
+    """All that ask from one line, at once or not; two lines have two."""
+    kernelapi = pytest.importorskip("numba.cuda.simulator.kernelapi")
+    share_once()
+    shared, ready = kernelapi.FakeCUDAShared(0), threading.Barrier(8)
+
+    def ask(_):
+        ready.wait()
+        one = shared.array(4, np.float64)
+        other = shared.array(2, np.int64)
+        return one, other
+
+    with ThreadPoolExecutor(8) as threads:
+        (one, other), *others = threads.map(ask, range(8))
+    assert all(mine is one and its is other for mine, its in others)
+    assert (one.shape, one.dtype, other.shape, other.dtype) == ((4,), np.float64, (2,), np.int64)
 
 
 def test_what_is_checked_on_a_gpu_runs_in_the_simulator():
