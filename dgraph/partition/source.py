@@ -199,9 +199,8 @@ def _known(frame: Any, what: str) -> Any:
         if hasattr(type(frame), "to_arrow"):  # cuDF and Polars
             there = DeviceFrame.of_cudf({name: frame[name] for name in frame.columns}) if is_cudf(frame) else None
             return _exact(frame.to_arrow()) if there is None else there
-        if hasattr(frame, "__arrow_c_stream__") and not hasattr(
-            frame, "dtype"
-        ):  # which columns have: of pandas, Polars
+        is_column = hasattr(frame, "dtype")  # of pandas or Polars
+        if hasattr(frame, "__arrow_c_stream__") and not is_column:
             return _exact(pa.table(frame))
     except pa.ArrowException as error:
         raise InputError(f"{what}: a column has a type that Arrow does not know: {error}; convert it first") from error
