@@ -23,7 +23,7 @@ from harness import Claim, Wrong, worker_processes
 import dgraph as dg
 from dgraph.agents.agent import agent_of
 from dgraph.agents.block_size import Cost
-from dgraph.agents.daemon import Call, Daemon
+from dgraph.agents.daemon import BlockCall, Daemon
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.agents.process_daemon import ProcessDaemon
 from dgraph.agents.settings import DIRECT
@@ -221,7 +221,7 @@ def skip(bench: Bench) -> None:
 class Restarted(ProcessDaemon):
     """Its process ends before every block."""
 
-    def compute(self, table: str, call: Call) -> tuple[bool, Any]:
+    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
         if not self.fresh:
             self._end(politely=True)
         answered, answer = super().compute(table, call)

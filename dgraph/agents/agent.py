@@ -66,10 +66,10 @@ class Direct:
         self.device.close()
 
 
-Place = tuple[Kind, int, int]  # a kind of daemon, how many such are before it, and its threads
+DaemonKey = tuple[Kind, int, int]  # a kind of daemon, how many such are before it, and its threads
 
 
-def places(kinds: Sequence[Kind], threads: int) -> list[Place]:
+def places(kinds: Sequence[Kind], threads: int) -> list[DaemonKey]:
     """A daemon of each kind: two of one kind are two daemons."""
     return [(kind, kinds[:i].count(kind), threads) for i, kind in enumerate(kinds)]
 
@@ -78,8 +78,8 @@ class Agent:
     """One worker's daemons."""
 
     def __init__(self) -> None:
-        self.daemons: dict[Place, Daemon] = {}
-        self.costs: defaultdict[tuple[Place, str], Costs] = defaultdict(lambda: defaultdict(Measured))
+        self.daemons: dict[DaemonKey, Daemon] = {}
+        self.costs: defaultdict[tuple[DaemonKey, str], Costs] = defaultdict(lambda: defaultdict(Measured))
         self.lock = threading.Lock()
 
     def connect(
@@ -108,7 +108,7 @@ class Agent:
             ]
         return Streaming(recipe, vertices, settings, plugs, threads, lazy)
 
-    def started(self, place: Place) -> Daemon:
+    def started(self, place: DaemonKey) -> Daemon:
         """The daemon of a place, which may run already; for who has the lock."""
         if place not in self.daemons:
             kind, _, threads = place

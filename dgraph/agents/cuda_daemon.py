@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.daemon import BUFFERS, Call, Room, is_push
-from dgraph.devices.cuda import Cuda, Rows
+from dgraph.agents.daemon import BUFFERS, BlockCall, Room, is_push
+from dgraph.devices.cuda import Cuda, RowList
 from dgraph.devices.memory import DeviceArray
 
 DOWN, COMPUTE, UP = range(3)  # the stages, and the numbers of their streams
@@ -28,13 +28,13 @@ class CudaDaemon:
         self.desks[table] = desk = CudaDesk(room)
         return desk.arrays
 
-    def download(self, table: str, call: Call) -> None:
+    def download(self, table: str, call: BlockCall) -> None:
         self.desks[table].download(call)
 
-    def compute(self, table: str, call: Call) -> tuple[bool, Any]:
+    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
         return True, self.desks[table].run(call)
 
-    def upload(self, table: str, call: Call) -> None:
+    def upload(self, table: str, call: BlockCall) -> None:
         self.desks[table].upload(call)
 
     def shut(self, table: str) -> None:
@@ -58,30 +58,30 @@ class CudaDesk:
         self.values = [self._buffer(buffer) for buffer in range(BUFFERS)]
         self.memory.wait()  # what follows goes by streams of its own
 
-    def compute(self, call: Call) -> Any:
+    def compute(self, call: BlockCall) -> Any:
         """All three stages, where the agent leaves them to us: in a process of our own."""
         self.download(call)
         answer = self.run(call)
         self.upload(call)
         return answer
 
-    def download(self, call: Call) -> None:
+    def download(self, call: BlockCall) -> None:
         with self.memory.stage(DOWN):
             for name, here, there in self._parts(call):
                 if name != "queue":
                     self.memory.put(there, here.astype(there.dtype, copy=False))
 
-    def run(self, call: Call) -> Any:
+    def run(self, call: BlockCall) -> Any:
         cuda, values = self.cuda, {**self.values[call.buffer], "queued": 0, **call.scalars}
         with self.memory.stage(COMPUTE):
             if is_push(call.kernel):
                 return int(cuda.once(call.kernel, call.hi, values))
             lists = cuda.by_degree(self.arrays["indptr"][call.lo : call.hi + 1], call.lo)
-            there = [Rows(size, rows, cuda.arrays.given(f"rows {i}", rows)) for i, (size, rows) in enumerate(lists)]
+            there = [RowList(size, rows, cuda.arrays.given(f"rows {i}", rows)) for i, (size, rows) in enumerate(lists)]
             cuda.gather(call.kernel, there, values, call.lo, call.hi)
             return None
 
-    def upload(self, call: Call) -> None:
+    def upload(self, call: BlockCall) -> None:
         written = {argument.name for argument in self.room.source.kernels[call.kernel] if argument.written}
         with self.memory.stage(UP):
             for name, here, there in self._parts(call):
@@ -90,7 +90,7 @@ class CudaDesk:
                 elif name in written:
                     here[...] = self.memory.get(there)
 
-    def _parts(self, call: Call) -> Iterator[tuple[str, np.ndarray, DeviceArray]]:
+    def _parts(self, call: BlockCall) -> Iterator[tuple[str, np.ndarray, DeviceArray]]:
         """What a block has of each array, here and there."""
         first, last = call.places
         heads = {"senders": call.hi, "queue": last - first}

@@ -33,7 +33,7 @@ class Room(NamedTuple):
     device: str = "cpu"
 
 
-class Call(NamedTuple):
+class BlockCall(NamedTuple):
     """A kernel over the block in a buffer; for `push` lo:hi are senders, else rows. Without a cache all of a block's
     vertices are between two places."""
 
@@ -52,14 +52,14 @@ class Daemon(Protocol):
     def open(self, table: str, room: Room) -> dict[str, np.ndarray]:
         """Make room, in place of the table's earlier one; the arrays that the agent writes to and reads from."""
 
-    def download(self, table: str, call: Call) -> None:
+    def download(self, table: str, call: BlockCall) -> None:
         """Bring to the device what the agent has written to a buffer."""
 
-    def compute(self, table: str, call: Call) -> tuple[bool, Any]:
+    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
         """Run the kernel. (True, what it returned), or (False, None) when the device had to be started anew: then the
         agent writes the block once more."""
 
-    def upload(self, table: str, call: Call) -> None:
+    def upload(self, table: str, call: BlockCall) -> None:
         """Bring back to where the agent reads what the kernel has written."""
 
     def shut(self, table: str) -> None:
@@ -81,13 +81,13 @@ class CpuDaemon:
         self.desks[table] = Desk(room, arrays, self.threads)
         return arrays
 
-    def download(self, table: str, call: Call) -> None:
+    def download(self, table: str, call: BlockCall) -> None:
         """The block lies where kernels read it."""
 
-    def compute(self, table: str, call: Call) -> tuple[bool, Any]:
+    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
         return True, self.desks[table].compute(call)
 
-    def upload(self, table: str, call: Call) -> None:
+    def upload(self, table: str, call: BlockCall) -> None:
         """The agent reads where kernels wrote."""
 
     def shut(self, table: str) -> None:
@@ -108,7 +108,7 @@ class Desk:
         each = [name for name, space in room.spaces.items() if space.each]
         self.values = [{**shared, **{name: arrays[name][buffer] for name in each}} for buffer in range(BUFFERS)]
 
-    def compute(self, call: Call) -> Any:
+    def compute(self, call: BlockCall) -> Any:
         values = {**self.values[call.buffer], **call.scalars}
         if is_push(call.kernel):
             return self.cpu.once(call.kernel, call.hi, values)

@@ -39,7 +39,7 @@ class Plug(NamedTuple):
         return device_of(self.kind)
 
 
-class Tally:
+class Counters:
     """Columns of the report that add up; stages count side by side."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Tally:
 class Lane:
     """What the daemon holds of the partition. `cache`: bytes of vertices that stay."""
 
-    def __init__(self, plug: Plug, recipe: Recipe, vertices: int, cache: int, tally: Tally):
+    def __init__(self, plug: Plug, recipe: Recipe, vertices: int, cache: int, tally: Counters):
         (self.daemon, self.kind, self.costs), self.recipe, self.tally = plug, recipe, tally
         self.device = plug.device
         self.table, self.roles = f"{os.getpid()}-{next(_numbers)}", roles_of(recipe)

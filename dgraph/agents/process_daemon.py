@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.daemon import Call, Room
+from dgraph.agents.daemon import BlockCall, Room
 from dgraph.agents.shared_memory import arrays_in, mapped, memory_file, size_of
 from dgraph.errors import OptionError, RunError
 
@@ -52,10 +52,10 @@ class ProcessDaemon:
             self.failures = 0
         return arrays_in(mapped(descriptor), room.spaces)
 
-    def download(self, table: str, call: Call) -> None:
+    def download(self, table: str, call: BlockCall) -> None:
         """The memory is shared."""
 
-    def compute(self, table: str, call: Call) -> tuple[bool, Any]:
+    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
         with self.lock:
             answered, answer = self._ask("compute", table, call)
             if answered:
@@ -66,7 +66,7 @@ class ProcessDaemon:
                 self._lose()
             return False, None
 
-    def upload(self, table: str, call: Call) -> None:
+    def upload(self, table: str, call: BlockCall) -> None:
         """The memory is shared."""
 
     def shut(self, table: str) -> None:

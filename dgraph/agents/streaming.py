@@ -12,7 +12,7 @@ import numpy as np
 from dgraph.agents.block_size import Cost, size_for
 from dgraph.agents.blocks import Block, cut
 from dgraph.agents.daemon import is_pull, is_push
-from dgraph.agents.lane import Lane, Plug, Tally
+from dgraph.agents.lane import Counters, Lane, Plug
 from dgraph.agents.pipeline import in_turn, side_by_side, timed
 from dgraph.agents.settings import Settings
 from dgraph.agents.triplets import Inboxes, Pull, Push, Request
@@ -39,7 +39,7 @@ class Streaming:
     ):
         self.device, self.asked, self.lazy = Cpu(recipe.kernels, threads), settings.pipeline_block, lazy
         self.receives = {name_in(phase, "push"): name_in(phase, "receive") for phase in recipe.analysis.phases}
-        self.tally = Tally()
+        self.tally = Counters()
         self.lanes = [  # devices other than the CPU get all that a block needs
             Lane(plug, recipe, vertices, settings.vertex_cache if plug.device == CPU else 0, self.tally)
             for plug in plugs

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dgraph.agents.blocks import Block, any_active, gather, gather_edges, refresh
-from dgraph.agents.daemon import Call
+from dgraph.agents.daemon import BlockCall
 from dgraph.agents.lane import Lane
 from dgraph.agents.pipeline import Stages
 from dgraph.agents.vertex_cache import Located, VertexCache
@@ -26,7 +26,7 @@ class Work:
     """A block in a buffer."""
 
     block: Block
-    call: Call
+    call: BlockCall
     found: Located
     answer: Any = None  # the kernel's
 
@@ -114,7 +114,7 @@ class Pull(Request):
             for name in self.roles.sources:
                 lane.moved(gather(values[name], found.spilled, lane.arrays[name][spill:]))
             places = base, spill + len(found.spilled)
-            call = Call(self.kernel, base, base + count, buffer, block.edges, self.scalars, places)
+            call = BlockCall(self.kernel, base, base + count, buffer, block.edges, self.scalars, places)
         lane.daemon.download(lane.table, call)
         return Work(block, call, found)
 
@@ -214,7 +214,7 @@ class Push(Request):
             for name in self.fixed:
                 lane.moved(gather(values[name], found.spilled, arrays[name][spill:]))
             arrays["arrived"][here] = False
-            call = Call(self.kernel, 0, count, buffer, block.edges, self.scalars, (base, here.stop))
+            call = BlockCall(self.kernel, 0, count, buffer, block.edges, self.scalars, (base, here.stop))
         lane.daemon.download(lane.table, call)
         return Work(block, call, found)
 

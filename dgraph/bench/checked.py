@@ -14,7 +14,7 @@ NEEDED = object()  # the default of a key that must be there
 WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", dict: "a table"}
 
 
-class Table:
+class TomlTable:
     """`where` is its place in the file, as in `operations.bfs`; what is taken is taken out of `rest`."""
 
     def __init__(self, path: Path, where: str, content: Mapping[str, Any]):
@@ -54,27 +54,27 @@ class Table:
         if not values:
             self.refuse(key, "is empty", "give at least one")
         for one in values:
-            Table(self.path, self.where, {key: one}).take(key, kind, among=among, least=0 if kind is int else None)
+            TomlTable(self.path, self.where, {key: one}).take(key, kind, among=among, least=0 if kind is int else None)
         return values
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> TomlTable:
         """A table in this one; empty if it is not there."""
-        return Table(self.path, f"{self.where}.{key}".strip("."), self.take(key, dict, {}))
+        return TomlTable(self.path, f"{self.where}.{key}".strip("."), self.take(key, dict, {}))
 
-    def tables(self, key: str, *, needed: bool = False) -> list[Table]:
+    def tables(self, key: str, *, needed: bool = False) -> list[TomlTable]:
         """The tables in a table: [graphs.a], [graphs.b]."""
         outer = self.table(key)
         if needed and not outer.content:
             self.refuse(key, "there are none", f"add [{key}.NAME]")
         return [outer.table(name) for name in outer.content]
 
-    def array(self, key: str) -> list[Table]:
+    def array(self, key: str) -> list[TomlTable]:
         """The tables of an array: [[targets]]."""
         self.taken.add(key)
         found = self.content.get(key, [])
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
             self.refuse(key, "is no list of tables", f"write [[{key}]]")
-        return [Table(self.path, f"{key}, {i + 1}", one) for i, one in enumerate(found)]
+        return [TomlTable(self.path, f"{key}, {i + 1}", one) for i, one in enumerate(found)]
 
     def rest(self) -> dict[str, Any]:
         """What nobody has taken."""
@@ -93,7 +93,7 @@ class Table:
             except TypeError as unknown:
                 self.refuse("daemons", str(unknown), "seconds to download, compute and upload an edge, and of a call")
         elif isinstance(daemons, list) and all(isinstance(one, dict) for one in daemons):
-            tables = [Table(self.path, self.where, {"daemons": one}).options() for one in daemons]
+            tables = [TomlTable(self.path, self.where, {"daemons": one}).options() for one in daemons]
             found["daemons"] = {worker: one["daemons"] for worker, one in enumerate(tables)}
         return found
 
@@ -112,4 +112,4 @@ class Table:
         named = {"graph", "program", "engine", "device", "options"}
         taken = [inspect.signature(function).parameters for function in (getattr(dg, operation), dg.run)]
         known = [name for parameters in taken for name in parameters if name not in named]
-        Table(self.path, self.where, options).refuse_others(known)
+        TomlTable(self.path, self.where, options).refuse_others(known)

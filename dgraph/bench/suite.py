@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from dgraph.bench.checked import Table
+from dgraph.bench.checked import TomlTable
 from dgraph.errors import FileError, OptionError
 
 SHIPPED = Path(__file__).parent / "suites"
@@ -135,7 +135,7 @@ def open_suite(name: str) -> Suite:
 
 
 def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
-    top = Table(path, "", content)
+    top = TomlTable(path, "", content)
     graphs = {one.name: _graph(one) for one in top.tables("graphs", needed=True)}
     operations = {one.name: _operation(one, graphs) for one in top.tables("operations", needed=True)}
     settings = {one.name: _setting(one, operations) for one in top.tables("settings")} or {"": Setting()}
@@ -170,7 +170,7 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
     return suite
 
 
-def _graph(table: Table) -> GraphSpec:
+def _graph(table: TomlTable) -> GraphSpec:
     from dgraph.io.generate import GENERATORS
 
     make, file = table.take("generate", str, "", among=("", *GENERATORS)), table.take("file", str, "")
@@ -186,7 +186,7 @@ def _graph(table: Table) -> GraphSpec:
     return GraphSpec(table.name, make or "file", options, title)
 
 
-def _operation(table: Table, graphs: Mapping[str, Any]) -> OperationSpec:
+def _operation(table: TomlTable, graphs: Mapping[str, Any]) -> OperationSpec:
     import dgraph as dg
     from dgraph.bench.verification import VERIFIED
 
@@ -203,7 +203,7 @@ def _operation(table: Table, graphs: Mapping[str, Any]) -> OperationSpec:
     return OperationSpec(table.name, operation, options, tuple(chosen), sources, trials)
 
 
-def _setting(table: Table, operations: Mapping[str, OperationSpec]) -> Setting:
+def _setting(table: TomlTable, operations: Mapping[str, OperationSpec]) -> Setting:
     case = {name: table.take(name, str) for name in ("engine", "policy", "device") if name in table.content}
     case |= {name: table.take(name, int, least=0) for name in ("partitions", "workers") if name in table.content}
     if "capacities" in table.content:
@@ -214,7 +214,7 @@ def _setting(table: Table, operations: Mapping[str, OperationSpec]) -> Setting:
     return Setting(table.name, options, case)
 
 
-def _capacities(table: Table) -> Any:
+def _capacities(table: TomlTable) -> Any:
     """None, "measure", or a tuple of numbers."""
     given = table.content.get("capacities")
     if given is None or isinstance(given, str):
@@ -222,7 +222,7 @@ def _capacities(table: Table) -> Any:
     return tuple(table.listed("capacities", float, []))
 
 
-def _target(table: Table, known: Mapping[str, Any]) -> Target:
+def _target(table: TomlTable, known: Mapping[str, Any]) -> Target:
     axis = table.take("axis", str, "setting", among=AXES)
     ratio, text = None, table.take("ratio", str, "")
     if text:
@@ -247,7 +247,7 @@ def _target(table: Table, known: Mapping[str, Any]) -> Target:
     return target
 
 
-def _plot(table: Table, known: Mapping[str, Any]) -> PlotSpec:
+def _plot(table: TomlTable, known: Mapping[str, Any]) -> PlotSpec:
     from dgraph.bench.plots import plot
 
     name = table.take("plot", str)
@@ -259,7 +259,7 @@ def _plot(table: Table, known: Mapping[str, Any]) -> PlotSpec:
     return PlotSpec(name, where, {key: value for key, value in table.rest().items() if key != "where"})
 
 
-def _where(table: Table, known: Mapping[str, Any]) -> dict[str, Any]:
+def _where(table: TomlTable, known: Mapping[str, Any]) -> dict[str, Any]:
     """{axis: value or values} that a target or a plot is about."""
     where = table.table("where")
     where.refuse_others(AXES)

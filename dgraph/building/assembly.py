@@ -20,10 +20,10 @@ from dgraph.partition import placement, policies, rules
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
 from dgraph.partition.chunk import Numbered
 from dgraph.partition.numbering import Numbering, give_back
-from dgraph.partition.partition import Partition, Piece, agree, assemble
+from dgraph.partition.partition import EdgePiece, Partition, agree, assemble
 from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy
-from dgraph.partition.proxies import Proxies, Request
+from dgraph.partition.proxies import Proxies, ProxyList
 from dgraph.workers import Workers
 
 RANGES = 8  # in which the rows of the only partition are sorted
@@ -196,16 +196,16 @@ def only(adjacency: Adjacency, ids: Numbering, order: str) -> Partition:
 
 
 def _assemble(
-    part: int, where: Placement, ids: Numbering, pieces: Sequence[Piece], order: str, each: int, sort: Sort
-) -> tuple[Partition, dict[int, Request]]:
+    part: int, where: Placement, ids: Numbering, pieces: Sequence[EdgePiece], order: str, each: int, sort: Sort
+) -> tuple[Partition, dict[int, ProxyList]]:
     found = assemble(part, where.bounds, list(pieces), where.numbers, where.ids(ids, part), order, each, sort=sort)
     give_back()
     return found
 
 
 def _assemble_in_place(
-    part: int, where: Placement, ids: Numbering, pieces: list[Piece], order: str, sort: Sort
-) -> tuple[Partition, dict[int, Request]]:
+    part: int, where: Placement, ids: Numbering, pieces: list[EdgePiece], order: str, sort: Sort
+) -> tuple[Partition, dict[int, ProxyList]]:
     mine = where.ids(ids, part)
     found = assemble(part, where.bounds, pieces, where.numbers, mine, order, in_place=True, sort=sort)
     give_back()
@@ -214,10 +214,10 @@ def _assemble_in_place(
 
 def _split(
     chunk: Numbered, where: Placement, ids: Numbering, parts: int, listing: Listing, skip_loops: bool
-) -> list[Piece]:
+) -> list[EdgePiece]:
     find, flip = listing
     return placement.split(chunk, find(chunk, where, ids, flip), parts, flip, skip_loops)
 
 
-def _agree(half: tuple[Partition, Any], requests: Sequence[Request | None]) -> Partition:
+def _agree(half: tuple[Partition, Any], requests: Sequence[ProxyList | None]) -> Partition:
     return agree(half[0], {peer: request for peer, request in enumerate(requests) if request is not None})

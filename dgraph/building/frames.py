@@ -15,7 +15,7 @@ from dgraph.errors import InputError
 from dgraph.partition import placement
 from dgraph.partition.chunk import local, take_vertices
 from dgraph.partition.numbering import Numbering
-from dgraph.partition.partition import Piece
+from dgraph.partition.partition import EdgePiece
 from dgraph.partition.placement import Placement
 from dgraph.partition.rules import FLIPPED, ROW
 from dgraph.partition.source import is_lazy, rows, to_pandas
@@ -74,7 +74,7 @@ def _numeric(graph: Graph) -> list[str]:
 
 
 def _rows(
-    frame: Any, pieces: Sequence[Piece], start: int, stop: int, ends: tuple[str, str], merged: Sequence[str]
+    frame: Any, pieces: Sequence[EdgePiece], start: int, stop: int, ends: tuple[str, str], merged: Sequence[str]
 ) -> pd.DataFrame:
     """The rows of one piece of the user's frame, start..stop of all, that `pieces` name."""
     found = []

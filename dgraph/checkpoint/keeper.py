@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 
 from dgraph.checkpoint.folder import KEPT, Folder
-from dgraph.checkpoint.memory import Memory, MemoryHere
+from dgraph.checkpoint.memory import MemoryHere, MemoryStore
 from dgraph.checkpoint.option import Checkpoint
 from dgraph.checkpoint.piece import NUMBERS, Piece, name_of, round_of, rows_for
 from dgraph.codegen.text import inbox, sent
@@ -31,7 +31,7 @@ GLOBAL = "global "  # before the names of global values
 class Kept:
     """What travels to the workers: where checkpoints go, how often, and the one to begin with."""
 
-    store: Folder | Memory
+    store: Folder | MemoryStore
     option: Checkpoint
     name: str = ""  # of the checkpoint to go on from, if there is one
     parts: int = 0  # its pieces

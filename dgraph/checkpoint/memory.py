@@ -67,7 +67,7 @@ def whole(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, Places]
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryStore:
     """The checkpoints of one run, which begins with its client's name; and the places of the one to go on from."""
 
     run: str
@@ -84,7 +84,7 @@ class Memory:
 class MemoryHere:
     """On a worker; `exchange` brings pieces to others and from them."""
 
-    memory: Memory
+    memory: MemoryStore
     exchange: Any
 
     def write(self, checkpoint: str, piece: Piece) -> None:

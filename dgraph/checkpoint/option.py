@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 from uuid import uuid4
 
-from dgraph.checkpoint.memory import Memory
+from dgraph.checkpoint.memory import MemoryStore
 from dgraph.errors import OptionError
 from dgraph.options import is_number, whole_number
 
@@ -48,7 +48,7 @@ class Series:
 
     option: Checkpoint
     part: str = ""  # which of several runs it is
-    memory: Memory | None = None  # where they lie, if there is no path
+    memory: MemoryStore | None = None  # where they lie, if there is no path
 
     @classmethod
     def of(cls, given: Any) -> Series | None:
@@ -63,7 +63,7 @@ class Series:
         asked = cls.of(given)
         if asked is None or asked.option.path is not None:
             return asked
-        return None if client is None else replace(asked, memory=Memory(f"{client.id}-{uuid4().hex}"))
+        return None if client is None else replace(asked, memory=MemoryStore(f"{client.id}-{uuid4().hex}"))
 
 
 def for_part(options: dict[str, Any], part: int) -> dict[str, Any]:

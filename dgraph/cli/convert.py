@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dgraph.cli.command import Command, tell
-from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.cli.graphs import GivenGraph, reads_graph
 from dgraph.cli.options import Written, as_json
 from dgraph.cli.options import output as written
 from dgraph.cli.results import check_format, write_edges
@@ -17,7 +17,7 @@ from dgraph.cli.results import check_format, write_edges
 @click.option("--renumber", type=Written(), metavar="IDS", help="Number vertices from 1, and list their ids there.")
 @as_json
 @reads_graph
-def command(edges: Edges, output: str, drop_isolated: bool, renumber: str | None, as_json: bool) -> None:
+def command(edges: GivenGraph, output: str, drop_isolated: bool, renumber: str | None, as_json: bool) -> None:
     """Write the edges of a graph in another format; what that format cannot say is an error, never dropped;
     that edges have no direction, which text cannot say, is told. Columns beside the ends and the weight are kept where
     --columns names them. Where a format counts vertices from 1, ids that count

@@ -66,7 +66,7 @@ WHOLE = "\x01"  # separates nothing
 
 
 @dataclass(frozen=True)
-class Edges:
+class GivenGraph:
     """Which edges, and where their graph will be."""
 
     path: str
@@ -104,13 +104,13 @@ class Edges:
 
 
 def reads_graph(command: Callable) -> Callable:
-    """Adds EDGES and its options to a command, which is given them as `edges`, an `Edges`."""
+    """Adds EDGES and its options to a command, which is given them as `edges`, an `GivenGraph`."""
 
     @wraps(command)
     def with_edges(edges: str, **given: Any) -> Any:
         names = [name_of(option) for option in READING[1:]]
         options = {name: given.pop(name) for name in names}
-        return command(edges=Edges(edges, take_place(given), options), **given)
+        return command(edges=GivenGraph(edges, take_place(given), options), **given)
 
     return decorated(with_edges, (*READING, *PLACE))
 

@@ -67,7 +67,7 @@ class Whole(click.IntRange):
     name = "n"
 
 
-class Count(click.types.IntParamType):
+class VertexCount(click.types.IntParamType):
     """A number of vertices, which have a file elsewhere."""
 
     def convert(self, value: Any, param: Any, context: Any) -> Any:
@@ -86,7 +86,9 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcom
 engine = among("--engine", ("auto", "local", "bsp", "gas", "bulk_async", "block_descent", "cugraph"))
 on_workers = click.option("--on-workers", type=Whole(1), help="Workers there will be.  [default: those there are]")
 UNDIRECTED = click.option("--undirected", is_flag=True, help="Each listed edge stands for both directions.")
-VERTICES = click.option("--vertices", type=Count(), metavar="N", help="How many vertices there are: the ids 0 to N-1.")
+VERTICES = click.option(
+    "--vertices", type=VertexCount(), metavar="N", help="How many vertices there are: the ids 0 to N-1."
+)
 
 
 def operations(context: click.Context, param: click.Parameter, begun: str) -> list[str]:

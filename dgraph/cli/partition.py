@@ -6,7 +6,7 @@ import click
 
 from dgraph.cli.command import Command, tell
 from dgraph.cli.doing import doing
-from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.cli.graphs import GivenGraph, reads_graph
 from dgraph.cli.options import Written, as_json
 from dgraph.cli.options import output as written
 from dgraph.errors import OptionError
@@ -18,7 +18,7 @@ from dgraph.errors import OptionError
 @click.option("--plot", type=Written(), metavar="FILE", help="Bars of vertices, edges and build steps, as PNG or SVG.")
 @as_json
 @reads_graph
-def command(edges: Edges, output: str, overwrite: bool, plot: str | None, as_json: bool) -> None:
+def command(edges: GivenGraph, output: str, overwrite: bool, plot: str | None, as_json: bool) -> None:
     """Partition a graph and save it; a saved graph stands for EDGES in all other commands.
 
     \b

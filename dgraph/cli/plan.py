@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dgraph.cli.command import Command, named
-from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.cli.graphs import GivenGraph, reads_graph
 from dgraph.cli.options import Whole, as_json, on_workers, operations
 from dgraph.errors import OptionError
 
@@ -37,7 +37,7 @@ class Split(click.ParamType):
 @click.option("--split", type=Split(), help="Edges, or shares of them, of each worker, as 4,1,1: who needs how much.")
 @as_json
 @reads_graph
-def command(edges: Edges, operation: str, on_workers: int | None, split: Any, as_json: bool, **given: Any) -> None:
+def command(edges: GivenGraph, operation: str, on_workers: int | None, split: Any, as_json: bool, **given: Any) -> None:
     """Predict how an operation will run on a cluster: its seconds, memory and traffic, under every policy.
 
     The operation is run on a sample of the edges, here, to measure it. With --split, say also what capacity each worker

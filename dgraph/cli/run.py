@@ -12,7 +12,7 @@ import click
 import dgraph as dg
 from dgraph.cli.command import Command, Group, tell
 from dgraph.cli.doing import doing
-from dgraph.cli.graphs import Edges, reads_graph
+from dgraph.cli.graphs import GivenGraph, reads_graph
 from dgraph.cli.options import Written, among, as_json, engine
 from dgraph.cli.options import output as written
 from dgraph.cli.results import write_frames, write_result, writer_of
@@ -71,7 +71,7 @@ class Operations(Group):
 
 
 def _command_for(name: str, operation: Callable) -> click.Command:
-    def run(edges: Edges, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
+    def run(edges: GivenGraph, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
         asked = {option: given.pop(option) for option in ("engine", "device", "max_rounds", "checkpoint")}
         vectors = name == "factorize" or bool(given.get(f"{OF}per_source"))
         for path in filter(None, (output, report)):

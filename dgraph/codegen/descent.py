@@ -20,13 +20,13 @@ from pathlib import Path
 from dgraph.analysis import Analysis
 from dgraph.codegen.crossing import OUT_EDGES, merge
 from dgraph.codegen.news import BELOW, OWN, QUEUE, News, real
-from dgraph.codegen.text import Argument, KernelText, Place, call, inbox, item, literal, sent
+from dgraph.codegen.text import Argument, KernelText, Site, call, inbox, item, literal, sent
 from dgraph.program import Delta
 from dgraph.solvers import block_queue, team
 
 OPERATORS = ("push", "pull", "pull_push")
 STORED = "_heap, _place, _keys, _board"
-FROM = Place(at="u", edge="e", target="v", rows="_in_")  # the in-edges of v
+FROM = Site(at="u", edge="e", target="v", rows="_in_")  # the in-edges of v
 
 _sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (block_queue, team))
 _digest = sha256(_sources).hexdigest()[:20]  # so that kernels are compiled anew when these change
@@ -184,7 +184,7 @@ class DescentKernels(News):
             kernel.add(f"if _total == {kernel.use('_taken', True)}[v]: continue")
             kernel.add("_taken[v] = _total", f"{array}[v] = _total")
 
-    def sent_by(self, u: str, place: Place) -> str:
+    def sent_by(self, u: str, place: Site) -> str:
         """What u sends along an edge as it is now; nothing if it has never fired."""
         kernel, m = self.kernel, self.message
         if self.phase.hoisted:

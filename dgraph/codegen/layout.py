@@ -47,7 +47,7 @@ class PhaseLayout:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ProgramLayout:
     """All of it."""
 
     name: str
@@ -66,7 +66,7 @@ class Layout:
     send_reads_global: bool  # then GAS order cannot send before the fold of the same superstep
 
 
-def layout_of(analysis: Analysis) -> Layout:
+def layout_of(analysis: Analysis) -> ProgramLayout:
     """The layout of a program."""
     kept, each = kept_states(analysis), analysis.globals_each_round
 
@@ -79,7 +79,7 @@ def layout_of(analysis: Analysis) -> Layout:
     merges = {name: field.merge for name, (field, _) in analysis.globals.items()}
     results = tuple(array(f"result_{n}", field, 0, reads.vector) for n, (field, reads) in analysis.results.items())
     plain = tuple(state.name for state in analysis.plain)
-    return Layout(
+    return ProgramLayout(
         name=analysis.name,
         synchronous=analysis.synchronous,
         states=states,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.bounds import falls
 from dgraph.codegen.crossing import OUT_EDGES, merge
-from dgraph.codegen.text import KernelText, Place, call, inbox
+from dgraph.codegen.text import KernelText, Site, call, inbox
 from dgraph.program import Field, Message
 
 QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")
 BELOW = ", ".join(name for name in QUEUE if name != "_live")
-OWN = Place(at="v", edge="e", target="_w")  # the out-edges of v
+OWN = Site(at="v", edge="e", target="_w")  # the out-edges of v
 ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # merges of the hardware
 
 

@@ -14,7 +14,7 @@ from dgraph.codegen.bounds import bound
 from dgraph.codegen.daemon_blocks import DaemonBlocks
 from dgraph.codegen.descent import IMPORTS, more_arrays
 from dgraph.codegen.kernels import KernelTexts
-from dgraph.codegen.layout import Layout, layout_of
+from dgraph.codegen.layout import ProgramLayout, layout_of
 from dgraph.codegen.neighbourhood import TEXTS
 from dgraph.codegen.text import FIXED, Argument, inbox, name_in, sent
 from dgraph.errors import ProgramError
@@ -56,14 +56,14 @@ def inner(a, b):
 
 
 @dataclass(frozen=True)
-class Target:
+class KernelTarget:
     """What kernels are generated for."""
 
     kernels: type[KernelTexts]
     head: str
 
 
-TARGETS = {"cpu": Target(KernelTexts, CPU), "cuda": Target(cuda.CudaTexts, cuda_head.HEAD)}
+TARGETS = {"cpu": KernelTarget(KernelTexts, CPU), "cuda": KernelTarget(cuda.CudaTexts, cuda_head.HEAD)}
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Source:
     text: str
     kernels: dict[str, tuple[Argument, ...]]
     origins: dict[int, str] = field_of(default_factory=dict)  # a line of the text -> where the user wrote it
-    layout: Layout | None = None  # of a program
+    layout: ProgramLayout | None = None  # of a program
 
     @property
     def digest(self) -> str:

@@ -104,7 +104,7 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class Place:
+class Site:
     """Where a function runs: its vertex, and for `send` the edge and the vertex at its end."""
 
     at: str = "v"
@@ -113,8 +113,8 @@ class Place:
     rows: str = ""  # what the names of edge arrays begin with, where a kernel reads two tables
 
 
-ROW = Place()
-ALONG = Place(at="u")
+ROW = Site()
+ALONG = Site(at="u")
 NOTHING: Mapping[str, str] = {}
 
 
@@ -143,7 +143,7 @@ def call(
     analysis: Analysis,
     reads: Reads,
     function: str,
-    place: Place = ROW,
+    place: Site = ROW,
     phase: PhaseAnalysis | None = None,
     local: Mapping[str, str] = NOTHING,
 ) -> str:
@@ -191,7 +191,7 @@ def call(
     return f"{function}({', '.join(arguments)})"
 
 
-def inner_products(kernel: KernelText, reads: Reads, place: Place, phase: PhaseAnalysis | None = None) -> None:
+def inner_products(kernel: KernelText, reads: Reads, place: Site, phase: PhaseAnalysis | None = None) -> None:
     """Compute the dot products that a function takes, before the loop over its components."""
     for pair in reads.function.dots:
         rows = []

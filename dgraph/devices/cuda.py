@@ -23,7 +23,7 @@ from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.codegen.source import Source
 from dgraph.devices import vertex_arrays as slots
 from dgraph.devices.edge_blocks import EdgeBlocks
-from dgraph.devices.launches import Kernel
+from dgraph.devices.launches import Launcher
 from dgraph.devices.memory import DeviceArray, GpuMemory, Memory, SimulatedMemory
 from dgraph.devices.probe import simulated
 from dgraph.devices.simulator import simulate
@@ -36,11 +36,11 @@ WHOLE_ROW = 1 << 40  # edges, which nobody has
 BLOCKS = 2048  # of a grid, at most
 FEWEST = 128  # of a grid: fewer leave a GPU idle anyway, and Numba warns of each such grid
 
-_kernels: dict[str, dict[str, Kernel]] = {}  # by source and name, for all runs of this process
+_kernels: dict[str, dict[str, Launcher]] = {}  # by source and name, for all runs of this process
 _one_at_a_time = threading.Lock()  # threads of this process share a device
 
 
-class Grid(Protocol):
+class ThreadGrid(Protocol):
     """Where kernels run. `groups` are the numbers of threads that may share a row: one, few, a warp, a block."""
 
     block: int
@@ -54,7 +54,7 @@ class Grid(Protocol):
         """Run a kernel on so many blocks, after those that were launched before."""
 
 
-class Rows(NamedTuple):
+class RowList(NamedTuple):
     """A list of rows with so many threads for each, here and on the device."""
 
     threads: int
@@ -70,7 +70,7 @@ class Cuda:
     def __init__(
         self, source: Source, folds: Mapping[str, Folded] | None = None, budget: int | None = None, block: Any = "auto"
     ):
-        grid: type[Grid] = Device
+        grid: type[ThreadGrid] = Device
         self.source, self.folded = source, folds or {}
         self.general_source = array_kernels()
         self.grid, self.general = grid(self.source), grid(self.general_source)
@@ -86,7 +86,7 @@ class Cuda:
         self._own |= {partial(name): self.memory.empty(self.grid.blocks, dtype) for name, dtype in dtypes.items()}
         self._own[FINISHED] = self.memory.moved(np.zeros(1, np.int64))
         self._own |= {"parts": self.memory.moved(np.zeros(1, np.uint32)), "part_size": WHOLE_ROW}
-        self._lists: dict[tuple, tuple[Any, list[Rows]]] = {}
+        self._lists: dict[tuple, tuple[Any, list[RowList]]] = {}
         self._counts: dict[str, Count] = {}
         self._asked: dict[str, frozenset[str]] = {}  # arguments of each kernel
 
@@ -139,7 +139,7 @@ class Cuda:
         self.blocks.each(name, edges, ends, first, run, lambda count: self._room(name, count))
         return found
 
-    def gather(self, name: str, lists: Iterable[Rows], values: Mapping[str, Any], low: int, high: int) -> None:
+    def gather(self, name: str, lists: Iterable[RowList], values: Mapping[str, Any], low: int, high: int) -> None:
         """Pull for those rows of some lists that are from low to high."""
         own = self._room(name, len(values["neighbours"]))
         for one in lists:
@@ -171,7 +171,7 @@ class Cuda:
         if hi > lo or most:
             self._start(self.general, self.general_source, name, most or hi - lo, {**values, "lo": lo, "hi": hi})
 
-    def _start(self, grid: Grid, source: Source, name: str, threads: int, known: Mapping[str, Any]) -> None:
+    def _start(self, grid: ThreadGrid, source: Source, name: str, threads: int, known: Mapping[str, Any]) -> None:
         arguments = [self._argument(argument, known[argument.name]) for argument in source.kernels[name]]
         self.tally.known = False
         grid.launch(name, min(-(-threads // grid.block), grid.blocks), arguments)
@@ -221,12 +221,12 @@ class Cuda:
         names = self.of_edges.intersection(self._names(name))
         return {one: values[one] for one in sorted(names) if isinstance(values[one], np.ndarray)}
 
-    def _listed(self, indptr: np.ndarray, first: int, count: int) -> list[Rows]:
+    def _listed(self, indptr: np.ndarray, first: int, count: int) -> list[RowList]:
         """Lists of rows; made once for a table of edges."""
         key = id(indptr), first, count
         if key not in self._lists:
             lists = self.by_degree(indptr[first : count + 1], first)
-            self._lists[key] = indptr, [Rows(size, here, self.memory.moved(here)) for size, here in lists]
+            self._lists[key] = indptr, [RowList(size, here, self.memory.moved(here)) for size, here in lists]
         return self._lists[key][1]
 
     def by_degree(self, ends: np.ndarray, first: int) -> list[tuple[int, np.ndarray]]:
@@ -258,7 +258,7 @@ class Device:
         with _one_at_a_time:
             try:
                 if name not in self.kernels:
-                    self.kernels[name] = Kernel(getattr(self.module, name), self.source.kernels[name])
+                    self.kernels[name] = Launcher(getattr(self.module, name), self.source.kernels[name])
                 self.kernels[name].launch(max(blocks, self.fewest), self.block, self.memory.stream(), arguments)
             except NumbaError as error:
                 raise explained(self.source, name, error) from error

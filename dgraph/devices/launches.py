@@ -81,7 +81,7 @@ def _config(launch_config: Any, blocks: int, threads: int) -> Any:
     return launch_config(grid=blocks, block=threads)
 
 
-class Kernel:
+class Launcher:
     """A kernel that can be launched, laid out beforehand if this release of the compiler lets us: its first launch
     tells."""
 

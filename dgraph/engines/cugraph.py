@@ -28,7 +28,7 @@ Columns = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Edges:
+class Arcs:
     """Arcs by number, in NumPy: an undirected edge is two, a loop one."""
 
     sources: np.ndarray
@@ -38,14 +38,14 @@ class Edges:
     directed: bool
 
     @classmethod
-    def of(cls, ends: Sequence[np.ndarray], weights: Any, graph: Shape) -> Edges:
+    def of(cls, ends: Sequence[np.ndarray], weights: Any, graph: Shape) -> Arcs:
         """From edges as they are listed."""
         sources, destinations = (end.astype(graph.id_type) for end in ends)
         weights = None if weights is None else weights.astype(np.float64)
         edges = cls(sources, destinations, weights, graph.vertices, directed=True)
         return edges if graph.directed else edges.undirected()
 
-    def undirected(self) -> Edges:
+    def undirected(self) -> Arcs:
         """With the reverse of every arc; the same if it has them."""
         if not self.directed:
             return self
@@ -53,7 +53,7 @@ class Edges:
         sources = np.concatenate([self.sources, self.destinations[other]])
         destinations = np.concatenate([self.destinations, self.sources[other]])
         weights = None if self.weights is None else np.concatenate([self.weights, self.weights[other]])
-        return Edges(sources, destinations, weights, self.vertices, False)
+        return Arcs(sources, destinations, weights, self.vertices, False)
 
     def nearest(self, distances: np.ndarray, steps: str) -> np.ndarray:
         """Of the predecessors of each vertex that are strictly nearer the smallest; else the number of vertices."""
@@ -125,7 +125,7 @@ class Answer:
     seconds: float
 
 
-def ask(edges: Edges, call: Call, rank: int = 0, of: int = 1, handle: Any = None) -> Answer:
+def ask(edges: Arcs, call: Call, rank: int = 0, of: int = 1, handle: Any = None) -> Answer:
     """The answer of this process's GPU, one `of` so many that have a `handle` of raft in common."""
     mine = slice(edges.vertices * rank // of, edges.vertices * (rank + 1) // of)
     if call.name is None:

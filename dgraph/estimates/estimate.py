@@ -21,7 +21,7 @@ from dgraph.options import one_of, whole_number
 from dgraph.partition import kernels, placement, policies
 from dgraph.partition.chunk import Numbered
 from dgraph.partition.numbering import IDENTITY
-from dgraph.partition.placement import Degrees
+from dgraph.partition.placement import DegreeTable
 from dgraph.partition.source import is_lazy
 from dgraph.recovery import retried
 
@@ -149,7 +149,9 @@ def of_policy(graph: Graph, sample: Sample, need: Footprint, policy: policies.Po
     size = sample.size
     options: dict[str, Any] = {"out": True, "into": True, "mirror": mirror, "skip_loops": skip}
     found = placement.degrees(sample.chunk, size, **options)
-    masters = Degrees(*(None if d is None else (d / sample.share).astype(np.uint32) for d in (found.out, found.into)))
+    masters = DegreeTable(
+        *(None if d is None else (d / sample.share).astype(np.uint32) for d in (found.out, found.into))
+    )
     where = placement.ranges(policy, masters, size, [1.0] * workers)
     reduced, broadcast, copies, load = _copies(sample, where, size, mirror, skip)
 

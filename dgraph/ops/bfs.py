@@ -81,7 +81,7 @@ class FromSeveral(BreadthFirst):
         return 0 if id == source or others else UNREACHED
 
 
-class UpTo(BreadthFirst):
+class LevelsUpTo(BreadthFirst):
     """Who is farther than `target` is not reached, and need not be looked at once the target's level is known."""
 
     target = Parameter(vertex)
@@ -107,7 +107,7 @@ class UpTo(BreadthFirst):
         return NONE if level > horizon else parent
 
 
-class FromSeveralUpTo(UpTo, FromSeveral):
+class FromSeveralUpTo(LevelsUpTo, FromSeveral):
     """Both."""
 
 
@@ -131,6 +131,6 @@ def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | Non
     if target is not None:
         values["target"] = target
     if len(sources) == 1:
-        return run(graph, (BreadthFirst if target is None else UpTo)(**values), **options)
+        return run(graph, (BreadthFirst if target is None else LevelsUpTo)(**values), **options)
     program = (FromSeveral if target is None else FromSeveralUpTo)(**values)
     return run(graph, program, columns={"others": dict.fromkeys(sources[1:], True)}, **options)

@@ -19,7 +19,7 @@ from dgraph.runs.execution import run
 from dgraph.runs.found import Found
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult, lasting
-from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, Ratings, balance, objective, rmse
+from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, objective, rmse
 
 UPDATES = ("gradient", "least_squares")
 BLOCKS = 64  # of "auto", at least: few edges lie within one, whose ends would not hear of each other
@@ -81,14 +81,14 @@ def factorize(
     if graph.weight is None:
         raise ColumnError("factorize reads ratings, and the edges have no weights: name their column with weight=")
     way = SOLVE if update == "least_squares" else SEARCH if learning_rate is None else DESCEND
-    job = Job(graph.num_vertices, rank, regularization, way, rate, epochs, test)
+    job = Factorization(graph.num_vertices, rank, regularization, way, rate, epochs, test)
     how = block, threads or graph.workers.threads, random_seed
     chosen = {"update": update, "rank": rank, "block size": block or "auto", "random_seed": random_seed}
     chosen = {"engine": "block_descent", "device": "cpu", **chosen}
     return lasting(graph, partial(_factorized, job=job, how=how, chosen=chosen))
 
 
-def _factorized(graph: Graph, job: Job, how: tuple, chosen: dict[str, Any]) -> RunResult:
+def _factorized(graph: Graph, job: Factorization, how: tuple, chosen: dict[str, Any]) -> RunResult:
     workers, partitions = graph.workers, graph.partitioned(("out",), (graph.weight or "",)).held
     pieces = workers.bring(workers.each(_ratings_of, [(one, graph.weight, graph.directed) for one in partitions]))
     return RunResult(graph, workers.wait(workers.each(job, [(pieces, *how)])), [], chosen)
@@ -116,7 +116,7 @@ def _ratings_of(partition: Any, weight: str, directed: bool) -> Piece:
 
 
 @dataclass(frozen=True)
-class Job:
+class Factorization:
     """The work: all ratings in one place. A step that is looked for is halved as often as need be: it is best for a
     vertex alone."""
 
@@ -140,7 +140,7 @@ class Job:
         values -= mean
         known, held = ((u[some], v[some], values[some]) for some in (learned, ~learned))
         del u, v, values
-        ratings = Ratings.of(*known, self.vertices)
+        ratings = RatingRows.of(*known, self.vertices)
         users, items = (np.flatnonzero(np.bincount(side, minlength=self.vertices)) for side in known[:2])
         varied = len(known[2]) > 0 and bool(known[2].std() > 1e-12 * abs(mean))
         spread = float(np.sqrt(known[2].var() / self.rank)) if varied else 1.0  # of a factor, squared

@@ -68,7 +68,7 @@ class WithTree(ShortestPaths):
         return parent
 
 
-class UpTo(ShortestPaths):
+class DistancesUpTo(ShortestPaths):
     """Who is farther than `target` is not reached, and need not be looked at once the target's distance is known."""
 
     target = Parameter(vertex)
@@ -86,7 +86,7 @@ class UpTo(ShortestPaths):
         return dist if dist <= bound else inf
 
 
-class WithTreeUpTo(UpTo, WithTree):
+class WithTreeUpTo(DistancesUpTo, WithTree):
     """Predecessors, too, of vertices that are not farther than `target`."""
 
     solver = Solver(shortest_path_tree, settle=Settle(settle, beside="parent", bound="bound"))
@@ -112,7 +112,7 @@ class Hops(ShortestPaths):
         return dist + 1
 
 
-class HopsUpTo(UpTo):
+class HopsUpTo(DistancesUpTo):
     """Every edge is of length 1."""
 
     solver = Solver(shortest_paths, orders=("out", "incoming"), settle=Settle(settle, bound="bound"))
@@ -202,7 +202,7 @@ def sssp(
     if target is None:
         plain = ShortestPaths() if weighted else Hops()
     else:
-        plain = (UpTo if weighted else HopsUpTo)(target=target)
+        plain = (DistancesUpTo if weighted else HopsUpTo)(target=target)
     with_tree = predecessors and settled_by(graph, tree, asked) is not None
     paths = run(graph, tree if with_tree else plain, columns=given, **options)
     if not predecessors:

@@ -36,16 +36,16 @@ LOOKS = 4  # as long as a search takes, counting takes several times: of neighbo
 Finish = Callable[[np.ndarray, Any, int], tuple[dict[str, np.ndarray], dict[str, Any]]]
 
 
-class Tally:
+class TriangleCounts:
     """What some tasks have counted, by the vertices' new numbers, and their rows of the report. A plain class: Dask
     would look through another for tasks."""
 
     def __init__(self, across: np.ndarray, degree: np.ndarray | None, rows: list[dict[str, Any]]):
         self.across, self.degree, self.rows = across, degree, rows
 
-    def __add__(self, other: Tally) -> Tally:
+    def __add__(self, other: TriangleCounts) -> TriangleCounts:
         degree = None if self.degree is None or other.degree is None else self.degree + other.degree
-        return Tally(self.across + other.across, degree, self.rows + other.rows)
+        return TriangleCounts(self.across + other.across, degree, self.rows + other.rows)
 
     def __sizeof__(self) -> int:  # what Dask counts, to spill in time
         return self.across.nbytes + (0 if self.degree is None else self.degree.nbytes)
@@ -97,7 +97,7 @@ def _across(graph: Graph, finish: Finish, directions: bool, degrees: bool) -> Ru
     shift = (parts - 1).bit_length()
     order, blocks = _blocks(graph, shift, directions)
     tally = workers.reduce(_sum, _pairs(graph, blocks, shift, degrees))
-    tasks = [workers.call(Tally.found, tally, one, order, finish) for one in graph.partitions.held]
+    tasks = [workers.call(TriangleCounts.found, tally, one, order, finish) for one in graph.partitions.held]
     return RunResult(graph, workers.wait(workers.hold(tasks)), [], chosen | {"blocks": len(blocks)})
 
 
@@ -117,12 +117,12 @@ def _by_team(
     tables = [table for table in (partition.out, partition.incoming if directed else None) if table is not None]
     order = None
     if not directed and are_short(tables[0]):
-        tally = Tally(*of_short_rows(tables[0], threads, degrees=degrees), [])
+        tally = TriangleCounts(*of_short_rows(tables[0], threads, degrees=degrees), [])
     else:
         order = by_degree(EdgeTables(partition, directed, {}, threads).degrees("both"))
         lower = distinct(tables, size, threads, kept=LOWER, order=order, ways=directions)
         found = count(lower, 0, lower, 0, 0, size, threads)
-        tally = Tally(found, ends(lower, 0, 0, size) if degrees else None, [])
+        tally = TriangleCounts(found, ends(lower, 0, 0, size) if degrees else None, [])
     tally.rows.append(_row(0, size, sum(table.num_edges for table in tables), begun))
     return tally.found(partition, order, finish)
 
@@ -202,7 +202,7 @@ def _pairs(graph: Graph, blocks: Sequence[Any], shift: int, degrees: bool) -> li
 
 
 def _pair(
-    before: Tally | None,
+    before: TriangleCounts | None,
     part: int,
     mine: Neighbours,
     other: int,
@@ -211,15 +211,15 @@ def _pair(
     size: int,
     degrees: bool,
     each: int,
-) -> Tally:
+) -> TriangleCounts:
     begun = time.perf_counter()
     found = count(mine, part, theirs, other, shift, size, each)
     if before is None:
         degree = ends(mine, part, shift, size) if degrees else None
-        return Tally(found, degree, [_row(part, len(mine), mine.num_edges, begun)])
+        return TriangleCounts(found, degree, [_row(part, len(mine), mine.num_edges, begun)])
     found += before.across
     row = before.rows[0]
-    return Tally(found, before.degree, [row | {"busy": row["busy"] + time.perf_counter() - begun}])
+    return TriangleCounts(found, before.degree, [row | {"busy": row["busy"] + time.perf_counter() - begun}])
 
 
 def _sum(found: Sequence[Any]) -> Any:

@@ -44,7 +44,7 @@ class Column:
 
 
 @dataclass
-class Table:
+class IdTable:
     """Ids in the order in which they were found. A slot is empty, or has half a hash and the place of an id, from 1."""
 
     slots: np.ndarray = field(default_factory=lambda: np.zeros(1 << 10, np.uint64))
@@ -95,7 +95,7 @@ def distinct(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[li
     of = max(1, min(threads.cores(), MOST, rows // threads.SMALL))
 
     def find(mine: int) -> pa.Array:
-        table = Table()
+        table = IdTable()
         for side, out in zip(columns, codes, strict=True):
             start = 0
             for column in side:

@@ -11,7 +11,7 @@ import numpy as np
 from dgraph.partition import proxies as proxy
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
 from dgraph.partition.chunk import Ids
-from dgraph.partition.proxies import Locals, Proxies, Request
+from dgraph.partition.proxies import Locals, Proxies, ProxyList
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Partition:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class EdgePiece:
     """The edges of one chunk that go to one partition, their ends by position."""
 
     sources: np.ndarray
@@ -91,14 +91,14 @@ class Piece:
 def assemble(
     part: int,
     bounds: np.ndarray,
-    pieces: list[Piece],
+    pieces: list[EdgePiece],
     numbers: np.ndarray | None,
     ids: Ids | None,
     order: str,
     workers: int = 1,
     in_place: bool = False,
     sort: Sort = build,
-) -> tuple[Partition, dict[int, Request]]:
+) -> tuple[Partition, dict[int, ProxyList]]:
     """A partition from its edges, still without its peers' requests, and its own requests to them.
 
     `numbers` translates positions to numbers where a policy moved vertices; None where they are the same.
@@ -132,7 +132,7 @@ def _numbers(place: Locals, numbers: np.ndarray | None) -> np.ndarray:
     return (positions if numbers is None else numbers[positions]).astype(dtype)
 
 
-def agree(partition: Partition, requests: dict[int, Request]) -> Partition:
+def agree(partition: Partition, requests: dict[int, ProxyList]) -> Partition:
     """The partition with the address tables that its peers asked for."""
     return replace(partition, proxies=partition.proxies.agreed(requests))
 

@@ -14,7 +14,7 @@ from dgraph.partition import kernels, metis, policies, rules, threads
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.chunk import Ids, Numbered
 from dgraph.partition.numbering import IDENTITY, Numbering
-from dgraph.partition.partition import Piece
+from dgraph.partition.partition import EdgePiece
 from dgraph.partition.policies import Policy
 
 NOWHERE = np.uint16(2**16 - 1)  # no partition has this number
@@ -60,7 +60,7 @@ class Placement:
 
 
 @dataclass(frozen=True, eq=False)
-class Degrees:
+class DegreeTable:
     """Edges out of and into every vertex, each where it was asked for."""
 
     out: np.ndarray | None
@@ -69,14 +69,14 @@ class Degrees:
     def __sizeof__(self) -> int:  # what Dask counts, to spill in time
         return sum(side.nbytes for side in (self.out, self.into) if side is not None)
 
-    def __add__(self, other: Degrees) -> Degrees:
-        return Degrees(
+    def __add__(self, other: DegreeTable) -> DegreeTable:
+        return DegreeTable(
             None if self.out is None or other.out is None else self.out + other.out,
             None if self.into is None or other.into is None else self.into + other.into,
         )
 
 
-def degrees(chunk: Numbered, size: int, *, out: bool, into: bool, mirror: bool, skip_loops: bool) -> Degrees:
+def degrees(chunk: Numbered, size: int, *, out: bool, into: bool, mirror: bool, skip_loops: bool) -> DegreeTable:
     """Degrees by the edges of a chunk; with `mirror`, by the edges and their reverses: both are the same."""
     ends = chunk.sources, chunk.destinations
 
@@ -86,18 +86,18 @@ def degrees(chunk: Numbered, size: int, *, out: bool, into: bool, mirror: bool, 
 
     if mirror:
         both = count(*ends[::-1], count(*ends, np.zeros(size, np.uint32), skip_loops), True)
-        return Degrees(both, both)
-    return Degrees(
+        return DegreeTable(both, both)
+    return DegreeTable(
         count(*ends, np.zeros(size, np.uint32), skip_loops) if out else None,
         count(*ends[::-1], np.zeros(size, np.uint32), skip_loops) if into else None,
     )
 
 
-def total(all_degrees: Sequence[Degrees]) -> Degrees:
-    return reduce(Degrees.__add__, all_degrees)
+def total(all_degrees: Sequence[DegreeTable]) -> DegreeTable:
+    return reduce(DegreeTable.__add__, all_degrees)
 
 
-def ranges(policy: Policy, found: Degrees, size: int, shares: Sequence[float]) -> Placement:
+def ranges(policy: Policy, found: DegreeTable, size: int, shares: Sequence[float]) -> Placement:
     """Masters in ranges of equal work: one for each vertex, and one for each edge that the rule sends with it."""
     work = np.ones(size, np.int64)
     if policy.rule != policies.INCOMING and found.out is not None:
@@ -129,7 +129,7 @@ def by_owners(policy: Policy, ids: Numbering, parts: int) -> Placement:
 def by_metis(policy: Policy, chunks: Sequence[Numbered], size: int, shares: Sequence[float], workers: int) -> Placement:
     """Masters where METIS puts them, from all edges in one place."""
     ends = [rules.piece_of(chunk, skip_loops=True) for chunk in chunks]
-    bare = [Piece(piece.sources, piece.destinations, {}) for piece in ends]
+    bare = [EdgePiece(piece.sources, piece.destinations, {}) for piece in ends]
     simple = rules.merge_repeats(bare, size, repeats="first", directed=False, workers=workers)
     if not len(simple) or size <= len(shares):  # METIS would print that it cannot, and go on
         return Placement(policy, policies.split_evenly(np.ones(size), shares))
@@ -170,7 +170,7 @@ def second_places(chunk: Numbered, where: Placement, ids: Numbering, flip: bool)
     return np.where(first == second, NOWHERE, second)
 
 
-def split(chunk: Numbered, found: np.ndarray, parts: int, flip: bool, skip_loops: bool) -> list[Piece]:
+def split(chunk: Numbered, found: np.ndarray, parts: int, flip: bool, skip_loops: bool) -> list[EdgePiece]:
     """The edges of a chunk (or their reverses) for each partition, by where they were placed: arrays of their own, so
     that each can be let go. A self loop has no reverse."""
     sources, destinations = (chunk.destinations, chunk.sources) if flip else (chunk.sources, chunk.destinations)
@@ -186,24 +186,24 @@ def split(chunk: Numbered, found: np.ndarray, parts: int, flip: bool, skip_loops
     first, second = (cut(kernels.split_ids, end, chunk.dtype, *chunk.ranks.arguments) for end in rule[1:3])
     columns = {name: cut(kernels.split_values, c, c.dtype) for name, c in chunk.columns.items()}
     return [
-        Piece(first[part], second[part], {name: values[part] for name, values in columns.items()})
+        EdgePiece(first[part], second[part], {name: values[part] for name, values in columns.items()})
         for part in range(parts)
     ]
 
 
 def split_all(
     chunks: list[Numbered], where: Placement, ids: Numbering, listings: Sequence[Listing], skip_loops: bool
-) -> list[list[Piece]]:
+) -> list[list[EdgePiece]]:
     """All edges for each partition, the last chunk first: chunks that are ours are let go as they are cut.
     `listings` say by what, and which way round, each edge is placed."""
-    pieces: list[list[Piece]] = [[] for _ in range(where.parts)]
+    pieces: list[list[EdgePiece]] = [[] for _ in range(where.parts)]
     while chunks:
         chunk = chunks.pop()
         at_once = AT_ONCE if where.policy.edges is None else max(1, len(chunk))  # a function of the user's sees all
-        cuts: list[list[list[Piece]]] = [[] for _ in listings]
+        cuts: list[list[list[EdgePiece]]] = [[] for _ in listings]
         for some in chunk.taken(at_once * threads.cores()):
 
-            def cut(s: slice, some: Numbered = some) -> list[list[Piece]]:
+            def cut(s: slice, some: Numbered = some) -> list[list[EdgePiece]]:
                 one = where.move(some[s])
                 return [
                     split(one, find(one, where, ids, flip), where.parts, flip, skip_loops) for find, flip in listings

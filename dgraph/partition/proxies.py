@@ -53,7 +53,7 @@ class Proxies:
     def nbytes(self) -> int:
         return self.groups.nbytes + sum(array.nbytes for array in self.masters.values())
 
-    def agreed(self, requests: Mapping[int, Request]) -> Proxies:
+    def agreed(self, requests: Mapping[int, ProxyList]) -> Proxies:
         """The same proxies, with what each peer asked of this partition."""
         return Proxies(
             self.groups,
@@ -66,7 +66,7 @@ _NONE = np.empty(0, np.uint32)
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class ProxyList:
     """What one partition tells an owner: these of your vertices I hold as proxies, by your local ids."""
 
     locals: np.ndarray
@@ -99,7 +99,7 @@ class Locals:
         kernels.localize(positions, *self.owned, self.outside.words, self.outside.before, self.slots, out)
         return out
 
-    def requests(self) -> dict[int, Request]:
+    def requests(self) -> dict[int, ProxyList]:
         """For every other owner, what this partition wants of it."""
         low, high = self.owned
         count = high - low
@@ -108,7 +108,7 @@ class Locals:
             begin, broadcast, reduce_end, end = (int(x) for x in self.proxies.groups[owner])
             if end > begin:
                 theirs = self.positions[begin - count : end - count] - self.bounds[owner]
-                out[owner] = Request(theirs.astype(np.uint32), (broadcast - begin, reduce_end - begin))
+                out[owner] = ProxyList(theirs.astype(np.uint32), (broadcast - begin, reduce_end - begin))
         return out
 
 

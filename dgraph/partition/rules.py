@@ -11,7 +11,7 @@ from dgraph.partition import kernels, threads
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.chunk import Numbered
 from dgraph.partition.numbering import IDENTITY
-from dgraph.partition.partition import Piece
+from dgraph.partition.partition import EdgePiece
 
 REPEATS = ("keep", "first", "sum", "min", "max")
 LOOPS = ("keep", "drop")
@@ -43,7 +43,7 @@ def count_loops(chunk: Numbered) -> int:
 
 def piece_of(
     chunk: Numbered, low: int = 0, high: int | None = None, directed: bool = True, skip_loops: bool = False
-) -> Piece:
+) -> EdgePiece:
     """The edges of a chunk whose first end is one of low..high: the source, or of undirected edges the smaller end."""
     one = chunk.compact()
     chosen = one.sources != one.destinations if skip_loops else np.ones(len(one), bool)
@@ -51,12 +51,14 @@ def piece_of(
         first = one.sources if directed else np.minimum(one.sources, one.destinations)
         chosen &= (first >= low) & (first < high)
     if chosen.all():
-        return Piece(one.sources, one.destinations, one.columns)
+        return EdgePiece(one.sources, one.destinations, one.columns)
     columns = {name: column[chosen] for name, column in one.columns.items()}
-    return Piece(one.sources[chosen], one.destinations[chosen], columns)
+    return EdgePiece(one.sources[chosen], one.destinations[chosen], columns)
 
 
-def merge_repeats(pieces: Sequence[Piece], size: int, *, repeats: str, directed: bool, workers: int = 1) -> Numbered:
+def merge_repeats(
+    pieces: Sequence[EdgePiece], size: int, *, repeats: str, directed: bool, workers: int = 1
+) -> Numbered:
     """One edge for each pair of ends (for undirected edges, whichever way round), in order of the pair.
 
     Two stable sorts, by destination and then by source, bring repeats together in the order in which they were listed.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from dgraph.engines.cugraph import PACKAGES, Answer, Call, Edges, ask
+from dgraph.engines.cugraph import PACKAGES, Answer, Arcs, Call, ask
 from dgraph.partition.policies import grid_columns
 from dgraph.waiting import held_on_each
 from dgraph.workers import Workers
@@ -63,7 +63,7 @@ def _end(session: bytes) -> None:
         team.client.close()
 
 
-def _ask(worker: str, number: int, edges: Edges, call: Call, gpus: int, session: bytes) -> Answer:
+def _ask(worker: str, number: int, edges: Arcs, call: Call, gpus: int, session: bytes) -> Answer:
     from distributed import get_worker
 
     state = _state(session, get_worker())

@@ -15,9 +15,9 @@ from dgraph.engines.cugraph import (
     PACKAGES,
     REMEDY,
     Answer,
+    Arcs,
     Call,
     Columns,
-    Edges,
     Shape,
     ask,
     together,
@@ -131,7 +131,7 @@ def _numbers(graph: Graph, name: str, value: Any) -> Any:
     return value
 
 
-def _share(chunks: list[Numbered], columns: tuple[str, ...], shape: Shape, call: Call, skip_loops: bool) -> Edges:
+def _share(chunks: list[Numbered], columns: tuple[str, ...], shape: Shape, call: Call, skip_loops: bool) -> Arcs:
     """The edges that one GPU is given."""
     compact = [chunk.compact() for chunk in chunks]
     ends = [_joined([getattr(one, end) for one in compact], np.int64) for end in ("sources", "destinations")]
@@ -139,7 +139,7 @@ def _share(chunks: list[Numbered], columns: tuple[str, ...], shape: Shape, call:
     if skip_loops:
         kept = ends[0] != ends[1]
         ends, weights = ([one[kept] for one in some] for some in (ends, weights))
-    edges = Edges.of(ends, weights[0] if weights else None, shape)
+    edges = Arcs.of(ends, weights[0] if weights else None, shape)
     call.check(edges.weights)
     return edges
 
@@ -148,13 +148,13 @@ def _joined(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
     return np.concatenate(arrays) if arrays else np.empty(0, dtype)
 
 
-def _ask(edges: Edges, call: Call) -> Answer:
+def _ask(edges: Arcs, call: Call) -> Answer:
     if lacks := lacking(PACKAGES):
         raise LostError(f"a task for a GPU was placed on a worker that lacks {' and '.join(lacks)}; run again")
     return ask(edges, call)
 
 
-def _nearest(edges: Edges, whole: tuple[Columns, Any], steps: str) -> np.ndarray:
+def _nearest(edges: Arcs, whole: tuple[Columns, Any], steps: str) -> np.ndarray:
     return edges.nearest(whole[0]["distance"], steps)
 
 

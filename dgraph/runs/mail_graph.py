@@ -19,7 +19,7 @@ from dgraph.exchange.client import install, workers_of
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import START, Message, Route, Token
 from dgraph.exchange.registry import key_of
-from dgraph.runs.step_graph import Chunk, DaskChain, release
+from dgraph.runs.step_graph import DaskChain, StepChunk, release
 from dgraph.runs.steps import open_steps, take_steps
 from dgraph.waiting import bring, wait_for
 
@@ -91,7 +91,7 @@ def finish_task(end: MailExchange, taken: int) -> Any:
     return end.result
 
 
-class MailChunk(Chunk):
+class MailChunk(StepChunk):
     """Some steps: a task a worker and step, after all of the one before, and one that delivers the last."""
 
     def __init__(self, route: Route, ends: Sequence[Future], first: int, count: int):
@@ -157,7 +157,7 @@ class MailChain(DaskChain):
         except (OSError, RunError):  # the scheduler cannot tell
             return
 
-    def _graph(self, chunk: Chunk) -> Any:
+    def _graph(self, chunk: StepChunk) -> Any:
         return chunk.graph()
 
     def _look(self) -> None:

@@ -17,7 +17,7 @@ import xxhash
 from dgraph.checkpoint.fingerprint import fingerprint
 from dgraph.checkpoint.folder import WHERE, Folder
 from dgraph.checkpoint.keeper import Kept
-from dgraph.checkpoint.memory import Memory, listed, whole
+from dgraph.checkpoint.memory import MemoryStore, listed, whole
 from dgraph.checkpoint.memory import forget as forget_here
 from dgraph.checkpoint.option import Checkpoint, Series
 from dgraph.codegen.recipe import Recipe
@@ -73,13 +73,13 @@ def _check_place(graph: Graph, folder: Folder) -> None:
         folder.erase(meeting)
 
 
-def _in_memory(graph: Graph, option: Checkpoint, store: Memory) -> Kept:
+def _in_memory(graph: Graph, option: Checkpoint, store: MemoryStore) -> Kept:
     """The checkpoints of this very call, which is being made again after a loss."""
     name, places = whole(graph.client.run(listed, store.run, on_error="ignore"))
     return Kept(replace(store, places=tuple(places.items())), option, name, len(places))
 
 
-def forget(graph: Graph, store: Folder | Memory) -> None:
+def forget(graph: Graph, store: Folder | MemoryStore) -> None:
     """Nobody will go on from there."""
     if isinstance(store, Folder):
         store.forget()

@@ -63,7 +63,7 @@ def _told(end: DaskExchange, token: Token) -> Any:
     return result
 
 
-class Chunk:
+class StepChunk:
     """Some supersteps of a run: a task a worker and superstep, or all in a task a worker.
 
     A task depends on one before it on its worker; what steps have to wait for each other, they do through the exchange.
@@ -115,7 +115,7 @@ class Chunk:
         return StepGraph(self, _determ_token=f"{self.run}-{self.first}")
 
 
-class Opening(Chunk):
+class Opening(StepChunk):
     """The first: a worker's state from its partitions, and some steps in the same task."""
 
     def __init__(self, run: str, workers: Sequence[str], count: int, setup: bytes, shares: list[list[Any]]):
@@ -176,7 +176,7 @@ class DaskChain:
         return self._run(opening)
 
     def advance(self, first: int, count: int, fuse: bool) -> list[Token]:
-        chunk = Chunk(self.route.run, self.route.workers, first, count, fuse)
+        chunk = StepChunk(self.route.run, self.route.workers, first, count, fuse)
         if self._needs_all(chunk):
             registry.lend(self.client, self.route)
         return self._run(chunk)
@@ -184,18 +184,18 @@ class DaskChain:
     def finish(self) -> list[Future]:
         return self.futures
 
-    def _needs_all(self, chunk: Chunk) -> bool:
+    def _needs_all(self, chunk: StepChunk) -> bool:
         """Whether all its tasks must run at the same time, so that no other run may come in between."""
         return chunk.fuse and chunk.count > 0 and not self.steps.meets
 
-    def _run(self, chunk: Chunk) -> list[Token]:
+    def _run(self, chunk: StepChunk) -> list[Token]:
         graph = self._graph(chunk)
         # The futures before are released only now: the client sends every 10 ms, and this must not wait for that.
         before, self.futures = self.futures, self.client.get(graph, chunk.last_keys(), sync=False)
         release(before)
         return self._tokens()
 
-    def _graph(self, chunk: Chunk) -> Any:
+    def _graph(self, chunk: StepChunk) -> Any:
         return chunk.graph() if Expr is None else chunk.expression()
 
     def _tokens(self) -> list[Token]:

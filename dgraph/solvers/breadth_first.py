@@ -24,7 +24,7 @@ class Sizes(NamedTuple):
     taken: int = 128  # vertices of a frontier, or words of a bitmap, that a thread takes at once
 
 
-class Rows(NamedTuple):
+class CsrArrays(NamedTuple):
     """An adjacency's arrays."""
 
     indptr: np.ndarray
@@ -57,7 +57,7 @@ def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solved:
     distance, best = np.empty(n), np.empty(n, np.int64)
     queues, bits = np.empty((threads, n), np.uint32), np.empty((3, -(-n // 64)), np.uint64)
     marks, counts = np.zeros((2, threads, 8), np.int64), np.zeros((2, 24), np.int64)
-    rows = Rows(out.indptr, out.neighbours), Rows(order.rows.indptr, order.rows.neighbours)
+    rows = CsrArrays(out.indptr, out.neighbours), CsrArrays(order.rows.indptr, order.rows.neighbours)
     work = best, distance, queues, marks, bits, counts
     levels, pushed = team(_search, threads, *rows, order.ascending, sources, goal, SIZES, *work)
     looked = int(counts[0, SEEN])

@@ -13,7 +13,7 @@ import numpy as np
 
 from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.errand import STOP
-from dgraph.solvers.relaxing import BEYOND, FAR, FLAT, LOOKED, Rows, Words, relax_chunk
+from dgraph.solvers.relaxing import BEYOND, FAR, FLAT, LOOKED, PathTables, Words, relax_chunk
 from dgraph.solvers.slots import (
     DROPPED,
     FEW,
@@ -52,15 +52,15 @@ class Relaxed(NamedTuple):
     beyond: bool
 
 
-def rows_of(indptr, neighbours, weights, dist, *, tree: bool = False) -> Rows:
+def rows_of(indptr, neighbours, weights, dist, *, tree: bool = False) -> PathTables:
     """Rows without any news; with a `tree`, predecessors are found, too."""
     parent = np.full(len(dist) if tree else 0, UNREACHED)
     improved = np.zeros(len(dist), np.bool_)
-    return Rows(indptr, neighbours, weights, dist, parent, improved, parent[:0], improved[:0])
+    return PathTables(indptr, neighbours, weights, dist, parent, improved, parent[:0], improved[:0])
 
 
 def relax(
-    rows: Rows,
+    rows: PathTables,
     frontier: np.ndarray,
     *,
     delta: float | None = None,
@@ -103,7 +103,7 @@ def relax(
     return Relaxed(looked, flat, beyond)
 
 
-def width(rows: Rows) -> float:
+def width(rows: PathTables) -> float:
     """Of a slot: such a weight that of the edges that lead on from an edge, one is no heavier; from a sample. Then a
     vertex hardly lowers another of its own slot, and few slots are empty, whatever the distribution of weights."""
     step = max(1, len(rows.neighbours) // SAMPLE)

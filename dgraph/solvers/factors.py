@@ -19,7 +19,7 @@ DESCEND, SEARCH, SOLVE = range(3)  # a step of a given length; one as long as is
 
 
 @dataclass(frozen=True)
-class Ratings:
+class RatingRows:
     """Rows of both ends: of each vertex, who is at the other end, and how far the rating is from the mean."""
 
     indptr: np.ndarray
@@ -27,10 +27,10 @@ class Ratings:
     values: np.ndarray
 
     @staticmethod
-    def of(u: np.ndarray, v: np.ndarray, values: np.ndarray, n: int) -> Ratings:
+    def of(u: np.ndarray, v: np.ndarray, values: np.ndarray, n: int) -> RatingRows:
         indptr = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(u, minlength=n) + np.bincount(v, minlength=n), out=indptr[1:])
-        found = Ratings(indptr, np.empty(2 * len(u), np.uint32), np.empty(2 * len(u)))
+        found = RatingRows(indptr, np.empty(2 * len(u), np.uint32), np.empty(2 * len(u)))
         _rows(u, v, values, indptr[:-1].copy(), found.others, found.values)
         return found
 

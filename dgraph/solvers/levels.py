@@ -24,7 +24,7 @@ NEAR, FAR = uint64(8), uint64(24)  # whose row, and the place of whose row, is a
 ONE, SIX, LOW = uint64(1), uint64(6), uint64(63)
 
 
-class Rows(NamedTuple):
+class BothOrders(NamedTuple):
     """The edges by either end; `ascending` says that the first neighbour found has the smallest number."""
 
     indptr: np.ndarray
@@ -51,7 +51,7 @@ class Reached(NamedTuple):
     limit: int  # who is on this level sends nothing
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """What is kept from one round to the next; counts: edges looked at in this round, the length of `now`, from where
     on those of the frontier have not gone, and edges pushed along in all rounds."""
 
@@ -67,14 +67,14 @@ def settle(part: Unsettled, tight: Tight | None = None) -> tuple[int, np.ndarray
     order = order_of(part.edges.partition.incoming or out, out, part.edges.threads)
     if not part.kept:
         now, following = (np.empty(size, np.uint32) for _ in range(2))
-        part.kept["room"] = Room(now, following, np.zeros(-(-size // 64), np.uint64), np.zeros(4, np.int64))
+        part.kept["room"] = Scratch(now, following, np.zeros(-(-size // 64), np.uint64), np.zeros(4, np.int64))
     room, bits = part.kept["room"], np.int64(part.values["bits"])
     frontier, levels = part.frontier, _levels(part.best, part.frontier, bits)
     if (levels[1:] < levels[:-1]).any():
         by_level = np.argsort(levels, kind="stable")
         frontier, levels = frontier[by_level], levels[by_level]
     ascending = order.ascending and kept(out, "by number", lambda: _by_number(out.indptr, numbers))
-    rows = Rows(out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours, ascending, numbers)
+    rows = BothOrders(out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours, ascending, numbers)
     limit = min(part.values.get(name, UNREACHED) for name in ("depth_limit", "horizon"))
     reached = Reached(part.best, part.improved, bits, limit)
     many = MANY // SOON if part.unheard else MANY

@@ -38,7 +38,7 @@ HALF, LOW = uint64(32), uint64(FAR)
 LOOKED, FLAT, BEYOND = 16, 17, 18  # places in `shared`, after those of `slots.py`
 
 
-class Rows(NamedTuple):
+class PathTables(NamedTuple):
     """The edges of a partition's vertices, and what is known of these."""
 
     indptr: np.ndarray

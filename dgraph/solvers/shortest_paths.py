@@ -11,7 +11,7 @@ from dgraph.solvers.breadth_first import Goal, search
 from dgraph.solvers.delta_stepping import Relaxed, relax, rows_of, width
 from dgraph.solvers.levels import Tight
 from dgraph.solvers.levels import settle as settle_levels
-from dgraph.solvers.relaxing import FAR, Rows, Words, largest_whole, words_of
+from dgraph.solvers.relaxing import FAR, PathTables, Words, largest_whole, words_of
 from dgraph.solvers.slots import LISTS, Waiting
 from dgraph.solvers.solver import SOON, Problem, Solved, Unsettled
 from dgraph.solvers.team import worth
@@ -67,7 +67,7 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
         words = own["words"] = None
     limit = max(1, LIMIT // SOON) if part.unheard else LIMIT
     dist = part.best if words is None else words.dist
-    rows = Rows(*edges, dist, part.beside, part.improved, part.edges.numbers(), own["tied"])
+    rows = PathTables(*edges, dist, part.beside, part.improved, part.edges.numbers(), own["tied"])
     if "delta" not in own:
         own["delta"] = width(rows)
     news = [u for u in part.frontier[:1].tolist() if named.get(u) == part.best[u]]
@@ -106,7 +106,7 @@ def _relaxed(problem: Problem, sources: np.ndarray, *, tree: bool = False) -> tu
     return rows.dist, rows.parent, found
 
 
-def _width(problem: Problem, rows: Rows) -> float:
+def _width(problem: Problem, rows: PathTables) -> float:
     """Of slots, chosen once for the edges."""
     (out,) = problem.edges.senders("out")
     return kept(out, ("width", problem.edges.columns.get("weight")), lambda: width(rows))

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from dgraph.agents.daemon import Call, CpuDaemon
+from dgraph.agents.daemon import BlockCall, CpuDaemon
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class StandInDaemon(CpuDaemon):
         super().__init__(threads)
         self.kind = kind
 
-    def download(self, table: str, call: Call) -> None:
+    def download(self, table: str, call: BlockCall) -> None:
         time.sleep(self.kind.download * call.edges)
 
-    def compute(self, table: str, call: Call) -> tuple[bool, Any]:
+    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
         end = time.perf_counter() + self.kind.call + self.kind.compute * call.edges
         answer = super().compute(table, call)
         time.sleep(max(0.0, end - time.perf_counter()))
         return answer
 
-    def upload(self, table: str, call: Call) -> None:
+    def upload(self, table: str, call: BlockCall) -> None:
         time.sleep(self.kind.upload * call.edges)

@@ -16,7 +16,7 @@ import pytest
 
 from dgraph.codegen.cache import module_of
 from dgraph.codegen.cuda_arrays import array_kernels
-from dgraph.devices.launches import Kernel, LaidOut, OwnWay
+from dgraph.devices.launches import LaidOut, Launcher, OwnWay
 from dgraph.devices.memory import DeviceArray, Memory
 from dgraph.errors import DeviceError
 
@@ -65,7 +65,7 @@ def test_a_launch_hands_over_what_the_compiler_would(name, launched):
         memory.empty((3, 2)[: one.dims], one.dtype) if one.dims else np.dtype(one.dtype).type(5) for one in arguments
     ]
     dispatcher = getattr(module_of(source), name)
-    ours = Kernel(dispatcher, arguments)
+    ours = Launcher(dispatcher, arguments)
     for _ in range(2):
         ours.launch(128, 256, 0, given)
     kernel = dispatcher.compile(tuple(LaidOut.type_of(one) for one in arguments))
@@ -77,7 +77,7 @@ def test_a_launch_hands_over_what_the_compiler_would(name, launched):
 
 def test_an_array_of_another_type_is_refused(launched):
     source, memory = array_kernels(), OnDevice()
-    ours = Kernel(module_of(source).count_flags, source.kernels["count_flags"])
+    ours = Launcher(module_of(source).count_flags, source.kernels["count_flags"])
     with pytest.raises(DeviceError, match=r"int64 is not one of .*int32"):
         ours.launch(128, 256, 0, [0, 3, memory.empty(3, np.int64), memory.empty(1, np.int64)])
     assert not launched
@@ -100,7 +100,7 @@ def test_with_another_release_kernels_go_the_compilers_own_way(what, launched, m
     own = []
     monkeypatch.setattr(OwnWay, "launch", lambda *given: own.append(given[1:]))
     source, memory = array_kernels(), OnDevice()
-    ours = Kernel(module_of(source).count_flags, source.kernels["count_flags"])
+    ours = Launcher(module_of(source).count_flags, source.kernels["count_flags"])
     given = [0, 3, memory.empty(3, np.int32), memory.empty(1, np.int64)]
     for _ in range(2):
         ours.launch(128, 256, 0, given)
@@ -109,7 +109,7 @@ def test_with_another_release_kernels_go_the_compilers_own_way(what, launched, m
 
 def test_a_gpu_that_fails_later_is_not_asked_twice(launched, monkeypatch):
     source, memory = array_kernels(), OnDevice()
-    ours = Kernel(module_of(source).count_flags, source.kernels["count_flags"])
+    ours = Launcher(module_of(source).count_flags, source.kernels["count_flags"])
     given = [0, 3, memory.empty(3, np.int32), memory.empty(1, np.int64)]
     ours.launch(128, 256, 0, given)
     ours.way.begin = changed

@@ -48,10 +48,10 @@ def test_an_expression_is_all_that_a_chunk_sends():
     from dask._expr import Expr
     from distributed.protocol.pickle import dumps
 
-    from dgraph.runs.step_graph import Chunk
+    from dgraph.runs.step_graph import StepChunk
 
     workers = ("tcp://127.0.0.1:1234", "tcp://127.0.0.1:1235")
-    chunk = Chunk("0" * 32, workers, 0, 10, fuse=False)
+    chunk = StepChunk("0" * 32, workers, 0, 10, fuse=False)
     expression = chunk.expression()
     assert isinstance(expression, Expr)
     assert expression.__dask_keys__() == chunk.last_keys()

@@ -9,7 +9,7 @@ from mixing import check, mixing, start, wait_until
 
 from dgraph.errors import OptionError
 from dgraph.exchange.registry import NAME
-from dgraph.runs.step_graph import Chunk
+from dgraph.runs.step_graph import StepChunk
 from dgraph.runs.steps import Steps, run_steps
 
 PARTS = 5
@@ -88,8 +88,8 @@ def test_ctrl_c_on_threads(monkeypatch):
 
 
 def test_tasks_grow_with_workers_alone():
-    assert len(Chunk("r", "abc", 0, 10, fuse=False).tasks()) == 30
-    assert len(Chunk("r", "abc", 0, 10, fuse=True).tasks()) == 3
+    assert len(StepChunk("r", "abc", 0, 10, fuse=False).tasks()) == 30
+    assert len(StepChunk("r", "abc", 0, 10, fuse=True).tasks()) == 3
 
 
 @pytest.mark.parametrize("parts", [2, 16])

@@ -162,7 +162,7 @@ def test_rows_out_of_order_are_noticed():
         bfs.BreadthFirst(source=0),
         bfs.BreadthFirst(source=0, depth_limit=2),
         bfs.FromSeveral(source=1),
-        bfs.UpTo(source=0, target=2),
+        bfs.LevelsUpTo(source=0, target=2),
         bfs.FromSeveralUpTo(source=0, target=2),
     ],
     ids=lambda program: type(program).__name__,

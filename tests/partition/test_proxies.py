@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgraph.partition import proxies
-from dgraph.partition.partition import Piece, agree, assemble
+from dgraph.partition.partition import EdgePiece, agree, assemble
 
 
 @st.composite
@@ -59,7 +59,7 @@ def test_values_travel_without_ids(drawn):
     halves = []
     for part, pieces in enumerate(pieces_of):
         ends = [columns(piece) for piece in pieces]
-        halves.append(assemble(part, bounds, [Piece(*end, {}) for end in ends], None, None, "out"))
+        halves.append(assemble(part, bounds, [EdgePiece(*end, {}) for end in ends], None, None, "out"))
     found = [
         agree(one, {peer: wants[part] for peer, (_, wants) in enumerate(halves) if part in wants})
         for part, (one, _) in enumerate(halves)
