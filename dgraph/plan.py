@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from dgraph.agents.settings import DIRECT, Settings
 from dgraph.analysis import Analysis
@@ -15,8 +15,9 @@ from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.gas import gas
 from dgraph.engines.rounds import Rounds, Superstep
+from dgraph.errors import OptionError
 from dgraph.options import AUTO
-from dgraph.solvers.solver import Contract, Diffuse, Settle
+from dgraph.solvers.solver import LocalMethod
 from dgraph.states.blocks import Blocks
 from dgraph.states.switches import Switches
 
@@ -27,6 +28,11 @@ UNCOUNTED = (*WITHOUT_ROUNDS, DESCENT)  # have no common rounds, and end when no
 CUGRAPH = "cugraph"  # not an engine of programs: operations are handed over before there is one
 LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
 DEVICES = (AUTO, CPU, CUDA)
+
+
+def refuse_uncounted(engine: str, why: str) -> NoReturn:
+    """Raise the error of an operation that needs rounds and was asked of an engine that is `UNCOUNTED`."""
+    raise OptionError(f"{engine=} cannot be had: {why}; choose one of bsp, gas")
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Plan:
     blocks: Blocks | None = None  # of block descent
     checkpoints: Series | None = None
     rebalance: bool = False  # whether edges may move between supersteps
-    settle: Settle | Contract | Diffuse | None = None  # how partitions go to their fixed points; None: by single steps
+    settle: LocalMethod | None = None  # how partitions go to their fixed points; None: by single steps
     repartitioned: str = ""  # why the graph's partitions are not used as they are; empty if they are
 
     def options(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from dgraph.estimates.estimate import POLICIES, of_policy, sample
 from dgraph.estimates.footprints import Footprint
 from dgraph.partition import policies
 from dgraph.partition.partition import stats
-from dgraph.solvers.solver import Diffuse
+from dgraph.solvers.solver import LocalMethod
 
 if TYPE_CHECKING:
     from dgraph.codegen.recipe import Recipe
@@ -44,12 +44,12 @@ def admit_build(graph: Graph, what: str, need: Footprint) -> None:
     _refuse(what, max(row["run"], row["build"]), limit, workers)
 
 
-def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe, settle: Any = None) -> None:
+def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe, settle: LocalMethod | None) -> None:
     """Refuse a run of a program whose partitions and states, and what it keeps to `settle`, the workers cannot hold."""
     (limit, workers), vertex, edge = _limit(graph), bytes_of_vertex(recipe), 0
-    if isinstance(settle, Diffuse):
-        vertex += settle.vertex_bytes
-        edge = settle.edge_bytes + 8 * len(recipe.analysis.edge_columns)
+    if settle is not None:
+        beside, edge = settle.memory(len(recipe.analysis.edge_columns))
+        vertex += beside
     least = graph.num_vertices * vertex + graph.listed.num_arcs * (4 + edge)
     if limit is None or least * FAR < limit * workers:
         return

@@ -13,7 +13,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import MIN, NONE, UNREACHED
 from dgraph.ops.shortest_path_tree import Tree, in_rounds, tree_after
 from dgraph.ops.weights import lone_cycles
-from dgraph.plan import LOCAL, UNCOUNTED
+from dgraph.plan import LOCAL, UNCOUNTED, refuse_uncounted
 from dgraph.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
@@ -79,7 +79,7 @@ def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str,
     there are vertices have found any."""
     engine = options.get("engine", "auto")
     if engine in UNCOUNTED:
-        raise OptionError(f"{engine=} is not for weights below zero, whose method counts rounds; choose bsp or gas")
+        refuse_uncounted(engine, "the method for weights below zero counts rounds")
     if options.get("max_rounds") is not None:
         raise OptionError(
             f"max_rounds={options['max_rounds']!r} cannot be had with weights below zero, whose rounds end when there "

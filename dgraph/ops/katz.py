@@ -11,8 +11,8 @@ from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.monoid import MAX, SUM
 from dgraph.ops.weights import bounds, check_weights
-from dgraph.options import check_limits, is_number, switch
-from dgraph.plan import DESCENT, UNCOUNTED
+from dgraph.options import AUTO, check_limits, is_number, switch
+from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
@@ -138,14 +138,14 @@ def katz(
     check_limits(max_iter, tol)
     weighted, normalized = switch("weighted", weighted), switch("normalized", normalized)
     values = {"alpha": alpha, "beta": beta, "normalized": normalized, "max_iter": max_iter, "tol": tol or 0.0}
-    engine = options.get("engine")
+    engine = options.get("engine", AUTO)
     by_block = engine == DESCENT
     freely = Asked(**options).sends_changes(graph) and not (weighted and by_block and options.get("operator") != "push")
     if (freely and weighted) or (engine in UNCOUNTED and not tol):
         why = f"tol={tol!r} asks for a number of rounds" if not tol else "weighted=True needs rounds"
         if tol and by_block:
             why = 'operator="push" passes on changes of unweighted scores alone: leave it out'
-        raise OptionError(f"{engine=} cannot be had: {why}; choose one of bsp, gas")
+        refuse_uncounted(engine, why)
     if weighted:
         check_weights(graph, "katz", ("incoming",))
     program = WeightedKatz if weighted else Gains if freely else Katz

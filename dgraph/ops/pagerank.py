@@ -17,8 +17,8 @@ from dgraph.graph import Graph
 from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL
-from dgraph.options import check_limits, is_number, no_columns, switch
-from dgraph.plan import DESCENT, UNCOUNTED
+from dgraph.options import AUTO, check_limits, is_number, no_columns, switch
+from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
 from dgraph.program import Global, Message, Result, State, VertexProgram
 from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
@@ -105,12 +105,11 @@ def pagerank(
     values = {"alpha": alpha, "kept": 0.0 if dangling == "none" else 1.0}
     limits = {"tol": change_within(tol or 0.0, alpha), "max_iter": max_iter}
     shared = {"strength": _strength(graph, options)} if weighted else {}
-    engine = options.get("engine")
+    engine = options.get("engine", AUTO)
     by_block = engine == DESCENT
     freely = Asked(**options).sends_changes(graph) and not (by_block and graph.num_parts == 1)
     if engine in UNCOUNTED and (what := _no_end(tol, alpha, dtype if freely else None)):
-        why = f"{engine=} cannot be had: it ends when ranks are within tol of the fixed point"
-        raise OptionError(f"{why}, and {what}; choose one of bsp, gas")
+        refuse_uncounted(engine, f"it ends when ranks are within tol of the fixed point, and {what}")
     if several and engine not in UNCOUNTED:
         program = _single(SEVERAL[weighted]) if dtype == "float32" else SEVERAL[weighted]
         columns = _together(graph, jumps) | shared

@@ -14,8 +14,8 @@ from dgraph.ops.bellman_ford import whatever_the_weights
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import nearer_after, tree_after
 from dgraph.ops.weights import bounds
-from dgraph.options import no_columns, switch, vertices
-from dgraph.plan import UNCOUNTED
+from dgraph.options import AUTO, no_columns, switch, vertices
+from dgraph.plan import UNCOUNTED, refuse_uncounted
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.asked import Asked
 from dgraph.runs.choice import settled_by
@@ -184,9 +184,8 @@ def sssp(
     if target is not None and (per_source or lowest < 0):
         why = "per_source=True" if per_source else f"the weight {lowest:g} below zero"
         raise OptionError(f"target={target!r} cannot be had with {why}: leave it out")
-    if target is not None and options.get("engine") in UNCOUNTED:
-        why = f"engine={options['engine']!r} cannot end at target={target!r}, for it has no common rounds"
-        raise OptionError(f"{why}; choose one of bsp, gas, or leave it out")
+    if target is not None and (engine := options.get("engine", AUTO)) in UNCOUNTED:
+        refuse_uncounted(engine, f"without common rounds no run ends at target={target!r}")
     if per_source:
         if lowest < 0:
             raise OptionError(f"per_source=True cannot be had with the weight {lowest:g}: ask for one source at a time")

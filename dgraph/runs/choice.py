@@ -20,7 +20,7 @@ from dgraph.plan import CUGRAPH, DESCENT, DEVICES, ENGINES, LOCAL, WITHOUT_ROUND
 from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
 from dgraph.runs.asked import OF_BLOCKS, Asked
-from dgraph.solvers.solver import Contract, Diffuse, Settle
+from dgraph.solvers.solver import LocalMethod
 from dgraph.states.blocks import Blocks
 from dgraph.states.switches import Switches
 
@@ -56,8 +56,8 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
     return replace(plan, settle=_settle(graph, plan, program))
 
 
-def settled_by(graph: Graph, program: VertexProgram, asked: Asked) -> Settle | Contract | Diffuse | None:
-    """How partitions would go to their local fixed points if this was run; None: by single steps, or it is solved."""
+def settled_by(graph: Graph, program: VertexProgram, asked: Asked) -> LocalMethod | None:
+    """The local method that this run would take; None if it took single steps, or the program's solver."""
     return choose(graph, program, asked).settle
 
 
@@ -169,9 +169,9 @@ def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     return replace(plan, blocks=blocks if plan.settings.direct else blocks.shared(analysis, plan.settings.daemons))
 
 
-def _settle(graph: Graph, plan: Plan, program: VertexProgram) -> Settle | Contract | Diffuse | None:
-    """How partitions go to their local fixed points; None where rounds are single steps: because that was asked, or
-    because the program counts them."""
+def _settle(graph: Graph, plan: Plan, program: VertexProgram) -> LocalMethod | None:
+    """The program's local method. None where rounds are single steps: because an option asks for that, or because the
+    program counts rounds."""
     asked = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)
     if plan.blocks or asked != (None, None, Switches()) or plan.device != CPU or not plan.settings.direct:
         return None
@@ -179,5 +179,6 @@ def _settle(graph: Graph, plan: Plan, program: VertexProgram) -> Settle | Contra
         sends_from_masters = graph.num_parts == 1 or graph.cut.sends_from_masters
         return program.diffuse if plan.free and plan.checkpoints is None and sends_from_masters else None
     found = None if program.solver is None else program.solver.settle
-    counts_no_rounds = "bulk_async" in engines_for(analyse(program)) or getattr(found, "bound", None)
-    return found if counts_no_rounds else None
+    if found is None or found.bound or "bulk_async" in engines_for(analyse(program)):
+        return found
+    return None

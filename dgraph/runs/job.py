@@ -26,12 +26,18 @@ from dgraph.runs.found import Found, has_none
 from dgraph.runs.reads import vertex_columns_of
 from dgraph.runs.rebalancing import Carried
 from dgraph.runs.steps import Steps
-from dgraph.solvers.solver import Contract, Diffuse
+from dgraph.solvers.solver import Contract, Diffuse, LocalMethod, Settle
 from dgraph.states.contracting import Contracting
 from dgraph.states.diffusing import Diffusing
 from dgraph.states.settling import Settling
 from dgraph.states.state import State
 from dgraph.workers import threads_of_worker
+
+STATES: Mapping[type[LocalMethod], Callable[..., State]] = {
+    Settle: Settling,
+    Contract: Contracting,
+    Diffuse: Diffusing,
+}
 
 
 @dataclass(frozen=True)
@@ -88,11 +94,8 @@ class Job:
             direct = frozenset(part for part in range(partition.parts) if end.passes(part, self.gpus))
         post = Post(end, partition, direct)
         parts = edges, recipe, connection, post, switches, self.vertices, columns
-        if isinstance(self.plan.settle, Diffuse):
-            return Diffusing(self.plan.settle, *parts)
-        if isinstance(self.plan.settle, Contract):
-            return Contracting(self.plan.settle, *parts)
-        return Settling(self.plan.settle, *parts) if self.plan.settle else State(*parts)
+        method = self.plan.settle
+        return State(*parts) if method is None else STATES[type(method)](method, *parts)
 
     def step(self, running: Running, step: int, told: list[Told]) -> Told:
         rounds = running.rounds

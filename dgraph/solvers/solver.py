@@ -1,5 +1,5 @@
-"""A local solver: an operation's own algorithm for a graph that is one partition, from the first round to the last in
-one compiled call. A program names its solver; the answer is that of the program's rounds."""
+"""What an operation may bring in place of rounds of single steps, with the same answer. A *solver* does all of the work
+where the graph is one partition; a *local method* takes each of several partitions as far as it gets by itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SOON = 8  # of what a partition does before others hear of it, so much less wher
 
 @dataclass(frozen=True)
 class Problem:
-    """What a solver is given; a local id is a vertex's number, because nothing is elsewhere."""
+    """What a solver is given: a graph of one partition, so a local id is the vertex's number."""
 
     edges: EdgeTables
     values: dict[str, Any]  # the program's parameters, vertices by number
@@ -31,7 +31,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solved:
-    """The columns of the answer, by number; where they hold vertices, a number that no vertex has is none."""
+    """A solver's answer: columns by vertex number. In a column of vertices, a number that no vertex has means none."""
 
     values: dict[str, np.ndarray]
     rounds: int = 1
@@ -39,75 +39,87 @@ class Solved:
     totals: dict[str, Any] = field(default_factory=dict)  # the last values of the program's Globals
 
 
+class LocalMethod:
+    """How each of several partitions goes as far as it can by itself, where a program brings an algorithm for that in
+    place of single steps: one of `Settle`, `Contract` and `Diffuse`. `states/` has a State for each."""
+
+    bound: ClassVar[str | None] = None  # a global value that ends rounds, see `Settle`
+
+    def memory(self, edge_columns: int) -> tuple[int, int]:
+        """Bytes that a partition keeps for each local vertex and for each edge, beside its tables."""
+        return 0, 0
+
+
 @dataclass
 class Unsettled:
-    """A partition of several in a round of a program whose messages merge like minima, with news to pass on here."""
+    """What `Settle.take` is given: one of several partitions, with news to pass on along its edges."""
 
     edges: EdgeTables
     values: dict[str, Any]  # the program's parameters, and arrays by local id, `number` among them if it is read
-    best: np.ndarray  # of each local vertex, owned or proxy, the best message that it has had
-    beside: np.ndarray  # what is kept beside it, see `Settle`; empty if nothing is
-    frontier: np.ndarray  # local ids: who has a better one than its neighbours here know
-    improved: np.ndarray  # a flag for each local vertex, down in the beginning
-    unheard: bool  # whether it has not told others anything yet: they may be waiting for a beginning
-    kept: dict[Any, Any]  # what is kept from one call to the next
+    best: np.ndarray  # for each local vertex, owned or proxy, the best message that it has had
+    beside: np.ndarray  # the state named by `Settle.beside`, for each local vertex; empty if there is none
+    frontier: np.ndarray  # local ids of vertices whose best message their neighbours here do not know yet
+    improved: np.ndarray  # a flag for each local vertex, all False before the call
+    unheard: bool  # whether this partition has not told others anything yet: they may have nothing to do until it does
+    kept: dict[Any, Any]  # scratch that stays from one call to the next
 
 
 @dataclass(frozen=True)
-class Settle:
-    """`take` has one partition of several at its local fixed point: it improves `best` until along no edge here any
-    message would, and raises the flag of all whose best it improved (of the frontier's, it may raise any). It returns
-    at how many edges it was looked, and whose news it has left for the next round: there it must have done some work.
-    `beside` names a state that it keeps beside `best`, whole numbers that travel with it to masters: of equal messages
-    the one with the smallest counts. `bound` names a global value: messages that are
-    worse `apply` leaves out, and so may it.
+class Settle(LocalMethod):
+    """For programs whose messages merge like minima.
+
+    take     improves `best` until no edge here could improve it any further, and sets the flag `improved` of every
+             vertex whose best message it replaced (of the frontier's, any flags). It returns the number of edges
+             looked at, and the vertices whose news it leaves for the next round; if it leaves any, it has done some
+             work. Called by `states/settling.py`, once a round.
+    beside   a State of whole numbers that `take` keeps up to date with `best`, and that travels with it to masters: of
+             equal messages the one with the smallest number counts. A predecessor, say.
+    bound    a Global: `apply` ignores messages that are worse than it, and so may `take`.
     """
 
     take: Callable[[Unsettled], tuple[int, np.ndarray]]
     beside: str | None = None
-    bound: str | None = None
+    bound: str | None = None  # type: ignore[misc]  # a field here
 
 
 @dataclass(frozen=True)
-class Contract:
-    """For programs that find the smallest vertex of each component. `unite` says with which smallest local id the edges
-    of a partition join each local vertex, owned or proxy, and at how many edges it looked."""
+class Contract(LocalMethod):
+    """For programs that find the smallest vertex of each component. `unite` returns, for each local vertex, owned or
+    proxy, the smallest local id that this partition's edges join it with; and the number of edges it looked at."""
 
     unite: Callable[[EdgeTables], tuple[np.ndarray, int]]
 
 
 @dataclass(frozen=True)
-class Diffuse:
-    """For programs in which vertices pass on, along their out-edges, a part of all that they are given: by what names
-    they call that, and how often a run begins anew, from as many times what was found as leaves a sum of nothing."""
+class Diffuse(LocalMethod):
+    """For programs in which a vertex passes on, along its out-edges, a fixed part of all that it is given (PageRank by
+    residuals). The names by which the program calls what `solvers/diffusion.py` computes; and in how many stages. Each
+    stage begins from such a multiple of what was found that what is left to pass on sums to nothing."""
 
-    factor: str  # the part
-    passed: str  # states: what was passed on,
-    held: str  # and what was not
-    strength: str  # the sum of the weights by which it is divided, if edges are not alike
-    least: str  # how much may be held back for each edge in the last stage;
-    falls: str  # so many times more in the one before
-    stages: str
-    given: str  # global values, of those who have somebody to send to: what all are given,
-    surplus: str  # and what all hold; and of everybody,
-    mass: str  # what all have
-    most: float  # times as much as was found
+    factor: str  # parameter: the part that is passed on
+    passed: str  # state: the sum of what a vertex has passed on
+    held: str  # state: what it was given and has not passed on
+    strength: str  # column: the sum of the weights by which it divides, if edges are not alike
+    least: str  # parameter: how much may be held back for each edge in the last stage
+    falls: str  # parameter: how many times as much in the stage before
+    stages: str  # parameter: how many stages there are
+    given: str  # global value over vertices with out-edges: the sum of what they are given
+    surplus: str  # global value over the same vertices: the sum of what they hold
+    mass: str  # global value over all vertices: the sum of what they have
+    most: float  # the largest multiple of what was found that a stage may begin from
 
-    # what a partition keeps of each local vertex and edge, besides (see `diffusion.py`): nine numbers, and a layout
-    vertex_bytes: ClassVar[int] = 72
-    edge_bytes: ClassVar[int] = 4
+    def memory(self, edge_columns: int) -> tuple[int, int]:
+        return 72, 4 + 8 * edge_columns  # nine numbers a vertex, and the edges in a layout of their own
 
 
 @dataclass(frozen=True)
 class Solver:
-    """`orders`: those of a directed graph's edges that are read; rows of an undirected one have both directions.
-    `settle`: what partitions of several do. `looks`: as often as it would have to look at each vertex and
-    edge to take as long as it does, about: threads are started for much work only. A `max_iter` may allow more."""
+    """A program's own algorithm. `solve` runs where the graph is one partition, `settle` on each of several."""
 
     solve: Callable[[Problem], Solved]
-    orders: tuple[str, ...] = ("out",)
-    settle: Settle | Contract | None = None
-    looks: int = 1
+    orders: tuple[str, ...] = ("out",)  # of a directed graph's edges; rows of an undirected one have both directions
+    settle: LocalMethod | None = None
+    looks: int = 1  # about how often it looks at each vertex and edge: threads are started for much work only
 
     def row(self, problem: Problem) -> tuple[Solved, dict[str, Any]]:
         """The answer, and the row of the report: all of the run is one superstep."""
