@@ -23,7 +23,7 @@ from harness import RESULTS, Claim, Wrong
 import dgraph as dg
 from dgraph.runs import choice
 from dgraph.solvers.team import barrier, kernel, team
-from dgraph.states.blocks import Blocks
+from dgraph.states.block_options import BlockOptions
 from dgraph.testing.verify import verify
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "ops"))
@@ -209,14 +209,14 @@ def workers_of(*speeds):
     """Workers of a team that wait so many nanoseconds for each edge; they leave their cores free meanwhile."""
 
     @dataclass(frozen=True)
-    class Paced(Blocks):
+    class Paced(BlockOptions):
         pace: tuple[float, ...] = speeds
 
-    choice.Blocks = Paced
+    choice.BlockOptions = Paced
     try:
         yield
     finally:
-        choice.Blocks = Blocks
+        choice.BlockOptions = BlockOptions
 
 
 @kernel

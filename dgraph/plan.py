@@ -18,7 +18,7 @@ from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.errors import OptionError
 from dgraph.options import AUTO
 from dgraph.solvers.solver import LocalMethod
-from dgraph.states.blocks import Blocks
+from dgraph.states.block_options import BlockOptions
 from dgraph.states.switches import Switches
 
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
@@ -47,7 +47,7 @@ class Plan:
     local_rounds: int | None = None  # steps of a partition before others hear of it; None: as suits the program
     settings: Settings = DIRECT  # of agents and daemons
     exchange: str = AUTO  # how mail travels on a cluster
-    blocks: Blocks | None = None  # of block descent
+    blocks: BlockOptions | None = None  # of block descent
     checkpoints: Series | None = None
     rebalance: bool = False  # whether edges may move between supersteps
     settle: LocalMethod | None = None  # how partitions go to their fixed points; None: by single steps

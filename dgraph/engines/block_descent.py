@@ -1,6 +1,6 @@
-"""Block coordinate descent (GraphABCD, Yang et al. 2020): an iteration brings one block of vertices up to date from
-the newest values of all others. Each partition has a queue that says which block is next; what others must know travels
-in bulk."""
+"""Block coordinate descent (GraphABCD, Yang et al. 2020): an iteration brings one block of vertices up to date from the
+newest values of all others. Each partition has a queue that says which block is next; what other partitions must know
+travels in bulk."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dgraph.engines.bsp import bsp
 from dgraph.engines.free_rounds import FreeRounds
 from dgraph.engines.rounds import Rounds, Superstep
-from dgraph.states.blocks import Blocks
+from dgraph.states.block_options import BlockOptions
 from dgraph.states.descent import Descent
 from dgraph.states.state import State
 
 
-def block_descent(rounds: Rounds, blocks: Blocks) -> Superstep:
-    """Changes may travel at any time, and merge: then nobody waits, and the end is found as in `bulk_async`."""
+def block_descent(rounds: Rounds, blocks: BlockOptions) -> Superstep:
+    """Run to the end. Where changes merge in any order (`blocks.free`), partitions never wait, and the end is found as
+    in `bulk_async`; else they wait for each other after every epoch."""
     if blocks.mode == "bsp":  # all blocks, from the values of the round before
         yield from bsp(rounds)
         return
@@ -32,7 +33,7 @@ def block_descent(rounds: Rounds, blocks: Blocks) -> Superstep:
 
 
 class FreeDescent(FreeRounds):
-    """A local round is an epoch of each partition's blocks."""
+    """Local rounds without a common clock: each is an epoch of the partition's blocks."""
 
     def __init__(self, rounds: Rounds, descents: Sequence[Descent]):
         self.descents = {descent.state.partition.index: descent for descent in descents}
@@ -57,11 +58,11 @@ class FreeDescent(FreeRounds):
         self.mail.post()
 
     def fire(self, state: State) -> None:
-        """Nobody does: who has a message, or is to be heard again, is what a checkpoint says."""
+        """For a checkpoint, nobody fires: `Descent.halt` says which vertices have a message that waits."""
         self._of(state).halt()
 
     def send(self, state: State) -> None:
-        """Nothing: those wait in the queue."""
+        """Nothing: vertices that have something to send wait in the queue."""
 
     def columns(self, state: State) -> dict:
         return self._of(state).columns()
@@ -71,9 +72,9 @@ class FreeDescent(FreeRounds):
 
 
 def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
-    """Partitions wait for each other after every epoch, as much work as one look at every edge. Then a program of
-    rounds says whether it is done; if so, that must hold for a sweep over all blocks, for an epoch may have been spent
-    on a few."""
+    """Partitions wait for each other after every epoch, which is as much work as one look at every edge. A synchronous
+    program says after an epoch whether it is done; because an epoch may have looked at few blocks, that must be
+    confirmed by a sweep over all of them."""
     synchronous = rounds.analysis.synchronous
     sides = rounds.sides(rounds.phase)
     if rounds.several and synchronous:  # how all begin
@@ -100,7 +101,7 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
 
 
 def _pause(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
-    """A checkpoint, if one is due: when all have been told of all, and of what that made proxies gather."""
+    """Make a checkpoint, if one is due: first tell everything, and once more what that made proxies gather."""
     due = rounds.pauses.due(rounds)
     if not due:
         return

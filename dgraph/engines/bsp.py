@@ -6,7 +6,7 @@ from dgraph.engines.rounds import Rounds, Superstep
 
 
 def bsp(rounds: Rounds) -> Superstep:
-    """Each `yield` inside waits for the mail of all other workers."""
+    """Run to the end. Where a stage yields, it waits for the mail of all other workers."""
     yield from rounds.begin()
     while not rounds.done:
         yield from rounds.send()

@@ -1,5 +1,5 @@
 """Bulk-asynchronous order (Gluon-Async, Dathathri et al. 2019): a partition takes local rounds at its own pace and
-waits for nobody. Mail is sent in bulk, only when there is any, and merged in whenever it comes."""
+waits for nobody. It sends in bulk, when it has something to tell, and merges mail whenever it comes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ WAYS: dict[type[State], type[FreeRounds]] = {
 
 
 def bulk_async(rounds: Rounds, local_rounds: int | None = None) -> Superstep:
-    """All of it is one superstep, in which workers tell each other only of the end; or a few, where they begin anew
-    from better numbers. A partition takes so many steps before others hear of it; None: as many as suit the program."""
+    """Run to the end: one superstep, in which workers meet only to find the end; several, where a run begins anew from
+    better numbers (`FreeRounds.again`). `local_rounds`: see `FreeRounds`."""
     yield from rounds.begin()
     goes_on = True
     while goes_on:

@@ -1,5 +1,5 @@
-"""The partitions of one worker that take local rounds at their own pace: what comes is merged in whenever it does, and
-nobody waits for it. What a partition does in a local round, others do in other ways: `free_settling.py`."""
+"""Local rounds without a common clock: each partition of a worker merges mail whenever it comes, goes on at its own
+pace, and waits for nobody. `free_settling.py` and `block_descent.py` replace what a partition does in a local round."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ TO_THE_END = 1 << 62  # steps: to the local fixed point
 
 @dataclass
 class Clock:
-    """Where the time of a partition goes: it is busy; or it waits, with something to do; or it is idle."""
+    """Measures how long a partition is busy, waits although it has something to do, or is idle."""
 
     since: float  # when its last local round ended
     ready: float | None  # since when it has something to do
 
     def round(self, begun: float, ended: float, more: bool) -> dict[str, float]:
-        """The seconds from the end of the last local round to that of the next; `more` says that it has more to do."""
+        """The seconds of each kind since the last local round ended; `more`: the partition still has something to
+        do."""
         ready = begun if self.ready is None else max(self.ready, self.since)
         seconds = {"busy": ended - begun, "idle": ready - self.since, "wait": begun - ready}
         self.since, self.ready = ended, ended if more else None
@@ -35,7 +36,9 @@ class Clock:
 
 
 class FreeRounds:
-    """The partitions of one worker between the first round and the end."""
+    """The partitions of one worker, from the first local round to the end of the run. `local_rounds`: how many steps a
+    partition takes before it tells others; None: to its local fixed point, or one where messages do not merge like
+    minima."""
 
     def __init__(self, rounds: Rounds, local_rounds: int | None = None):
         self.rounds, self.phase = rounds, rounds.phase
@@ -62,6 +65,7 @@ class FreeRounds:
             self.send_on()
 
     def to_the_end(self) -> None:
+        """Take local rounds until the end of the run has been found. Called by the engine."""
         while not self.over:
             if self.still is not None:
                 self.still.look()
@@ -73,11 +77,12 @@ class FreeRounds:
 
     @property
     def over(self) -> bool:
-        """Whether the run is, and those below in the tree, or the other root, have been told."""
+        """Whether the run has ended, and the workers that learn this from here have been told."""
         return self.end.over and not self.mail.under_way
 
     def receive(self) -> int:
-        """Take in what has come, mail first: it may belong to what the notes say. Returns how much news there was."""
+        """Take in what has come, mail before notes, because a note may be about mail. Returns the number of the latest
+        news."""
         news = self.mail.inbox.news
         buffers, notes = self.mail.inbox.take()
         now = time.perf_counter()
@@ -93,8 +98,8 @@ class FreeRounds:
         return news
 
     def local_round(self) -> bool:
-        """One for each partition that has something to do, by what has come until its turn; whether there was any, and
-        nothing to wait for."""
+        """Give each partition with something to do one local round, on the mail that has come until its turn. Returns
+        whether there is reason to come back at once."""
         found = False
         for state in self.rounds.states:
             self.receive()
@@ -109,7 +114,7 @@ class FreeRounds:
         return found or any(self.came.values())
 
     def merge(self, state: State, came: dict[int, list[Buffer]]) -> None:
-        """Take in what has come; of each partition a buffer at a time: a later one would overwrite an earlier."""
+        """Merge mail, at most one buffer of each sender at a time: a later buffer would overwrite an earlier one."""
         while any(came.values()):
             state.post.bring([(sender, buffers.pop(0)) for sender, buffers in came.items() if buffers])
             self.hear(state)
@@ -117,15 +122,15 @@ class FreeRounds:
     # -- what a partition does: others have other ways -----------------------------------------------------------------
 
     def waiting(self, state: State) -> int:
-        """How much there is to do, or to tell others."""
+        """How many vertices have something to do, or to tell other partitions."""
         return state.waiting
 
     def goes_on(self, state: State) -> bool:
-        """Whether it does that now."""
+        """Whether the partition works now, or first waits for mail."""
         return bool(self.waiting(state)) and not self.mail.crowded
 
     def hear(self, state: State) -> None:
-        """Merge the mail that was brought."""
+        """Merge the mail that `Post.bring` was given."""
         state.receive(self.phase, self.targets)
         state.frontier.send(NOBODY)
         state.take(self.phase, self.senders, self.targets)
@@ -133,7 +138,7 @@ class FreeRounds:
             state.cross(self.phase)
 
     def advance(self, state: State) -> int:
-        """Go on here, and at the end tell others what they must know. Returns how many steps it took."""
+        """Take steps here, then tell others what they must know. Returns the number of steps."""
         steps = 0
         while steps < self.limit and len(state.ready()):
             self.exchange.check()  # a local fixed point may be far away, and the run stopped
@@ -149,24 +154,24 @@ class FreeRounds:
         return steps
 
     def send(self, state: State) -> None:
-        """What those who have fired send."""
+        """Send what the vertices that have fired have to send."""
         state.broadcast(self.phase, self.senders, self.targets)
         state.cross(self.phase)
 
     def pass_on(self, state: State) -> None:
-        """What proxies have gathered, to their masters."""
+        """Send what proxies have gathered to their masters."""
         state.reduce(self.phase, self.targets)
         state.drop_proxies()
         self.mail.post()
 
     def fire(self, state: State) -> None:
-        """For a checkpoint: those with news, without sending yet."""
+        """For a checkpoint: fire the vertices with news, but do not send yet."""
         state.frontier.send(NOBODY)
         if len(state.ready()):
             state.fire(self.phase)
 
     def send_on(self) -> None:
-        """After a checkpoint, or from one: those who had fired send."""
+        """Go on after a checkpoint, or from one: those vertices send that had fired for it."""
         for state in self.rounds.states:
             if len(state.frontier.senders):
                 self.send(state)
@@ -174,17 +179,18 @@ class FreeRounds:
 
     @property
     def taken(self) -> int:
-        """Local rounds of this worker's first partition."""
+        """The number of local rounds of this worker's first partition; checkpoints are numbered by it."""
         return self.first + len(self.rows[self.rounds.states[0].partition.index])
 
     def columns(self, state: State) -> dict[str, Any]:
-        """More of the report's row of a local round."""
+        """More columns for the report's row of a local round."""
         return {}
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def rest(self, news: int) -> None:
-        """Nothing to do here: say so once all that was sent has been received, and sleep until there is more news."""
+        """Nothing to do here: vote for the end once all that was sent has been received, and sleep until more
+        `news`."""
         if not self.end.over and self.idle and self.mail.at_rest and self.mail.inbox.empty:
             self.tell(self.end.rest())
         if self.end.over and not self.ended:
@@ -194,24 +200,25 @@ class FreeRounds:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to do here."""
+        """Whether no partition here has anything to do."""
         return not any(self.waiting(state) for state in self.rounds.states)
 
     @property
     def pause(self) -> float:
-        """Seconds to sleep at most."""
+        """For how many seconds to sleep at most."""
         return LOOK
 
     def again(self) -> bool:
-        """Whether there is more to do, now that all is known of what was found."""
+        """Whether the run begins anew from the global values that it has found; asked by the engine."""
         return False
 
     def tell(self, notes: list[tuple[int, Note]]) -> None:
+        """Send notes to other workers."""
         for peer, note in notes:
             self.mail.note(peer, note)
 
     def report(self, state: State, begun: float, steps: int) -> None:
-        """A row a local round."""
+        """Note the report's row of a local round."""
         part, self.worked = state.partition.index, time.perf_counter()
         seconds = self.clocks[part].round(begun, self.worked, bool(self.waiting(state)))
         rows = self.rows[part]
@@ -220,7 +227,7 @@ class FreeRounds:
         rows.append(row | self.columns(state))
 
     def close(self) -> None:
-        """The rows, with what came after the last local rounds, and how long it took to find the end."""
+        """Hand the rows to the log, with what came after the last local rounds and how long it took to find the end."""
         now = time.perf_counter()
         for state in self.rounds.states:
             rows = self.rows[state.partition.index]

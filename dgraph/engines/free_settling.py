@@ -1,5 +1,5 @@
-"""Local rounds in which a partition goes as far as it can by the program's own algorithm, or takes one look at all its
-edges: with `FreeRounds`, what bulk-asynchronous order consists of."""
+"""Local rounds without a common clock, of partitions with a `LocalMethod`: each goes as far as it can by the program's
+own algorithm. One class for each State of `states/` that settles."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ AT_LEAST = 0.003  # seconds that a partition waits for mail where more of that m
 
 
 class FreeSettling(FreeRounds):
-    """A local round goes to the local fixed point, by the program's own algorithm; its states are `Settling`. From a
-    checkpoint they begin anew, with what is in their inboxes."""
+    """A local round goes to the local fixed point (`Settling`). A run that resumes from a checkpoint settles anew from
+    what is in its inboxes."""
 
     patience = 1.0  # as often as it took to settle, it waits for mail
 
@@ -27,7 +27,7 @@ class FreeSettling(FreeRounds):
         return super().goes_on(state) and self.pays(state)
 
     def pays(self, state: Any) -> bool:
-        """Whether to settle at once, or first to hear of others: it does not wait for ever."""
+        """Whether to settle now, rather than to wait a little for mail that may spare work."""
         return state.pays or time.perf_counter() >= self.due[state.partition.index]
 
     @property
@@ -46,6 +46,7 @@ class FreeSettling(FreeRounds):
         return 1
 
     def settle(self, state: Any) -> None:
+        """Settle, and note until when it pays to wait for mail before settling again."""
         begun = time.perf_counter()
         state.settle(self.phase)
         ended = time.perf_counter()
@@ -56,15 +57,15 @@ class FreeSettling(FreeRounds):
         self.mail.post()
 
     def fire(self, state: Any) -> None:
-        """Nobody: what is in the inboxes is all."""
+        """For a checkpoint, nothing: what is in the inboxes says all."""
 
     def send(self, state: Any) -> None:
-        """Nothing: the next local round tells all."""
+        """Nothing: the next local round tells everything."""
 
 
 class FreeContracting(FreeSettling):
-    """Partitions that know when they have settled: then a worker waits for no vote, unless others may ask it for a
-    checkpoint. These come to know it, too, by what it has sent. States are `Contracting`."""
+    """Partitions that know by themselves when they have their answer (`Contracting`), so a worker leaves without a
+    vote. Only where another worker may ask for a checkpoint does it stay until the vote."""
 
     @property
     def over(self) -> bool:
@@ -78,7 +79,8 @@ class FreeContracting(FreeSettling):
         return self.still is not None and super().idle
 
     def goes_on(self, state: Any) -> bool:
-        """What is under way does not keep it: no more news would merge with what it tells."""
+        """Whether it has something to do. Mail under way does not hold it back: nothing would merge with what it
+        tells."""
         return bool(self.waiting(state))
 
     def advance(self, state: Any) -> int:
@@ -90,8 +92,8 @@ class FreeContracting(FreeSettling):
 
 
 class FreeDiffusing(FreeSettling):
-    """A local round is one look at all edges. It pays once all have told something, or have not for a while. States are
-    `Diffusing`."""
+    """A local round is one look at all edges (`Diffusing`). A look waits until all others have told something since the
+    last one, or have been silent for a while."""
 
     patience = 2.0
 
@@ -99,6 +101,7 @@ class FreeDiffusing(FreeSettling):
         return self.looks(state) or (state.untold and not self.mail.busy)
 
     def looks(self, state: Any) -> bool:
+        """Whether to look at the edges now."""
         return state.looks and self.pays(state)
 
     def advance(self, state: Any) -> int:

@@ -1,4 +1,5 @@
-"""The global values of a program on one worker: folded from the vertices here, and merged with what others have."""
+"""The global values of a program on one worker: folded over the vertices here, then merged with other workers'
+values."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from dgraph.states.state import State
 
 
 class GlobalValues:
-    """`values` are those that all workers know, and that kernels read."""
+    """`values` are those that all workers know, and that kernels read; `folded` waits to be told."""
 
     def __init__(self, states: Sequence[State], recipe: Recipe):
         self.states, self.recipe = states, recipe
@@ -22,7 +23,7 @@ class GlobalValues:
         self.exactly = exact_sums(recipe.analysis) if states[0].switches.deterministic else []
 
     def fold(self, names: Sequence[str], parts: Sequence[tuple]) -> None:
-        """What vertices here add up to; `parts` have a value for each name."""
+        """Note what the vertices here fold to: each of `parts` has a value for each of `names`."""
         self.unshared |= bool(names)
         for values in parts:
             self.folded += zip(names, values, strict=True)
@@ -32,7 +33,7 @@ class GlobalValues:
             self.folded += [(name, sums[name]) for name in names if name in sums]
 
     def learn(self, told: Sequence[list[tuple[str, Any]]]) -> None:
-        """What all workers have folded, in one order everywhere."""
+        """Merge what all workers have folded, in the same order on every worker."""
         if not self.unshared:
             return
         merged: dict[str, Any] = {}
@@ -41,13 +42,13 @@ class GlobalValues:
         self.put({name: float(value) if isinstance(value, ExactSum) else value for name, value in merged.items()})
 
     def put(self, values: Mapping[str, Any]) -> None:
-        """These are known; nothing is left to share."""
+        """Set values that all workers know; nothing is left to be told."""
         self.values |= values
         self.folded, self.unshared = [], False
         for state in self.states:
             state.values |= values
 
     def stop(self, round: int) -> bool:
-        """What the program's `stop` says of them after a round."""
+        """Whether the program's `stop` ends the run after this round."""
         known = {**self.recipe.values, **self.values, "round": round}
         return self.recipe.should_stop({**known, "vertices": self.states[0].values["vertices"]})

@@ -1,4 +1,4 @@
-"""What the partitions of one worker do, and how long it takes: the rows of the report."""
+"""The rows of the report: what the partitions of one worker do, and how long it takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dgraph.states.state import State
 
 
 class Log:
-    """Who has a partition do something goes through `each`, which knows when it is busy."""
+    """Engines have partitions work through `each`, which measures; `close` makes rows of that."""
 
     def __init__(self, states: Sequence[State]):
         self.states = states
@@ -20,7 +20,8 @@ class Log:
         self._opened, self._busy = time.perf_counter(), [0.0] * len(states)
 
     def each(self, some: Sequence[Any], what: str, *arguments: Any) -> list[Any]:
-        """Have `some`, one for each partition, do something; the time in which it waits for mail is not its own."""
+        """Call the method `what` of each of `some`, one for each partition; returns the answers. Time in which a
+        partition waits for mail does not count as busy."""
         answers = []
         for i, (state, one) in enumerate(zip(self.states, some, strict=True)):
             begun, waited = time.perf_counter(), state.post.waited
@@ -29,7 +30,7 @@ class Log:
         return answers
 
     def close(self, round: int, more: Sequence[dict[str, Any]] | None = None) -> None:
-        """A row a partition: what it did since the last, and more columns of each."""
+        """Add a row for each partition: what it did since the last row, and its columns of `more`."""
         now = time.perf_counter()
         for i, state in enumerate(self.states):
             row = {"superstep": round, "partition": state.partition.index, **state.counted()}

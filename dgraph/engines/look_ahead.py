@@ -1,5 +1,6 @@
-"""Rounds of which nobody else need hear: how many come next is agreed while workers exchange anyway, and then they take
-these without waiting for each other. After GX-Plug's synchronisation skipping (Zou et al. 2022)."""
+"""Rounds without an exchange, where messages stay within partitions: while workers exchange they agree on how many such
+rounds follow, and then take these without waiting for each other. After GX-Plug's synchronisation skipping (Zou et al.
+2022)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ PATIENCE = 16  # rounds until it is worth while to know how far vertices are fro
 
 
 class LookAhead:
-    """One worker's part. Should the run end in such rounds, that is found when they are over: `last` says when."""
+    """One worker's part. `quiet` is the number of rounds left until the next exchange. If the run ends in one of them
+    that is found later, and `last` tells in which."""
 
     def __init__(self, states: Sequence[State], analysis: Analysis, limit: int | None):
         one, self.states, self.limit = states[0], states, limit
@@ -27,8 +29,8 @@ class LookAhead:
         self.fired = 0
 
     def look(self, phase: PhaseAnalysis, round: int) -> None:
-        """Before the exchange of the round that follows `round`. At most as many rounds as there were: what is left of
-        them when the run is over costs next to nothing."""
+        """Count the quiet rounds that this worker sees ahead, before the exchange that follows `round`. At most as many
+        as there were rounds: a run that is over meanwhile has then wasted next to nothing."""
         if self.on and round >= PATIENCE:
             most = round if self.limit is None else min(round, self.limit - round - 1)
             self.seen = min(most, *(self._quiet_rounds(state, phase) for state in self.states))
@@ -44,11 +46,11 @@ class LookAhead:
         self.agreed, self.last = min(seen for seen, _ in told), max(last for _, last in told)
 
     def start(self, round: int) -> None:
-        """All have told and learned what they see; and that somebody has something to do in this round."""
+        """All workers have told what they see, and that round `round` has something to do: the quiet rounds begin."""
         self.quiet, self.last = self.agreed, round
 
     def fired_in(self, round: int) -> None:
-        """A round is done."""
+        """Count a round that is done."""
         self.quiet = max(0, self.quiet - 1)
         if self.quiet:
             self.states[0].post.exchange.check()  # there may be thousands, and the run stopped
@@ -57,7 +59,7 @@ class LookAhead:
             self.fired, self.last = fired, round
 
     def end(self, rounds: Any) -> None:
-        """Rounds in which nobody had anything to do were none. An engine that never starts one looks ahead of none."""
+        """The run is over: drop the rows of quiet rounds in which no vertex had anything to do."""
         if self.on and 0 < self.last < rounds.round:
             rounds.round = rounds.agreed = self.last
             rounds.log.rows = [row for row in rounds.log.rows if row["superstep"] <= self.last]

@@ -1,4 +1,5 @@
-"""What is done between two rounds, when nothing is under way: a checkpoint; an end, so as to go on with edges moved."""
+"""What is done between two rounds, when nothing is under way: a checkpoint, or the end of a run whose edges are to
+move."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class Pauses:
-    """One worker's part. `resume`, if there is one, puts the run where an earlier one was."""
+    """One worker's part. `resume`, if there is one, restores the state of an earlier run instead of `start` and
+    `seed`."""
 
     def __init__(
         self,
@@ -37,8 +39,8 @@ class Pauses:
             self.rebalance.loads = [one["load"] for one in told]
 
     def due(self, rounds: Rounds) -> list[Callable[[Rounds], None]]:
-        """What is to be done now: the same on all workers, for they know the same. Before all go on, the last
-        checkpoint is to be whole."""
+        """What to do now, in this order; the same on all workers. A checkpoint first waits until the one before is
+        written."""
         found: list[Callable[[Rounds], None]] = []
         if self.keeper is not None and self.keeper.is_due(rounds.round, self.overdue):
             self.keeper.wait()

@@ -1,4 +1,4 @@
-"""When edges move between supersteps: workers tell how long their partitions took, and all come to the same conclusion.
+"""When edges move between supersteps: workers tell how long their partitions took, and all come to the same decision.
 After GX-Plug's first lemma on balance (Zou et al. 2022), with capacities that the run itself measures."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ WORTH = 0.05  # of the slowest worker's time: what is less may be noise
 
 
 class Rebalance:
-    """One worker's part. `cost`: seconds that a move takes; `since`: the round of the last one."""
+    """One worker's part. `cost`: the seconds that a move takes; `since`: the round of the last move."""
 
     def __init__(self, states: Sequence[State], cost: float, since: int):
         self.states, self.cost, self.since = states, cost, since
@@ -24,7 +24,7 @@ class Rebalance:
         self.loads: list[Load] = []
 
     def tell(self, rows: list[dict[str, Any]]) -> Load:
-        """By the rows of the report."""
+        """The load of the partitions here, from the rows of the report."""
         for row in rows[self.read :]:
             if row["superstep"] > self.since + WARM:
                 self.edges += row["edges"]
@@ -33,8 +33,8 @@ class Rebalance:
         return Load(len(self.states), self.held, self.edges, self.seconds)
 
     def shares(self, round: int, limit: int | None) -> list[float]:
-        """Of each partition, if to move now costs less than to go on as it is; else none. A run without a limit is
-        taken to be in its middle."""
+        """The share of the edges that each partition should have, if moving now costs less than going on; else none. A
+        run without a limit of rounds is taken to be halfway through."""
         measured = round - 1 - self.since - WARM  # what was told was told before this round
         if measured < MEASURED or not all(load.edges and load.seconds and load.held for load in self.loads):
             return []

@@ -1,7 +1,8 @@
 """What engines are made of: the stages of a round over all partitions of one worker, and what workers agree on.
 
-A stage that needs others is a generator: it yields what this worker has to tell, and is sent what all have told. All
-workers take the same turns, because every choice is made from what all of them know.
+A stage that needs other workers is a generator: it yields what this worker has to tell (`Rounds.tell`), and is sent
+what all workers have told. All workers pass the same stages in the same order, because each choice depends only on what
+all of them know.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ SIDES = {"out": ("out", "in"), "in": ("in", "out"), "both": ("any", "any")}  # p
 
 
 class Rounds:
-    """The run of a program on the partitions of one worker."""
+    """The run of a program on the partitions of one worker. An engine calls `begin`, then `send`, `merge`, `apply`,
+    `agree` and `pause` in its own order until `done`, then `finish`."""
 
     def __init__(
         self,
@@ -53,7 +55,7 @@ class Rounds:
     # -- stages --------------------------------------------------------------------------------------------------------
 
     def begin(self) -> Superstep:
-        """Degrees and columns where they are read, then what `start` and `seed` say."""
+        """Exchange degrees and vertex columns where the program reads them; then run `start` and `seed`, or resume."""
         phases, reads_degree = self.analysis.phases, self.analysis.reads("degree", "target_degree")
         copies = any(phase.sends_copies for phase in phases)
         if reads_degree:
@@ -75,7 +77,7 @@ class Rounds:
         yield from self.agree(wait=self.globals.unshared)
 
     def send(self) -> Superstep:
-        """The messages of the next round, as far as the masters' mailboxes."""
+        """Send the messages of the next round, as far as the mailboxes of the masters' workers."""
         if self.done:
             return
         if self.seeded:
@@ -85,7 +87,7 @@ class Rounds:
         yield from self._send()
 
     def merge(self) -> None:
-        """What others have sent into the inboxes of masters."""
+        """Merge what other partitions have sent into the inboxes of masters."""
         if not self.done:
             self._receive()
 
@@ -104,18 +106,19 @@ class Rounds:
             self.done |= self.globals.stop(self.round)
 
     def fold(self) -> None:
-        """The global values that rounds read, as they are here."""
+        """Fold the global values that rounds read over the vertices here; other workers hear of them later."""
         self._fold("fold", self.analysis.globals_each_round)
 
     def agree(self, wait: bool) -> Superstep:
-        """On the global values of this round, and on whether it was the last: now, or with the next mail."""
+        """Agree on the global values of this round and on whether it was the last: with an exchange of its own if
+        `wait`, else along with the next mail."""
         if self.alone:
             self.learn([self.tell()])
         elif wait and not self.done:
             yield from self.share()
 
     def pause(self) -> Superstep:
-        """What is due between two rounds. All come with it."""
+        """Do what is due between two rounds: a checkpoint, or the end of this run so that edges can move."""
         due = [] if self.done else self.pauses.due(self)
         if due and not self.alone:
             yield from self.share()
@@ -124,7 +127,7 @@ class Rounds:
                 act(self)
 
     def finish(self) -> Superstep:
-        """The global values that only results read."""
+        """Fold and exchange the global values that only results read."""
         if self.pauses.shares:
             return
         names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
@@ -138,7 +141,8 @@ class Rounds:
     # -- what is done in them: rounds to local fixed points have other ways --------------------------------------------
 
     def _send(self) -> Superstep:
-        """To proxies what their masters send, along the edges, and to masters what their proxies have gathered."""
+        """Masters tell their proxies, messages cross the edges, and proxies pass on to masters what they have
+        gathered."""
         phase = self.phase
         senders, targets = self.sides(phase)
         self._each("aim", phase, self.round + 1)
@@ -171,7 +175,7 @@ class Rounds:
             self._each("receive", self.phase, targets)
 
     def _fire(self) -> int:
-        """Returns how many vertices have something to send."""
+        """Fire; returns how many vertices have something to send."""
         self._each("fire", self.phase)
         return sum(len(state.frontier.senders) for state in self.states)
 
@@ -179,17 +183,17 @@ class Rounds:
 
     @property
     def decides_by_others(self) -> bool:
-        """Whether the end of a round depends on what other workers know."""
+        """Whether it takes the other workers' word to know that a round was the last."""
         stop = self.analysis.stop
         return self.analysis.synchronous if stop is None else bool(stop.of("global"))
 
     def share(self) -> Superstep:
-        """Tell all workers, and learn from them; mail sent before is there afterwards."""
+        """Tell all workers and learn from them. Mail that was sent before has arrived afterwards."""
         self.log.exchanges += 1
         self.learn((yield self.tell()))
 
     def tell(self) -> Told:
-        """What this worker knows."""
+        """What this worker tells all others; `learn` is given one such dict from each."""
         return {
             "waiting": self.waiting,
             "changed": sum(int(count) for state in self.states for count in state.changed),
@@ -202,7 +206,7 @@ class Rounds:
         }
 
     def learn(self, told: list[Told]) -> None:
-        """Take in what all workers have told, in one order everywhere."""
+        """Take in what all workers have told, in the same order on every worker."""
         self.proxies = {side: any(one["proxies"][side] for one in told) for side in self.proxies}
         self.globals.learn([one["folded"] for one in told])
         if self.agreed < self.round and self.turn_ends:
@@ -226,11 +230,12 @@ class Rounds:
 
     @property
     def turn_ends(self) -> bool:
-        """Whether the round just done was of the last phase."""
+        """Whether the round just done was of the program's last phase."""
         return self.round % len(self.analysis.phases) == 0
 
     def sides(self, phase: PhaseAnalysis) -> tuple[str, str]:
-        """Proxies that hear what masters send (lazily: only those that send on), and proxies that are sent to."""
+        """The sides of proxies (see `Post`) that hear what masters send, and that are sent to. With lazy upload only
+        those proxies hear that will send on."""
         senders, targets = SIDES[phase.along if self.directed else "out"]
         return (senders if self.lazy else "any"), targets
 

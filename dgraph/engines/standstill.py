@@ -1,12 +1,12 @@
-"""Checkpoints of an asynchronous run: for a moment nobody fires, until all that was sent has been merged in everywhere.
+"""Checkpoints of an asynchronous run: for a moment no vertex fires, until all that was sent has been merged.
 
-When one is due the first worker tells the others. Each goes on merging, and passing on what its proxies have gathered,
-and again and again all add up, in a sum for which everybody waits, how many messages they have sent and how many they
-had received before they last took them in. Nobody sends while the others add, so equal sums say that nothing is on its
-way: it is all in the inboxes of the vertices' owners. Those with news fire, without sending yet (by blocks they stay in
-the queue), and this is the moment between two rounds of which `checkpoint/keeper.py` makes pieces. Nobody leaves before
-all have come here: the first worker does not ask for this while its vote is for the end of the run, and from then on
-nobody votes.
+When a checkpoint is due the first worker tells the others. Every worker goes on merging mail, and passing on what its
+proxies have gathered. Again and again all workers add up, in a sum for which everybody waits, how many messages they
+have sent, and how many they had received when they last merged. No worker sends while they add, so equal sums mean that
+nothing is on its way: all news is in the inboxes of the vertices' owners. Vertices with news then fire, without sending
+yet (in block descent they stay in the queue). This is the moment between two rounds in which `checkpoint/keeper.py`
+copies what matters. No worker can end before: the first one does not ask for a checkpoint while its vote is for the end
+of the run, and from then on nobody votes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Halt(NamedTuple):
 
 
 class Standstill:
-    """One worker's part; `free` is what it interrupts."""
+    """One worker's part; `free` are the local rounds that it interrupts."""
 
     def __init__(self, free: FreeRounds, keeper: Any):
         self.free, self.keeper = free, keeper
@@ -36,7 +36,8 @@ class Standstill:
         self.held: list[Any] | None = None  # notes on the end of the run that have come meanwhile
 
     def takes(self, note: Any) -> bool:
-        """Whether a note is none on the end of the run, or has to wait."""
+        """Whether a note asks for a checkpoint, or must wait until a checkpoint has been made; other notes are about
+        the end."""
         if isinstance(note, Halt):
             self.asked = note.number
         elif self.held is not None:
@@ -70,7 +71,7 @@ class Standstill:
         free.send_on()
 
     def _under_way(self) -> bool:
-        """Take in and pass on what there is; whether there is more on its way, anywhere."""
+        """Merge and pass on what has come; returns whether anything is still on its way, anywhere."""
         free, mail = self.free, self.free.mail
         received = sum(mail.inbox.received.values())
         news = free.receive()

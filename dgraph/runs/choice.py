@@ -21,7 +21,7 @@ from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
 from dgraph.runs.asked import OF_BLOCKS, Asked
 from dgraph.solvers.solver import LocalMethod
-from dgraph.states.blocks import Blocks
+from dgraph.states.block_options import BlockOptions
 from dgraph.states.switches import Switches
 
 
@@ -88,10 +88,10 @@ def _switches(asked: Asked) -> Switches:
     )
 
 
-def _blocks(asked: Asked) -> Blocks | None:
+def _blocks(asked: Asked) -> BlockOptions | None:
     """What was asked of block descent; of any other engine, nothing may be."""
     if asked.engine == DESCENT:
-        return Blocks.asked({name: getattr(asked, name) for name in OF_BLOCKS})
+        return BlockOptions.asked({name: getattr(asked, name) for name in OF_BLOCKS})
     for name, value in asked.unusual(*OF_BLOCKS).items():
         if value != AUTO:
             raise OptionError(f"{name}={value!r} is for engine={DESCENT!r}, not for engine={asked.engine!r}")

@@ -1,5 +1,5 @@
-"""What the kernels of block descent are given of a partition: the queue of its blocks, rows of who sends and of who
-gathers, which block reads which, and what is noted of vertices."""
+"""The arguments that the kernels of block descent take beside the vertices' values: the queue of blocks, rows of edges,
+which block reads which, and flags of vertices."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from dgraph.agents.edge_tables import kept
 from dgraph.analysis import PhaseAnalysis
 from dgraph.solvers import block_queue as queue
-from dgraph.states.blocks import Blocks
+from dgraph.states.block_options import BlockOptions
 from dgraph.states.state import State
 
 SMALLEST = 64  # vertices of a block of "auto"
 MOST = {"push": 4096, "pull": 64, "pull_push": 4096}  # blocks of "auto": who pulls tells blocks, fewer of them for less
 
 
-def arguments_of(state: State, phase: PhaseAnalysis, blocks: Blocks, side: str, team: int) -> dict[str, Any]:
-    """All of it but the vertices' values, for a team of so many. Proxies on `side` are told of their masters."""
+def arguments_of(state: State, phase: PhaseAnalysis, blocks: BlockOptions, side: str, team: int) -> dict[str, Any]:
+    """All of these, for a `team` of so many threads. Proxies on `side` hear of their masters."""
     (message,) = phase.messages
     shift = _shift(blocks, state.n)
     count = max(1, (state.n + (1 << shift) - 1) >> shift)
@@ -43,19 +43,19 @@ def arguments_of(state: State, phase: PhaseAnalysis, blocks: Blocks, side: str, 
     return found | _rows(state, phase, blocks.operator, shift)
 
 
-def adds(state: State, blocks: Blocks) -> bool:
-    """Whether vertices pass on how much they have changed, which others add up."""
+def adds(state: State, blocks: BlockOptions) -> bool:
+    """Whether vertices tell by how much they have changed, and others add that up."""
     return state.analysis.synchronous and blocks.operator == "push"
 
 
-def _shift(blocks: Blocks, n: int) -> int:
-    """Blocks of 1 << shift of the n vertices that a partition owns."""
+def _shift(blocks: BlockOptions, n: int) -> int:
+    """A block has 1 << shift of the `n` owned vertices."""
     size = blocks.size or max(SMALLEST, n // MOST[blocks.operator])
     return max(0, int(min(size, max(n, 1)) - 1).bit_length())
 
 
-def _limits(blocks: Blocks, n: int, shift: int, count: int, team: int) -> np.ndarray:
-    """What the queue is asked for, as far as it is the same in all epochs."""
+def _limits(blocks: BlockOptions, n: int, shift: int, count: int, team: int) -> np.ndarray:
+    """What is asked of the queue, as far as it is the same in all epochs."""
     limits = np.zeros(queue.FIRST + 1, np.int64)
     limits[queue.SHIFT], limits[queue.BLOCKS], limits[queue.OWNED] = shift, count, n
     limits[queue.CYCLIC], limits[queue.BOUND] = blocks.order == "cyclic", max(count, 4 * team)
@@ -64,7 +64,7 @@ def _limits(blocks: Blocks, n: int, shift: int, count: int, team: int) -> np.nda
 
 
 def _copied(state: State, side: str) -> np.ndarray:
-    """Flags of the vertices that have proxies, in other partitions, which send."""
+    """Flags of the owned vertices that have proxies on `side` elsewhere."""
     found = np.zeros(state.size, bool)
     for peer in range(state.partition.parts):
         if peer != state.partition.index:
@@ -73,7 +73,7 @@ def _copied(state: State, side: str) -> np.ndarray:
 
 
 def _rows(state: State, phase: PhaseAnalysis, operator: str, shift: int) -> dict[str, np.ndarray]:
-    """The rows of who sends, and where blocks gather, of who is sent to."""
+    """Out-edges of each vertex; and in-edges too, where blocks gather."""
     edges, along, (message,) = state.edges, phase.along, phase.messages
     if state.analysis.synchronous and operator == "pull":
         into = edges.receivers(along, at_once=True)[0]
@@ -92,8 +92,8 @@ def _rows(state: State, phase: PhaseAnalysis, operator: str, shift: int) -> dict
 
 
 def _pairs(tables: dict[str, np.ndarray], owned: int, shift: int) -> dict[str, np.ndarray]:
-    """For each block, of proxies too, those that read it, and how many edges go there, for each of its vertices on
-    average."""
+    """For each block (of proxies too) the blocks that read it, and how many edges lead there per vertex of the
+    block."""
     rows = tables["_in_indptr"]
     count = (len(rows) - 1 + (1 << shift) - 1 >> shift) or 1
     readers = np.repeat(np.arange(owned) >> shift, np.diff(rows[: owned + 1]))

@@ -1,8 +1,9 @@
-"""A partition of a program that finds the smallest vertex of each component. What its edges join gets a label, once;
-labels meet where vertices have copies, and pairs of labels are joined in one place. So two partitions take one
-exchange, and more of them three, whatever the graph.
+"""A partition of a program that finds the smallest vertex of each component. Each partition joins vertices by its own
+edges, once, and gives each local component a *label*, its smallest vertex. Where a vertex has copies in two partitions,
+it has a label in each: such a pair of labels is one component. All pairs are joined in one place, so two partitions
+take one exchange, and more of them three, whatever the graph.
 
-A checkpoint has the labels of vertices and nothing else of that: a run that goes on from it contracts anew.
+A checkpoint has the labels of vertices, and none of the pairs: a run that resumes from it begins again.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ Letters = set[tuple[int, int]]  # by tag and sender
 
 
 class Contracting(State):
-    """A State of which `settle` goes as far as it can with the mail that `hear` has taken in. Inboxes hold
-    labels; all fire in the end."""
+    """A State that is driven by `settle`, `tell` and `hear`. Inboxes hold labels; all vertices fire once, at the
+    end."""
 
     settles = True
     together = True  # whether others wait for what all partitions tell, so that it can as well go in one message
@@ -41,12 +42,13 @@ class Contracting(State):
         self.course: Iterator[Letters] = self._course()
 
     def settle(self, phase: PhaseAnalysis) -> None:
-        """What is to be told is told before labels change."""
+        """Go on along the course (`_course`) until mail is missing, or there is something to tell before labels
+        change."""
         while self.waiting and not self.letters:
             self.awaited = next(self.course, None)
 
     def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> int:
-        """Returns how many buffers it took."""
+        """Send what there is to tell; returns the number of buffers."""
         before = self.post.buffers
         for send in self.letters:
             send()
@@ -54,18 +56,18 @@ class Contracting(State):
         return self.post.buffers - before
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """Mail is kept until all that is awaited is here."""
+        """Keep what has come until all that is awaited is here."""
         for tag, sender, _, values in self.post.opened((REDUCE, BROADCAST, REPORT, ANSWER)):
             self.came[tag, sender] = values
 
     @property
     def waiting(self) -> int:
-        """Whether there is something to do."""
+        """1 if all that is awaited is here, else 0."""
         return int(self.awaited is not None and self.awaited <= self.came.keys())
 
     @property
     def news(self) -> int:
-        """Whether there will be something to do."""
+        """1 if there is more to come, else 0."""
         return int(not self.settled)
 
     @property
@@ -73,7 +75,8 @@ class Contracting(State):
         return self.awaited is None
 
     def _course(self) -> Iterator[Letters]:
-        """From the first round to the end; it yields whose mail it waits for."""
+        """The whole algorithm, from the first round to the end: it yields the mail that it must have before it can go
+        on."""
         post, parts, n, everybody = self.post, self.partition.parts, self.n, np.arange(self.size, dtype=np.uint32)
         component, looked = self.unite(self.edges)
         self.total["edges"] += looked
@@ -107,7 +110,7 @@ class Contracting(State):
         self.frontier.send(NOBODY)
 
     def _answers(self) -> list[Any]:
-        """To each partition what is known of the labels of its report."""
+        """At the root: for each partition the smallest label that each label of its report is one with."""
         reports = {q: values for (tag, q), values in self.came.items() if tag == REPORT}
         known, lowest = joined(np.stack(report) for report in reports.values())
         return [
@@ -116,7 +119,8 @@ class Contracting(State):
         ]
 
     def halt(self) -> None:
-        """All fire with the labels that they have; who goes on from there by single steps has all of them send."""
+        """For a checkpoint: all fire with the labels they have; a run that resumes by single steps has all of them
+        send."""
         (phase,) = self.analysis.phases
         everybody = np.arange(self.n, dtype=np.uint32)
         self.fire_these(phase, everybody)

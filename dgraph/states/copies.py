@@ -14,7 +14,7 @@ from dgraph.states.switches import Switches
 
 
 class Copies:
-    """That part of a State."""
+    """The part of a State that does so; called by `Rounds.begin`."""
 
     edges: EdgeTables
     post: Post
@@ -24,26 +24,28 @@ class Copies:
     degrees: dict[str, Any]
 
     def count_degrees(self, alongs: Iterable[str]) -> None:
-        """Degrees by the edges here; and proxies tell their masters."""
+        """Count degrees over the edges here, and send the proxies' counts to their masters."""
         self.degrees = {along: self.edges.degrees(along) for along in alongs}
         if not self.switches.twice:
             found = list(self.degrees.values())
             self.post.reduce("any", found, np.logical_or.reduce([degree > 0 for degree in found]))
 
     def add_degrees(self) -> None:
+        """Add the counts that have come from other partitions to those of masters here."""
         for _, ids, values in self.post.collect({REDUCE: "any"}):
             for degree, more in zip(self.degrees.values(), values, strict=True):
                 degree[ids] += more
 
     def send_copies(self) -> None:
-        """Masters tell their proxies what `send` reads of a vertex beside its state."""
+        """Send degrees and columns from masters to proxies."""
         self.post.broadcast(BROADCAST, "any", self.copied_once(), None)
 
     def copied_once(self) -> list[np.ndarray]:
-        """Degrees and columns."""
+        """The arrays that travel so."""
         return [*self.degrees.values(), *(self.values[column.name] for column in self.analysis.vertex_columns)]
 
     def take_copies(self) -> None:
+        """Write the degrees and columns that have come to the proxies here."""
         for _, ids, values in self.post.collect({BROADCAST: "any"}):
             for array, value in zip(self.copied_once(), values, strict=True):
                 array[ids] = value

@@ -1,5 +1,5 @@
-"""One partition of block coordinate descent: its queue of blocks, the compiled call in which a team works that off, and
-its mail. Of what others must know, the proxies with most to tell come first."""
+"""One partition of block coordinate descent: its queue of blocks, the compiled call in which a team of threads works
+that off, and its mail."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from dgraph.devices.cpu import Cpu
 from dgraph.errors import OptionError
 from dgraph.exchange.post import BROADCAST, REDUCE
 from dgraph.solvers import block_queue as queue
+from dgraph.states.block_options import BlockOptions, merges_at_once
 from dgraph.states.block_tables import adds, arguments_of
-from dgraph.states.blocks import Blocks, merges_at_once
 from dgraph.states.drivers import Driver
 from dgraph.states.relaxation import Relaxation, RelaxationFactor
 from dgraph.states.state import State
 
 
 class Descent:
-    """The blocks of the vertices that a partition owns. Its proxies are told of by mail, and have no blocks."""
+    """The blocks of the vertices that a partition owns. Proxies have no blocks; they hear of their masters by mail."""
 
-    def __init__(self, state: State, phase: PhaseAnalysis, blocks: Blocks, side: str, resumed: bool):
+    def __init__(self, state: State, phase: PhaseAnalysis, blocks: BlockOptions, side: str, resumed: bool):
         self.state, self.phase, self.blocks, self.n = state, phase, blocks, state.n
         (self.message,) = phase.messages
         self.whole, self.adds = state.analysis.synchronous, adds(state, blocks)
@@ -51,7 +51,7 @@ class Descent:
     # -- work ----------------------------------------------------------------------------------------------------------
 
     def _begin(self, resumed: bool) -> None:
-        """The first blocks of the queue, and what is there to be told."""
+        """Fill the queue with the first blocks, and note what is to be told."""
         state = self.state
         if self.adds:
             self._inbox[:] = 0
@@ -69,8 +69,8 @@ class Descent:
             state.agent.rows("fill", self.n, {**state.values, **self.more})
 
     def epoch(self, number: int, sweep: bool = False) -> None:
-        """Blocks from the queue until they have looked at as many edges as there are here, or until none is left. A
-        sweep takes them all, one after the other."""
+        """Take blocks from the queue until as many edges have been looked at as there are here, or no block waits. A
+        sweep takes every block once, in order."""
         state = self.state
         for name in state.analysis.before if not self.adds else ():
             np.copyto(state.values[f"{name}_before"], state.values[name])
@@ -87,7 +87,8 @@ class Descent:
         self.more["_least"] = self.blocks.share * self.residual / self.edges
 
     def _descend(self, sweep: bool, first: bool = False) -> None:
-        """In the first sweep of who adds, all tell what they are at the start."""
+        """Run the kernel. In the `first` sweep of a program whose vertices add up changes, all tell their start
+        values."""
         board, limits = self.board, self.limits
         for what in (queue.EDGES, queue.DONE, queue.FIRED, queue.STALENESS, queue.CURSOR, queue.TOLD):
             board[what] = 0
@@ -104,8 +105,8 @@ class Descent:
         self.state.total["edges"] += int(board[queue.EDGES])
 
     def must_sweep(self, known: Mapping[str, Any]) -> bool:
-        """Whether every vertex must be looked at again: because a global value that they read has changed, or because
-        nobody says which blocks have news, as there is no need to look at edges for that."""
+        """Whether the next epoch must look at every vertex: a global value that `apply` reads has changed; or vertices
+        add up changes, and then no list says which blocks have news."""
         now = {name: known[name] for name in self.phase.apply.of("global")}
         before, self.globals = self.globals, now
         return self.adds or now != before
@@ -116,20 +117,20 @@ class Descent:
 
     @property
     def waiting(self) -> int:
-        """For how many blocks, or other partitions' vertices, there is something to do or to tell."""
+        """How many blocks and proxies have something to do or to tell."""
         news = np.count_nonzero(self.live) if self.adds else self.blocks_waiting
         return int(news) + self.state.waiting_proxies + int(np.count_nonzero(self.fresh & self.copied))
 
     @property
     def residual(self) -> float:
-        """The L1 norm of what has changed for vertices since they were last brought up to date; where messages have an
-        order, how many vertices have one that waits."""
+        """The sum of the absolute changes that vertices have not been brought up to date with; where messages have an
+        order, the number of vertices with a message that waits."""
         if not self.ordered:
             return float(self.live.sum())
         return float(np.count_nonzero(self._inbox[: self.n] != self.more["_taken"][: self.n]))
 
     def columns(self) -> dict[str, Any]:
-        """Of the report's row of an epoch."""
+        """Columns of the report's row of an epoch."""
         return {
             **self._shares(),
             "direction": self.blocks.operator,
@@ -141,7 +142,7 @@ class Descent:
         }
 
     def _shares(self) -> dict[str, int]:
-        """How many blocks each kind of daemon took, and looks at edges, where the CPU is not alone."""
+        """Columns that say how many blocks and edges each kind of daemon took, if the CPU is not alone."""
         found: defaultdict[str, int] = defaultdict(int)
         if self.drivers:
             found["block_size"] = 1 << self.shift
@@ -155,9 +156,9 @@ class Descent:
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
     def halt(self) -> None:
-        """For a checkpoint, when nothing is under way: its senders are vertices with a message that waits; where blocks
-        pull, all that have ever sent, for some readers may not have looked since. Of a synchronous program states are
-        all that matters."""
+        """For a checkpoint, when nothing is under way: its senders are the vertices with a message that waits; where
+        blocks pull, all that have ever sent, because some readers may not have looked since. A synchronous program has
+        only its states."""
         if self.whole:
             return
         if self.blocks.operator == "push":
@@ -183,11 +184,11 @@ class Descent:
     # -- mail ----------------------------------------------------------------------------------------------------------
 
     def tell(self, side: str, target_side: str, everything: bool = False) -> int:
-        """Proxies what their masters have sent, and masters what their proxies have gathered. While there is work here,
-        only those with most to tell, unless `everything` is asked for: the others may have more to say later. Returns
-        how many buffers it took."""
+        """Tell proxies what their masters have sent, and masters what their proxies have gathered; returns the number
+        of buffers. While blocks wait here, and unless `everything`, only what is most urgent: the others may have more
+        to say later."""
         state, before = self.state, self.state.post.buffers
-        told = self._first(np.flatnonzero(self.fresh & self.copied), self._sent, everything)
+        told = self._most_urgent(np.flatnonzero(self.fresh & self.copied), self._sent, everything)
         if len(told):
             state.post.broadcast(BROADCAST, side, self._travels(), self._mask(told))
             self.fresh[told] = False
@@ -195,7 +196,7 @@ class Descent:
                 self._sent[told] = self.message.identity
             elif self._sent is None and not self.whole:
                 self._wake(told[self._inbox[told] != self.message.identity])  # which have waited to be told of
-        proxies = self._first(self.n + np.flatnonzero(state.values["arrived"][self.n :]), self._inbox, everything)
+        proxies = self._most_urgent(self.n + np.flatnonzero(state.values["arrived"][self.n :]), self._inbox, everything)
         if len(proxies):
             state.post.reduce(target_side, [self._inbox], self._mask(proxies))
             state.values["arrived"][proxies] = False
@@ -204,7 +205,7 @@ class Descent:
         return state.post.buffers - before
 
     def hear(self, side: str, target_side: str) -> None:
-        """What others have told: into inboxes here, and the blocks that it is news for join the queue."""
+        """Take in what other partitions have told; the blocks that it concerns join the queue."""
         state = self.state
         for mail in state.post.collect({BROADCAST: side, REDUCE: target_side}):
             tag, ids, values = mail
@@ -222,8 +223,9 @@ class Descent:
         if not self.whole:
             self._wake_arrived()
 
-    def _first(self, ids: np.ndarray, values: np.ndarray | None, everything: bool) -> np.ndarray:
-        """Those with a message that is no worse than the mean of theirs; all, once no block waits."""
+    def _most_urgent(self, ids: np.ndarray, values: np.ndarray | None, everything: bool) -> np.ndarray:
+        """Of `ids`, those whose message is no worse than the mean of all; all of them once no block waits, or if
+        `everything`."""
         if values is None or everything or self.whole or not len(ids) or not self.blocks_waiting:
             return ids
         messages = values[ids].astype(float)
@@ -234,7 +236,7 @@ class Descent:
         return ids[gain >= (gain / len(gain)).sum()]  # gain.mean() may be too large
 
     def _travels(self) -> list[np.ndarray]:
-        """What masters tell their proxies."""
+        """The arrays of which masters tell their proxies."""
         return [self.state.values[name] for name in self.phase.broadcast]
 
     def _mask(self, ids: np.ndarray) -> np.ndarray:
@@ -243,7 +245,7 @@ class Descent:
         return found
 
     def _wake_arrived(self) -> None:
-        """The blocks of vertices to which messages came join the queue."""
+        """The blocks of vertices to which messages have come join the queue."""
         ids = self.state.ready()
         self.state.values["arrived"][ids] = False
         self._wake(ids)
@@ -259,5 +261,5 @@ class Descent:
 
     @property
     def _sent(self) -> np.ndarray | None:
-        """What vertices have sent since their proxies were told, where that is the same along all edges."""
+        """What vertices have sent since their proxies were told, if it is the same along all their edges; else None."""
         return self.state.values[sent(self.phase, self.message)] if self.phase.hoisted else None

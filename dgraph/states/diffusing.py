@@ -1,6 +1,6 @@
-"""A partition of a program of sums that gathers from all its edges again and again, with what has come meanwhile, and
-tells others how much their sums have changed. Where most of what vertices gain is worth passing on, reading it in order
-of the rows takes a third of the time of adding it to inboxes."""
+"""A partition of a program of sums (`Diffuse`) that gathers over all its edges again and again, together with what has
+come from others, and tells others by how much their sums have changed. While most of what vertices gain is worth
+passing on, this takes a third of the time of adding messages to inboxes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SURELY = 0.3  # as much is there as a rule
 
 
 class Diffusing(State):
-    """A State of which `settle` takes one look at all edges; `tell` and `hear` are all its mail."""
+    """A State that is driven by `settle`, one look at all edges; `tell`; and `hear`."""
 
     settles = True
     settled = False  # as far as it knows
@@ -50,7 +50,8 @@ class Diffusing(State):
         self.inbox[:] = 0
 
     def settle(self, phase: PhaseAnalysis) -> None:
-        """A look at all edges; once little is left, one more, for what exactly that is, and what proxies have."""
+        """Look at all edges. If little is left to pass on, look once more without passing on anything: that tells
+        exactly how much is left, and what proxies have gathered."""
         looks, self.heard = 0, set()
         if not self.opening:
             self.diffusion.look()
@@ -64,7 +65,7 @@ class Diffusing(State):
         self.untold = self.size > self.n
 
     def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """Masters how much what their proxies have gathered has changed."""
+        """Tell masters by how much the sums of their proxies have changed."""
         proxies = self.inbox[self.n :]
         proxies[:] = self.diffusion.news()
         self.diffusion.told += proxies
@@ -73,19 +74,20 @@ class Diffusing(State):
         self.untold = False
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """What others have told."""
+        """Add what other partitions have told."""
         self.heard |= {sender for sender, _ in self.post.free or ()}
         for _, ids, (values,) in self.post.collect({REDUCE: target_side}):
             self.diffusion.take_in(ids, values)
 
     @property
     def looks(self) -> bool:
-        """Whether more is left here than may be."""
+        """Whether more is left to pass on than may be at the end of this stage."""
         return self.opening or self.diffusion.left + self.diffusion.came > max(self.limit, self.diffusion.noise)
 
     @property
     def pays(self) -> bool:
-        """Whether all have told something since the last look: earlier, and most of it would be made again."""
+        """Whether all partitions have told something since the last look. A look before that would mostly be made
+        again."""
         return self.heard >= self.told_by
 
     @property
@@ -93,13 +95,13 @@ class Diffusing(State):
         return int(self.looks or self.untold)
 
     def conclude(self) -> None:
-        """The states, when nothing more comes."""
+        """Write the states, when the run or a stage of it is over."""
         if self.stages == 1:
             names = self.diffuse.passed, self.diffuse.held
             self.diffusion.results(*(self.values[name][: self.n] for name in names))
 
     def fold(self, kernel: str = "fold") -> list[tuple]:
-        """Before the last stage is over, what it takes to begin the next."""
+        """As in `State`; but at the end of a stage that is not the last, the sums that the next stage begins from."""
         if kernel != "conclude" or self.stages == 1:
             return super().fold(kernel)
         names, found = self.diffuse, self.diffusion
@@ -108,8 +110,8 @@ class Diffusing(State):
         return [tuple(known.get(name, 0.0) for name in self.analysis.globals if name not in each_round)]
 
     def scaled(self, totals: Mapping[str, Any]) -> bool:
-        """Whether there is another stage: it begins from so many times what was passed on that what is left sums to
-        nothing, for what is of one sign fades slowest."""
+        """Begin the next stage, if there is one, from a multiple of what was passed on: chosen such that what is left
+        sums to nothing, because what has one sign fades slowest."""
         self.stages -= 1
         if self.stages:
             given, left = totals[self.diffuse.given], totals[self.diffuse.surplus]
@@ -119,6 +121,7 @@ class Diffusing(State):
         return self.stages > 0
 
     def _limit(self, mass: float) -> float:
-        """Of little, less may be left. How much there is, is not known before the first stage ends: not too little."""
+        """How much may be left at the end of this stage. `mass`: the sum of all that vertices have, 0 before the first
+        stage has found it; with little mass, less may be left."""
         least = self.values[self.diffuse.least] * self.values[self.diffuse.falls] ** (self.stages - 1)
         return NEARLY * min(mass or SURELY, 1.0) * least * len(self.diffusion.senders)

@@ -1,6 +1,6 @@
-"""Drivers: daemons take blocks of block descent from the queue of the CPU's threads (GraphABCD's hybrid execution). A
-driver is one more thread of their team, and brings what it takes to its daemon: edges are looked at there; vertices,
-and whom they tell, are the matter of compiled calls here, because to move a vertex costs more."""
+"""Drivers: daemons take blocks of block descent from the same queue as the CPU's threads (GraphABCD's hybrid
+execution). A driver is one more thread of the team. It has its daemon look at the edges of a block; firing vertices,
+and telling other blocks, are compiled calls here, because to move a vertex costs more than to fire it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ QUEUE = ("_heap", "_place", "_keys", "_board")
 
 
 class Driver:
-    """Of one daemon, which brings a block at a time up to date, like any thread of the team: nobody else writes to its
-    vertices meanwhile, and values that it reads are no older than those that others read."""
+    """The thread of one daemon. It keeps the rules of the team: nobody else writes to the vertices of its block, and
+    the values that it reads are as new as those that threads read."""
 
     def __init__(self, lane: Lane, cpu: Cpu, phase: PhaseAnalysis, operator: str, more: Mapping[str, Any]):
         self.lane, self.cpu, self.phase = lane, cpu, phase
@@ -55,7 +55,7 @@ class Driver:
         self.blocks = self.edges = 0
 
     def __call__(self, rank: int, size: int, signals: np.ndarray) -> None:
-        """Blocks from the queue, as the others of the team take them. After a failure nobody takes any more."""
+        """Take blocks until the team is done. After a failure, no thread of the team takes another."""
         self.values["_size"] = size
         stored, limits = [self.values[name] for name in QUEUE], self.values["_limits"]
         while (b := queue.next_block(rank, size, signals, *stored, limits)) != queue.NONE:
@@ -70,7 +70,8 @@ class Driver:
             queue.finish(b, rank, fired, edges, self.values["_pace"], 0.0, *stored)
 
     def gather(self, first: int, last: int) -> tuple[int, int]:
-        """Pull: the daemon looks at the in-edges of rows, which then fire."""
+        """Pull: the daemon gathers over the in-edges of rows first:last, which then fire. Returns who fired, and
+        edges."""
         block = Block(first, last, int(self.rows[last] - self.rows[first]))
         if block.edges:
             in_turn(Pull(self.lane, self.kernel, {**self.values, **self.own}, block.edges, lazy=True), [block])
@@ -81,7 +82,7 @@ class Driver:
         return fired, block.edges + told
 
     def spread(self, first: int, last: int) -> tuple[int, int]:
-        """Push: rows fire, and the daemon looks at the out-edges of those who have something to send."""
+        """Push: rows first:last fire, and the daemon sends along their out-edges. Returns who fired, and edges."""
         fired, count = self.cpu.kernels["leaving"].on(first, last, {**self.values, **self.leaving})
         senders = self.own["senders"][:count]
         edges = int((self.rows[senders + 1] - self.rows[senders]).sum())
@@ -91,13 +92,13 @@ class Driver:
         return fired, edges
 
     def receive(self, ids: np.ndarray, messages: dict[str, np.ndarray]) -> int:
-        """What the daemon has merged for the targets of a block."""
+        """Add what the daemon has merged for the targets of a block to their inboxes; the number of bytes."""
         incoming = {f"incoming_{name}": array for name, array in messages.items()}
         self.cpu.kernels["arriving"].on(0, len(ids), {**self.values, **incoming, "ids": ids})
         return ids.nbytes + sum(array.nbytes for array in messages.values())
 
     def begin(self, values: Mapping[str, Any]) -> None:
-        """The arrays and numbers of an epoch."""
+        """Take the arrays and numbers of a new epoch."""
         self.values, self.blocks, self.edges = dict(values), 0, 0
 
     @property
@@ -106,7 +107,7 @@ class Driver:
 
 
 def best(message: Any) -> Any:
-    """The best of all messages that there may be."""
+    """The best message that there could be: what a bound is where nobody knows a better one."""
     if message.dtype.kind == "f":
         return message.dtype.type(-np.inf if falls(message) else np.inf)
     if message.dtype.kind == "b":

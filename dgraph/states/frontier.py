@@ -1,5 +1,6 @@
-"""Who of a partition takes part in a round: vertices that have a message, and, once these have fired, those that have
-something to send. The two lists lie in two arrays as long as the partition, and each round fills one from the other."""
+"""The vertices of a partition that take part in a round: those that have a message, and, once these have fired, those
+that have something to send. Two arrays as long as the partition hold the two lists; each round fills one from the
+other."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from dgraph.agents.vertex_lists import NOBODY
 
 
 class Frontier:
-    """Who has a message: the first `queued` of `queue`; or, if `scan`, all whose flag `arrived` is up, for kernels that
-    pull list nobody. The senders are in `spare`, or in a list of their own."""
+    """`queue[:queued]` have a message. If `scan`, so have all others whose flag `arrived` is set: kernels that pull set
+    flags and list nobody. `senders` have something to send."""
 
     def __init__(self, size: int):
         self.queue, self.spare = (np.empty(max(size, 1), np.uint32) for _ in range(2))
@@ -23,23 +24,23 @@ class Frontier:
         self.edges: Any = None  # along how many edges they send, once that is known
 
     def move(self, arrays: VertexArrays) -> None:
-        """To where kernels run."""
+        """Move the arrays to where kernels run."""
         self.queue, self.spare = arrays.moved(self.queue), arrays.moved(self.spare)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Of a kernel that queues more."""
+        """Arguments of a kernel that adds to the queue."""
         return {"queue": self.queue, "queued": self.queued}
 
     def hold(self, arrays: VertexArrays, ids: Any) -> None:
-        """These have a message, and nobody else but whom a scan finds."""
+        """Let the queue be these vertices."""
         arrays.store(self.queue, ids)
         self.queued = len(ids)
 
     def clear(self) -> None:
-        """Nobody has a message."""
+        """No vertex has a message."""
         self.queued, self.scan = 0, False
 
     def send(self, senders: Any) -> None:
-        """These have something to send."""
+        """Let the senders be these vertices."""
         self.senders, self.edges = senders, None

@@ -1,5 +1,5 @@
-"""How far beyond its best value a vertex goes at a turn (successive over-relaxation, Young 1954). What suits a graph is
-found while it runs, as in Hageman and Young (1981): from how fast residuals fall without any."""
+"""How far beyond its best value a vertex goes at a turn (successive over-relaxation, Young 1954). The factor that suits
+a graph is found while the run goes on, as in Hageman and Young (1981): from how fast residuals fall without any."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LEAST, MOST = 0.02, 1.9  # by how much the factor is raised; the largest
 
 
 class RelaxationFactor(Parameter):
-    """A parameter that block descent sets anew after each epoch, wherever no other partition goes by it; elsewhere it
-    keeps its value, which is 1: `apply` goes so many times as far as to the value that the neighbours ask for."""
+    """A parameter of a program that `apply` multiplies a vertex's step by. Block descent on one partition sets it anew
+    after each epoch; elsewhere it stays 1."""
 
 
 class Relaxation:
-    """`factor` is for the next epoch; 1 goes to the best value itself."""
+    """`factor` is the one for the next epoch; with 1 a vertex takes its best value itself."""
 
     def __init__(self) -> None:
         self.factor = 1.0
@@ -28,8 +28,9 @@ class Relaxation:
         self.residuals: list[float] = []  # of the epochs since the factor was last changed
 
     def learn(self, residual: float) -> None:
-        """The residual after one more epoch. Raise the factor while that helps; then stay with what was best, unless
-        residuals grow, or fall more slowly now than with what was given up: at first they fall fast with any."""
+        """Take in the residual after one more epoch. The factor is raised while that helps; then the best one stays,
+        unless residuals grow, or now fall more slowly than with a factor given up before (at first they fall fast with
+        any)."""
         self.residuals.append(residual)
         if len(self.residuals) <= TRIAL:
             return
@@ -58,6 +59,6 @@ class Relaxation:
         self.factor, self.residuals = factor, []
 
     def _rate(self, back: int) -> float:
-        """By which residuals have fallen in an epoch, the mean of two; the last was so long ago."""
+        """The factor by which residuals fell in an epoch, the mean of two, the last of which was `back` epochs ago."""
         before, now = self.residuals[-back - 2], self.residuals[-back]
         return sqrt(now / before) if before > 0 else 0.0

@@ -1,9 +1,9 @@
-"""A partition that goes to its local fixed point in every round, by the program's own algorithm: others hear of it only
-what they must, and a graph of long paths takes as many rounds as paths cross partitions, not as they have edges.
+"""A partition that goes to its local fixed point in every round, by the program's own algorithm (`Settle`). A path then
+takes as many rounds as it crosses partitions, and not as it has edges.
 
-For programs whose messages merge like minima. Of each local vertex, owned or proxy, the inbox holds the best message
-that it has had. Nothing else travels: to masters what their proxies have found, to proxies what their masters know;
-and with the former what the algorithm keeps beside it, a predecessor say.
+For programs whose messages merge like minima. The inbox of each local vertex, owned or proxy, holds the best message
+that it has had. What travels are best messages alone: from proxies that improved to their masters, and from masters
+that improved to their proxies; to masters also what the algorithm keeps beside them, such as predecessors.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ MANY = 32  # of so many vertices one is many
 
 
 class Settling(State):
-    """A State of which `settle` goes on from whoever it takes; `tell` and `hear` are all its mail. Of owned vertices
-    only those that others know of fire in each round, for these must hear whether they have something to send; all
-    others fire in the end."""
+    """A State that is driven by `settle`, `tell` and `hear`. In each round only those owned vertices fire that have
+    proxies elsewhere, to learn whether they have something to send; all others fire at the end of the run."""
 
     settles = True
     settled = False  # as far as it knows
@@ -49,8 +48,8 @@ class Settling(State):
         self.kept: dict[Any, Any] = {}
 
     def settle(self, phase: PhaseAnalysis) -> None:
-        """From all that has come to the local fixed point, or as far as its algorithm goes before others are told.
-        Until they are told for the first time that is less far, but goes on as long as there is nothing to tell."""
+        """Go on from all that has come, to the local fixed point or until the algorithm pauses so that others are told.
+        Before this partition has told anything it pauses sooner, but goes on while there is nothing to tell."""
         self.heard = set()
         self._settle(phase)
         while self.frontier.queued and not (self.tells or self.post.buffers):
@@ -58,6 +57,7 @@ class Settling(State):
             self._settle(phase)
 
     def _settle(self, phase: PhaseAnalysis) -> None:
+        """Call the program's algorithm once, and note who has news for other partitions."""
         best, improved = self._best(phase), self.improved
         came = self.frontier.queue[: self.frontier.queued].copy()
         put(self.values["arrived"], came, False)
@@ -82,11 +82,12 @@ class Settling(State):
 
     @property
     def tells(self) -> bool:
-        """Whether others are to hear something."""
+        """Whether there is something to tell other partitions."""
         return bool(len(self.found) or len(self.frontier.senders))
 
     def catch_up(self) -> np.ndarray:
-        """Let all fire who have had a message; returns who that is. Lists are as before."""
+        """Fire all owned vertices that have had a message, so that states are up to date; returns them. The lists of
+        who waits and who sends stay as they were."""
         (phase,) = self.analysis.phases
         reached = self._reached(phase)
         if self.behind:
@@ -98,7 +99,7 @@ class Settling(State):
         return reached
 
     def halt(self) -> None:
-        """Who goes on from a checkpoint by single steps has all of them send."""
+        """For a checkpoint: a run that resumes from it by single steps has all reached vertices send."""
         self.frontier.send(self.catch_up())
 
     def fold(self, kernel: str = "fold") -> list[tuple]:
@@ -111,7 +112,7 @@ class Settling(State):
         return super().results()
 
     def resume(self, phase: PhaseAnalysis) -> None:
-        """Go on from the inboxes of owned vertices alone, as a checkpoint has them: all is told and settled anew."""
+        """Go on from a checkpoint, which has the inboxes of owned vertices alone: settle and tell everything anew."""
         reached = self._reached(phase)
         self.frontier.hold(self.arrays, reached)
         put(self.values["arrived"], reached, True)
@@ -119,8 +120,8 @@ class Settling(State):
         self.found = NOBODY
 
     def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> int:
-        """Masters what their proxies have found, and proxies what their masters know. Returns how many buffers it
-        took."""
+        """Send what proxies have found to masters, and what masters have found to proxies; returns the number of
+        buffers."""
         before = self.post.buffers
         told, best, senders = self.values["sending"], [self._best(phase)], self.frontier.senders
         if len(self.found):
@@ -136,24 +137,25 @@ class Settling(State):
         return self.post.buffers - before
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """What others have told."""
+        """Merge what other partitions have told."""
         self.heard |= {sender for sender, _ in self.post.free or ()}
         mail = self.post.collect({BROADCAST: side, REDUCE: target_side})
         self.merge(phase, self._with_beside(phase, mail) if self.beside else mail)
 
     @property
     def pays(self) -> bool:
-        """Whether to settle at once. Who goes on from many vertices had better hear of all others before, who may have
-        reached them first."""
+        """Whether to settle now. With news for many vertices it is better first to hear of all others, who may have
+        reached these vertices by shorter ways."""
         return self.frontier.queued * MANY < self.size or self.heard >= self.told_by
 
     @property
     def news(self) -> int:
-        """For how many vertices there is something to tell, or to do here."""
+        """How many vertices have something to tell, or to do here."""
         return len(self.frontier.senders) + len(self.found) + self.frontier.queued
 
     def _with_beside(self, phase: PhaseAnalysis, mail: Iterator[Mail]) -> Iterator[Mail]:
-        """The same mail without what came beside, which is kept first, while the best messages are what they were."""
+        """Strip from the mail what is kept beside messages, and merge that first, while the old best messages are there
+        to compare with."""
         for tag, ids, (messages, *came) in mail:
             beside = came[0] if came else np.broadcast_to(np.int64(UNREACHED), len(ids))
             _keep_beside(ids, messages, beside, self._best(phase), self.beside[0])
@@ -166,7 +168,7 @@ class Settling(State):
         return found[: int(_list_unlike(self._best(phase), message.identity, found))]
 
     def _shares_with(self, peer: int) -> bool:
-        """Whether a vertex of either has a proxy with the other."""
+        """Whether this partition and another have a vertex in common."""
         proxies = self.post.proxies("any", peer)
         return proxies.stop > proxies.start or len(self.post.masters("any", peer)) > 0
 
@@ -176,7 +178,7 @@ class Settling(State):
 
 
 def _shared(post: Post, owned: int, size: int) -> np.ndarray:
-    """In ascending order all proxies, and the owned vertices of which others have any."""
+    """All proxies, and the owned vertices that have proxies elsewhere, in ascending order."""
     found = np.zeros(size, bool)
     found[owned:] = True
     for peer in post.peers:
@@ -186,7 +188,8 @@ def _shared(post: Post, owned: int, size: int) -> np.ndarray:
 
 @kernel
 def _list_unlike(values, value, found):
-    """The first ids with another value; numpy.flatnonzero takes five times as long."""
+    """Write the ids of all values unlike `value` to `found`; returns how many. numpy.flatnonzero takes five times as
+    long."""
     count = uint64(0)
     for v in range(uint64(found.size)):
         if values[v] != value:
@@ -197,6 +200,7 @@ def _list_unlike(values, value, found):
 
 @kernel
 def _keep_beside(ids, messages, came, best, beside):
+    """Keep what came beside messages: of a better message it replaces, of an equal one the smaller number stays."""
     for i in range(uint64(ids.size)):
         v = ids[i]
         if messages[i] < best[v]:

@@ -4,9 +4,9 @@
     emit       what vertices send, once a vertex         cross             messages along the edges, by push or by pull
     fire       inboxes into states                       reduce, receive   what proxies have gathered, to their masters
 
-Local ids are owned vertices (`0:n`), then proxies. Only owned vertices fire. It asks an agent to run kernels and a Post
-to carry values, and VertexArrays for all else, for only these know where arrays are; it knows neither device nor
-transport, and an engine decides what comes after what.
+Local ids are owned vertices (`0:n`), then proxies (`n:size`). Only owned vertices fire. A State has an agent run
+kernels, a `Post` carry values, and `VertexArrays` do all else, for only these know where arrays are. It knows neither
+device nor transport; an engine decides in which order its methods are called.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and parti
 
 
 class State(Copies):
-    """One array a field; kernels and messages find them by name."""
+    """One array a field, in `values`: kernels and messages find them by name."""
 
     settles = False  # whether a round takes a partition to its local fixed point
 
@@ -66,7 +66,7 @@ class State(Copies):
     # -- before the first round ----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Arrays go to where kernels run; then what `start` and `seed` say."""
+        """Move arrays to where kernels run, then run `start` and `seed`."""
         self.arrays = self.post.arrays = self.agent.arrays
         for arrays in (self.values, self.degrees):
             arrays |= {name: self.arrays.moved(array) for name, array in arrays.items() if np.ndim(array)}
@@ -80,21 +80,21 @@ class State(Copies):
     # -- a round -------------------------------------------------------------------------------------------------------
 
     def aim(self, phase: PhaseAnalysis, number: int) -> None:
-        """Let kernels read the number of the round, and the degree along the edges of its phase."""
+        """Tell kernels the number of the coming round, and the degree along the edges of its phase."""
         self.values["round"] = number
         if self.degrees:
             self.values["degree"] = self.degrees[phase.along]
 
     def resume(self, phase: PhaseAnalysis) -> None:
-        """Get ready to go on from a checkpoint."""
+        """Called when a checkpoint has been put into the arrays: get ready to go on."""
 
     def emit(self, phase: PhaseAnalysis) -> None:
-        """Synchronous: what every vertex sends, where that is the same along all its edges."""
+        """Synchronous: compute what every vertex sends, where that is the same along all its edges."""
         if self.analysis.synchronous and phase.hoisted:
             self.agent.rows(name_in(phase, "emit"), self.n, self.values)
 
     def broadcast(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """The values that travel from masters to proxies: of those who send, or all that have changed."""
+        """Send values from masters to proxies: of the vertices that send; synchronous: of all that have changed."""
         names, changed = self._broadcast_arrays(phase), None
         arrays = [self.values[name] for name in names]
         if not self.analysis.synchronous:
@@ -112,7 +112,7 @@ class State(Copies):
             self.post.broadcast(TARGET, target_side, arrays, self._news(TARGET, phase.target_broadcast), exact=False)
 
     def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """Proxies get their masters' values; those of senders send too."""
+        """Write what masters have sent to proxies, who send on where their masters send."""
         senders = [self.frontier.senders]
         for tag, ids, values in self.post.collect({BROADCAST: side, TARGET: target_side}):
             names = phase.target_broadcast if tag == TARGET else self._broadcast_arrays(phase)
@@ -124,12 +124,12 @@ class State(Copies):
             self.frontier.send(self.arrays.joined(senders, self.frontier.spare))
 
     def cross(self, phase: PhaseAnalysis) -> None:
-        """Messages along the edges here."""
+        """Send messages along all edges here."""
         self.cross_to_proxies(phase)
         self.cross_to_owned(phase)
 
     def cross_to_proxies(self, phase: PhaseAnalysis) -> None:
-        """Messages along the edges here, but for those that owned vertices pull: theirs need not leave."""
+        """Send messages along the edges here, except those that owned vertices pull: these stay here."""
         if self.analysis.synchronous:
             self._pull(phase, self.n, self.n if self.switches.whole or not phase.combines else self.size)
             return
@@ -148,7 +148,7 @@ class State(Copies):
             frontier.queued = self.agent.once(name_in(phase, "push"), len(frontier.senders), values)
 
     def cross_to_owned(self, phase: PhaseAnalysis) -> None:
-        """The others."""
+        """Send the messages that `cross_to_proxies` has left out."""
         if self.pulled or self.analysis.synchronous:
             self._pull(phase, 0, self.n)
             self._mark(False)
@@ -156,7 +156,7 @@ class State(Copies):
             self.forget_sent(phase)
 
     def reduce(self, phase: PhaseAnalysis, side: str) -> None:
-        """What proxies have gathered, to their masters; then their inboxes are empty again."""
+        """Send what proxies have gathered to their masters, and empty the proxies' inboxes."""
         messages, changed = {inbox(phase, message): message for message in phase.messages}, self.values["arrived"]
         arrays = [self.values[name] for name in messages]
         if self.analysis.synchronous:
@@ -169,11 +169,11 @@ class State(Copies):
                     self.arrays.fill(self.values[name], self.n, message.identity)
 
     def receive(self, phase: PhaseAnalysis, side: str) -> None:
-        """Masters merge what their proxies have gathered."""
+        """Merge what other partitions' proxies have gathered into the inboxes of their masters here."""
         self.merge(phase, self.post.collect({REDUCE: side}))
 
     def merge(self, phase: PhaseAnalysis, mail: Iterable[Mail]) -> None:
-        """Messages from others into inboxes."""
+        """Merge messages from other partitions into inboxes."""
         names = [f"incoming_{inbox(phase, message)}" for message in phase.messages]
         for _, ids, values in mail:
             incoming = {**dict(zip(names, values, strict=True)), "ids": ids}
@@ -183,7 +183,7 @@ class State(Copies):
                 self.frontier.queued = queued
 
     def fire(self, phase: PhaseAnalysis) -> None:
-        """A round's inboxes into the states."""
+        """Apply inboxes to states."""
         if self.analysis.synchronous:
             counts = self.agent.rows(name_in(phase, "fire"), self.n, self.values)
             self.changed += [count for _, count in counts]
@@ -196,13 +196,13 @@ class State(Copies):
         self.frontier.clear()
 
     def fire_these(self, phase: PhaseAnalysis, vertices: Any) -> None:
-        """The inboxes of some owned vertices into their states; those with something to send are the senders."""
+        """Apply the inboxes of some owned vertices; those with something to send become the senders."""
         self.total["fired"] += len(vertices)
         kernel = name_in(phase, "fire")
         self.frontier.send(self._listed(kernel, len(vertices), self.frontier.spare, frontier=vertices))
 
     def forget_sent(self, phase: PhaseAnalysis) -> None:
-        """All who must know have been told what vertices send along all their edges."""
+        """What the senders send is known wherever it must be: set it back to no message."""
         for message in phase.messages:
             self.arrays.put(self.values[sent(phase, message)], self.frontier.senders, message.identity)
 
@@ -216,7 +216,7 @@ class State(Copies):
         return queue if self.n == self.size else self.arrays.below(queue, self.n)
 
     def drop_proxies(self) -> None:
-        """Their mail is posted, so they may be queued anew: let the queue hold owned vertices alone."""
+        """What proxies have gathered is posted: leave only owned vertices in the queue."""
         self.frontier.hold(self.arrays, NOBODY if self.frontier.scan else self.ready())
 
     @property
@@ -233,7 +233,7 @@ class State(Copies):
         return int(self.frontier.queued) if listed else self.arrays.count(self.values["arrived"], 0)
 
     def counted(self) -> dict[str, Any]:
-        """What was done since this was last asked."""
+        """Columns of the report: what was done since this was last called."""
         self.total |= {"messages": self.post.buffers, "bytes": self.post.bytes}
         found = {what: self.total[what] - self.reported[what] for what in COUNTED}
         self.reported = dict(self.total)
@@ -243,7 +243,7 @@ class State(Copies):
     # -- global values and results -------------------------------------------------------------------------------------
 
     def fold(self, kernel: str = "fold") -> list[tuple]:
-        """The global values of the owned vertices, a tuple a range of rows."""
+        """The global values of the owned vertices: a tuple of values for each range of rows."""
         if kernel not in self.recipe.source.kernels:
             return []
         block = BLOCK if self.switches.deterministic else None
@@ -266,7 +266,7 @@ class State(Copies):
         return [sent(phase, m) for m in phase.messages] if phase.hoisted else list(phase.broadcast)
 
     def _news(self, tag: int, names: Iterable[str]) -> Any:
-        """Owned vertices of which an array differs from what was last sent; None for all."""
+        """A mask of the owned vertices of which an array differs from what was last sent; None: send all."""
         if not self.switches.changed_only:
             return None
         key, arrays = (tag, *names), [self.values[name] for name in names]
@@ -274,7 +274,7 @@ class State(Copies):
         return changed
 
     def _listed(self, kernel: str, count: int, queue: Any, **more: Any) -> Any:
-        """Run a kernel that lists vertices at the head of each range of the queue."""
+        """Run a kernel that lists vertices in `queue`; returns the list."""
         return self.arrays.listed(queue, self.agent.rows(kernel, count, {**self.values, "queue": queue, **more}))
 
     def _mark(self, value: bool) -> None:

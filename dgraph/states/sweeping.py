@@ -1,5 +1,5 @@
-"""Rows that fire one after the other and send at once, so that those who come later fire with what they have just been
-sent (Gauss and Seidel's order): sums near their fixed point in about half as many looks at the edges."""
+"""Sweeps: rows fire one after the other and send at once, so that later rows fire with what earlier ones have just sent
+(Gauss and Seidel's order). Sums come near their fixed point in about half as many looks at the edges."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dgraph.states.state import State
 
 
 def can_sweep(state: State) -> bool:
-    """Whether that suits: messages add up, are alike along all edges of a vertex, and one thread has the partition to
-    itself. Several are quicker to fire all at once, and then to send."""
+    """Whether a sweep may take the place of firing and sending: messages add up, are the same along all edges of a
+    vertex, and one thread has the partition to itself. (Several threads are quicker when all vertices fire before any
+    sends.)"""
     phase = state.analysis.phases[0]
     able = name_in(phase, "sweep") in state.recipe.source.kernels and state.agent.one_thread
     usual = state.switches.direction == "auto" and state.switches.active_only
@@ -18,7 +19,7 @@ def can_sweep(state: State) -> bool:
 
 
 def sweep(state: State, phase: PhaseAnalysis) -> None:
-    """Once over all rows. Proxies elsewhere are to be told by `broadcast`; then `forget_sent` may be called."""
+    """Sweep once over all rows. Call `broadcast` afterwards to tell proxies, and then `forget_sent`."""
     for name in state.analysis.before:
         state.arrays.copy(state.values[f"{name}_before"], state.values[name])
     (side,) = state.edges.senders(phase.along)

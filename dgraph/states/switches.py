@@ -1,6 +1,6 @@
-"""The optimisations of a run that can be switched off, and how it was asked to go.
+"""The optimisations of a run that can be switched off, and other things about its rounds that never change the answer.
 
-A plan makes them of what a user said, and a State obeys them. Each is tested on and off, for the same answers.
+`runs/choice.py` makes them of what a user said, and a State obeys them. Each is tested on and off.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ class Switches:
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether it is worth while to know which vertices are far from other partitions: if others fire or are sent as
-        well, it is not."""
+        """Whether rounds may be taken without an exchange: only if no vertex fires or is sent without news."""
         return self.skip_exchange and self.active_only and self.changed_only
 
     def pulls(self, work: int, edges: int) -> bool:
-        """Whether receivers gather over all their edges, rather than senders push along theirs (`work`)."""
+        """Whether receivers gather over all their `edges`, rather than senders push along theirs, which are `work`."""
         if self.direction != "auto":
             return self.direction == "pull"
         return not self.active_only or work > PULL * edges

@@ -1,4 +1,5 @@
-"""What is asked of block descent, and what suits a program: the part of a plan that its engine and its kernels read."""
+"""The options of block descent: what a user asked, completed by what suits the program. Part of a Plan; the engine, its
+kernels and its queue read them."""
 
 from __future__ import annotations
 
@@ -18,20 +19,20 @@ SMALL = 0.3  # of what there is to be told along an edge on average: less may wa
 
 
 def can_add(phase: PhaseAnalysis) -> bool:
-    """Whether a vertex may be told by how much the message of another has changed, and not all messages again."""
+    """Whether a vertex may be told by how much another's message has changed, in place of all messages again."""
     (message,) = phase.messages
     return message.merge.atomic == "add" and message.dtype.kind == "f" and not phase.send.of("target", "ahead")
 
 
 def merges_at_once(message: Message) -> bool:
-    """Whether several threads may merge into an inbox, each by one atomic stroke."""
+    """Whether several threads may merge into an inbox at the same time, by one atomic instruction each."""
     return message.merge.atomic in ("min", "max", "add") and message.dtype.kind != "b"
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """`pace` makes workers of a team wait, each so many nanoseconds an edge: for tests of what a slow one costs the
-    others. What is "" is as suits the program."""
+class BlockOptions:
+    """An option that is "" is open, until `suited` chooses. `pace` is for tests of slow threads: nanoseconds that each
+    thread of a team waits for every edge."""
 
     operator: str = ""  # of codegen/descent.py
     order: str = ""
@@ -42,8 +43,8 @@ class Blocks:
     waits: bool = False  # whether partitions wait for each other although that was not asked for
 
     @classmethod
-    def asked(cls, options: Mapping[str, Any]) -> Blocks:
-        """What a user said. None and "auto" stand for what was not."""
+    def asked(cls, options: Mapping[str, Any]) -> BlockOptions:
+        """Check what a user said; None and "auto" leave an option open."""
         given = {name: value for name, value in options.items() if value is not None and value != "auto"}
         for name, known in (("order", ORDERS), ("mode", MODES), ("operator", OPERATORS)):
             if name in given:
@@ -52,9 +53,9 @@ class Blocks:
             given["size"] = whole_number("block_size", given.pop("block_size"), or_none=True)
         return cls(**given)
 
-    def suited(self, analysis: Analysis, parts: int) -> Blocks:
-        """What was left open as suits the program; refuse what it cannot do. Partitions need not wait for each other
-        where changes travel, which merge; states must come in their order."""
+    def suited(self, analysis: Analysis, parts: int) -> BlockOptions:
+        """Choose what was left open, and refuse what the program cannot do. Partitions need not wait for each other
+        where changes travel, because changes merge; states must come in order."""
         operator = self.operator or ("pull" if analysis.synchronous else "push")
         if analysis.synchronous and self.mode == "bsp":
             operator = "pull"
@@ -76,8 +77,8 @@ class Blocks:
         waits = self.mode == "async" and parts > 1 and not free
         return replace(self, operator=operator, order=order, free=free, waits=waits)
 
-    def shared(self, analysis: Analysis, daemons: Any) -> Blocks:
-        """Refuse what daemons beside the CPU's threads cannot do. In rounds of all vertices they do all."""
+    def shared(self, analysis: Analysis, daemons: Any) -> BlockOptions:
+        """Refuse what daemons beside the CPU's threads cannot do."""
         phase, given = analysis.phases[0], f"daemons={daemons!r}"
         if self.mode != "bsp" and self.operator == "pull_push":
             raise OptionError(f'operator="pull_push" keeps its slots here, not where {given} are: choose "pull"')
@@ -89,7 +90,7 @@ class Blocks:
 
     @property
     def share(self) -> float:
-        """Of the mean of what is to be told along an edge, which waits: most first."""
+        """A change waits if it is less than this share of the mean change that is to be told along an edge."""
         return SMALL if self.order == "priority" else 0.0
 
     @property
@@ -98,7 +99,7 @@ class Blocks:
         return self.operator != "push" and self.mode != "bsp"
 
     def options(self) -> dict[str, Any]:
-        """What the report says. Rounds of all vertices have neither an order of blocks nor an operator."""
+        """What the report says of them. With mode="bsp" there are neither an order of blocks nor an operator."""
         if self.mode == "bsp":
             return {"mode": "bsp", "block size": "all vertices"}
         mode = f"{self.mode}, but partitions wait after each epoch" if self.waits else self.mode
