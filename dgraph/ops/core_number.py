@@ -17,7 +17,7 @@ from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.cores import core_numbers
-from dgraph.solvers.solver import Solver
+from dgraph.solvers.solver import Peel, Solver
 
 _simple: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 
@@ -27,7 +27,7 @@ class CoreNumber(VertexProgram):
 
     operation = "core_number"
     kind = "synchronous"
-    solver = Solver(core_numbers, orders=("out", "incoming"), looks=2)
+    solver = Solver(core_numbers, ("out", "incoming"), Peel("core"), looks=2)
     core = State(int64)
     merge = H_INDEX
     along = "both"

@@ -19,7 +19,7 @@ from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.cores import core_of, main_core
-from dgraph.solvers.solver import Solver
+from dgraph.solvers.solver import Peel, Solver
 
 
 class KCore(VertexProgram):
@@ -51,7 +51,7 @@ class MainCore(CoreNumber):
     """Who is in the highest core."""
 
     operation = "k_core"
-    solver = Solver(main_core, orders=("out", "incoming"), looks=2)
+    solver = Solver(main_core, ("out", "incoming"), Peel("core"), looks=2)
 
     @Global(int64, MAX)
     def highest(core):

@@ -179,6 +179,6 @@ def _settle(graph: Graph, plan: Plan, program: VertexProgram) -> LocalMethod | N
         sends_from_masters = graph.num_parts == 1 or graph.cut.sends_from_masters
         return program.diffuse if plan.free and plan.checkpoints is None and sends_from_masters else None
     found = None if program.solver is None else program.solver.settle
-    if found is None or found.bound or "bulk_async" in engines_for(analyse(program)):
+    if found is None or found.in_rounds or "bulk_async" in engines_for(analyse(program)):
         return found
     return None

@@ -26,9 +26,10 @@ from dgraph.runs.found import Found, has_none
 from dgraph.runs.reads import vertex_columns_of
 from dgraph.runs.rebalancing import Carried
 from dgraph.runs.steps import Steps
-from dgraph.solvers.solver import Contract, Diffuse, LocalMethod, Settle
+from dgraph.solvers.solver import Contract, Diffuse, LocalMethod, Peel, Settle
 from dgraph.states.contracting import Contracting
 from dgraph.states.diffusing import Diffusing
+from dgraph.states.peeling import Peeling
 from dgraph.states.settling import Settling
 from dgraph.states.state import State
 from dgraph.workers import threads_of_worker
@@ -36,6 +37,7 @@ from dgraph.workers import threads_of_worker
 STATES: Mapping[type[LocalMethod], Callable[..., State]] = {
     Settle: Settling,
     Contract: Contracting,
+    Peel: Peeling,
     Diffuse: Diffusing,
 }
 

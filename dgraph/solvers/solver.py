@@ -41,9 +41,9 @@ class Solved:
 
 class LocalMethod:
     """How each of several partitions goes as far as it can by itself, where a program brings an algorithm for that in
-    place of single steps: one of `Settle`, `Contract` and `Diffuse`. `states/` has a State for each."""
+    place of single steps: one of `Settle`, `Contract`, `Peel` and `Diffuse`. `states/` has a State for each."""
 
-    bound: ClassVar[str | None] = None  # a global value that ends rounds, see `Settle`
+    in_rounds: ClassVar[bool] = False  # whether the program has to run in rounds, though it counts none
 
     def memory(self, edge_columns: int) -> tuple[int, int]:
         """Bytes that a partition keeps for each local vertex and for each edge, beside its tables."""
@@ -79,7 +79,11 @@ class Settle(LocalMethod):
 
     take: Callable[[Unsettled], tuple[int, np.ndarray]]
     beside: str | None = None
-    bound: str | None = None  # type: ignore[misc]  # a field here
+    bound: str | None = None
+
+    @property
+    def in_rounds(self) -> bool:  # type: ignore[override]
+        return self.bound is not None
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,17 @@ class Contract(LocalMethod):
     proxy, the smallest local id that this partition's edges join it with; and the number of edges it looked at."""
 
     unite: Callable[[EdgeTables], tuple[np.ndarray, int]]
+
+
+@dataclass(frozen=True)
+class Peel(LocalMethod):
+    """For programs of h-indices in a simple graph, along both directions, that begin with degrees: the state `core`."""
+
+    core: str
+    in_rounds = True
+
+    def memory(self, edge_columns: int) -> tuple[int, int]:
+        return 14, 4  # support, flags, and the rows of proxies
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ def test_options_are_checked(tmp_path):
 
 
 @pytest.mark.parametrize("parts", [2, 3, 5])
-@pytest.mark.parametrize("name", ["wcc", "bfs", "sssp"])
+@pytest.mark.parametrize("name", ["wcc", "bfs", "sssp", "core_number"])
 def test_local_fixed_points_go_on(tmp_path, name, parts):
     """What proxies had found and not told is found again."""
     order = np.random.default_rng(8).permutation(80)  # a path that crosses partitions over and over
@@ -163,9 +163,8 @@ def test_local_fixed_points_go_on(tmp_path, name, parts):
     other = dg.Graph.from_edges(frame, weight="weight", parts=parts)
 
     def call(graph, **options):
-        if name == "wcc":
-            return dg.wcc(graph, **options)
-        return dg.bfs(graph, order[0], **options) if name == "bfs" else dg.sssp(graph, order[0], **options)
+        source = () if name in ("wcc", "core_number") else (order[0],)
+        return getattr(dg, name)(graph, *source, **options)
 
     option = {"checkpoint": dg.Checkpoint(tmp_path, every=1)}
     with pytest.raises(Stopped):

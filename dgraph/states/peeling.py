@@ -1,0 +1,78 @@
+"""A partition of a program of h-indices along both directions of a simple graph: bounds of cores fall from degrees on,
+as far as those of others here let them (Montresor, De Pellegrini and Miorandi, TPDS, 2013), and masters tell their
+proxies which have. An old bound does no harm, for none is below the core: a checkpoint has the bounds of its moment.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.edge_tables import kept
+from dgraph.analysis import PhaseAnalysis
+from dgraph.exchange.post import BROADCAST
+from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
+from dgraph.solvers.bounds import count_support, lose_support, lower
+from dgraph.solvers.solver import Peel
+from dgraph.states.state import State
+
+
+class Peeling(State):
+    """A State of which `settle` lowers bounds as far as it can; `tell` and `hear` are all its mail."""
+
+    settles = True
+    settled = False  # as far as it knows
+    waiting = news = 0  # whether anything fell is what all are told
+
+    def __init__(self, peel: Peel, *arguments: Any):
+        super().__init__(*arguments)
+        self.core = self.values[peel.core]
+        self.support: np.ndarray | None = None  # how many neighbours have as high a bound; until all are known, None
+        self.fallen, self.weak = np.zeros(self.size, bool), np.zeros(self.n, bool)
+        self.queued = 0  # how many are weak, have less support than their bound: the first of the queue
+
+    def settle(self, phase: PhaseAnalysis) -> None:
+        """Weak vertices get a lower bound, until none is left."""
+        rows, queue, weak = self._rows(phase), self.frontier.queue, self.weak
+        edges = rows.indptr, rows.neighbours, self.core
+        if self.support is None:
+            self.support = np.empty(self.n, np.uint32)
+            self.queued = int(count_support(*edges, self.support, queue, weak))
+            self.total["edges"] += rows.num_edges
+        room = np.empty(int(self.core[: self.n].max(initial=0)) + 1, np.uint32)
+        fired, looked = lower(*edges, self.support, queue, self.queued, weak, self.fallen, room)
+        self.total["fired"] += int(fired)
+        self.total["edges"] += int(looked)
+        self.queued = 0
+        self.changed = [np.count_nonzero(self.fallen[self.post.masters("any", q)]) for q in self.post.peers]
+
+    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> int:
+        """Proxies what has fallen, and in the beginning all. Returns how many buffers it took."""
+        before, changed = self.post.buffers, None if self.support is None else self.fallen
+        self.post.broadcast(BROADCAST, side, [self.core.astype(np.uint32)], changed)
+        self.fallen[:] = False
+        return self.post.buffers - before
+
+    def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+        """What others have told."""
+        for _, ids, (bounds,) in self.post.collect({BROADCAST: side}):
+            if self.support is not None:
+                rows = kept(self.partition, "rows of proxies", partial(_rows_of_proxies, self._rows(phase), self.n))
+                found = rows.indptr, rows.neighbours, self.core, self.support, ids, bounds
+                self.queued = int(lose_support(*found, self.frontier.queue, self.queued, self.weak))
+            self.core[ids] = bounds
+
+    def halt(self) -> None:
+        """Bounds are all that a checkpoint needs."""
+
+    def _rows(self, phase: PhaseAnalysis) -> Adjacency:
+        """All neighbours of each owned vertex."""
+        return self.edges.receivers(phase.along, at_once=True)[0]
+
+
+def _rows_of_proxies(rows: Adjacency, n: int) -> Adjacency:
+    """For each proxy its neighbours that are owned here, which are less than n."""
+    far = rows.neighbours >= n
+    return build([EdgeSlice(rows.neighbours[far], rows.rows()[far])], len(rows.indptr) - 1)
