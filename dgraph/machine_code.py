@@ -88,7 +88,9 @@ class Files(NullCache):
         parts = _compiled_into(self._function)
         called = sorted({part.__code__.co_filename for part in parts})
         stamps = [(Path(name).name, *(_stamp_of(name) or ())) for name in called]
-        files._cache_file._source_stamp = (*stamps, *sorted(set().union(*map(_numbers_in, parts))))
+        numbers = sorted(set().union(*map(_numbers_in, parts)))
+        # As its version, for that is compared before types are read, which may be of classes that are no longer there.
+        files._cache_file._version = (files._cache_file._version, *stamps, *numbers)
         return files
 
     @property

@@ -79,6 +79,21 @@ def test_machine_code_is_as_old_as_what_is_compiled_into_it(tmp_path, monkeypatc
         assert sum(kernel.stats.cache_hits.values()) == hits
 
 
+def test_machine_code_for_a_class_that_has_another_name_now_is_compiled_anew(tmp_path, monkeypatch):
+    """As where a newer version is installed in the place of an older one."""
+    text = "from typing import NamedTuple\n\nclass {0}(NamedTuple):\n    x: int\n\ndef f(y):\n    return y.x + 1\n"
+    monkeypatch.setattr(machine_code, "problems", [])
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for name in ("Before", "After"):
+        (tmp_path / "renamed.py").write_text(text.format(name))
+        sys.modules.pop("renamed", None)
+        importlib.invalidate_caches()
+        module = importlib.import_module("renamed")
+        assert machine_code.kept()(module.f)(getattr(module, name)(1)) == 2
+    assert not machine_code.problems
+
+
 def test_machine_code_is_not_taken_from_a_folder_that_others_may_write(tmp_path, monkeypatch):
     """Where NUMBA_CACHE_DIR says, that of functions of ours lies in a folder for each of their files."""
     (tmp_path / "ours_too.py").write_text("def f(x):\n    return x + 1\n")
