@@ -31,7 +31,7 @@ from typing import Any
 
 import answers
 import measures
-from findings import Findings
+from findings import Findings, end_with, keep
 
 import dgraph as dg
 from dgraph.devices import probe
@@ -161,6 +161,7 @@ def main() -> int:
     options.add_argument("--write", nargs="?", const=RESULTS, type=Path, help="the file to add the table to")
     options.add_argument("--quick", action="store_true", help="tiny graphs only")
     options.add_argument("--into", type=Path, help=argparse.SUPPRESS)  # a part in a process of its own
+    options.add_argument("--of", type=int, help=argparse.SUPPRESS)  # that process
     given = options.parse_args()
     if unknown := set(given.parts) - {*PARTS}:
         options.error(f"there is no part {', '.join(unknown)}; choose of {', '.join(PARTS)}")
@@ -168,11 +169,13 @@ def main() -> int:
         sys.setswitchinterval(1e-4)  # its threads, of Python, meet at barriers
     findings, over = Findings(given.into), time.monotonic() + given.seconds
     if given.into is not None:
+        end_with(given.of)
         _one(findings, given.parts[0], given.scales[0])
         return 0
     if missing := probe.lacking():
         options.error(f"there is nothing to check: this process lacks {' and '.join(missing)}. {probe.INSTALL}")
     before = given.write.read_text() if given.write and given.write.exists() else ""
+    _keep(given.write, before, findings)  # what cannot be written is told now
     parts = given.parts or (QUICK if given.quick else PARTS)
     scales = [TINY] if given.quick else given.scales
     jobs = [(part, scale) for part in parts for scale in (scales if part == "speed" else scales[:1])]
@@ -180,7 +183,7 @@ def main() -> int:
         if given.quick:
             _one(findings, part, scale, quick=True)
         else:
-            command = [sys.executable, __file__, part, "--scales", str(scale), "--into"]
+            command = [sys.executable, __file__, part, "--scales", str(scale), "--of", str(os.getpid()), "--into"]
             left = over - time.monotonic()
             share = PARTS[part][1] / sum(PARTS[one][1] for one, _ in jobs[number:])  # alone, it has all the time
             name = f"speed --scales {scale}" if part == "speed" else part
@@ -188,8 +191,8 @@ def main() -> int:
         _keep(given.write, before, findings)
     for what, why in OTHERS.items():
         findings.left_out(what, why)
+    print(f"\n{findings.markdown}\n\n{findings.failed} checks failed", flush=True)
     _keep(given.write, before, findings)
-    print(f"\n{findings.markdown}\n\n{findings.failed} checks failed")
     return 1 if findings.failed else 0
 
 
@@ -199,7 +202,7 @@ def _one(findings: Findings, part: str, scale: int, quick: bool = False) -> None
 
 def _keep(file: Path | None, before: str, findings: Findings) -> None:
     if file is not None:
-        file.write_text(f"{before}\n## {datetime.now(UTC):%Y-%m-%d}\n\n{findings.markdown}\n")
+        keep(file, f"{before}\n## {datetime.now(UTC):%Y-%m-%d}\n\n{findings.markdown}\n")
 
 
 if __name__ == "__main__":

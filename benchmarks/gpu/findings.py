@@ -8,8 +8,8 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -23,6 +23,7 @@ BEGUN = "begun"
 LEAST = 15.0  # seconds that are worth while to begin a part
 KEEP = 5.0  # seconds between two looks at what a part has found
 LONGEST, PATIENCE = 0.5, 60.0  # of a part's time may pass in one check, and seconds in any
+GRACE = 10.0  # seconds for a process that was killed to be gone
 LOST = "cannot use it any more", "cudaError", "CUDA_ERROR"  # a process that may have lost its GPU says one of these,
 AGAIN = 3  # and ends with this
 
@@ -65,7 +66,7 @@ class Findings:
         for one in found:
             self.note(one)
         if self.file is not None and any(lost in one.said for one in found for lost in LOST):
-            sys.exit(AGAIN)
+            os._exit(AGAIN)  # what else packages do at the end of a process may hang without a GPU
 
     def left_out(self, what: str, why: str) -> None:
         if what not in self.known:
@@ -79,7 +80,7 @@ class Findings:
     def _write(self, finding: Finding) -> None:
         if self.file is not None:
             with self.file.open("a") as file:
-                file.write(json.dumps(asdict(finding)) + "\n")
+                file.write(f"\n{json.dumps(asdict(finding))}\n")  # on a line of its own, whatever is before it
 
     def run(self, part: str, command: Sequence[str], seconds: float, keep: Callable[[], Any] = lambda: None) -> None:
         """A part in a process of its own, which is told where to write its rows, and in another for what is left if it
@@ -92,7 +93,8 @@ class Findings:
         def look() -> list[Finding]:
             rows = read(file)
             self.rows = before + [one for one in rows if one.how != BEGUN]
-            keep()
+            with suppress(OSError):  # all is printed in the end
+                keep()
             return rows
 
         with tempfile.TemporaryDirectory() as folder:
@@ -121,13 +123,34 @@ class Findings:
 
 
 def read(file: Path | None) -> list[Finding]:
-    """The rows of a file, of which the last may not be whole yet."""
-    lines = [] if file is None or not file.exists() else file.read_text().splitlines(keepends=True)
-    return [Finding(**json.loads(line)) for line in lines if line.endswith("\n")]
+    """The rows of a file. One may not be whole: whoever wrote it still does, or died as it did."""
+    rows = []
+    for line in [] if file is None or not file.exists() else file.read_text().split("\n"):
+        with suppress(ValueError, TypeError):
+            rows.append(Finding(**json.loads(line)))
+    return rows
 
 
 def begun(rows: Sequence[Finding]) -> int:
     return sum(one.how == BEGUN for one in rows)
+
+
+def end_with(parent: int) -> None:
+    """End this process, and what it has started, when its parent is gone: killed, it cannot see to it itself."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def keep(file: Path, text: str) -> None:
+    """The whole text or what was there before, whenever this process is ended."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    beside.write_text(text)
+    beside.replace(file)
 
 
 def attempt(command: Sequence[str], look: Callable[[], list[Finding]], over: float, longest: float) -> Any:
@@ -142,9 +165,10 @@ def attempt(command: Sequence[str], look: Callable[[], list[Finding]], over: flo
                 since = time.monotonic()
         ended = process.poll()
     finally:
-        if process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):  # it, or what it has left behind
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        with suppress(subprocess.TimeoutExpired):  # one that waits for a driver that is stuck cannot even be killed
+            process.wait(GRACE)
     rows = look()
     if ended in (0, AGAIN):
         return ended

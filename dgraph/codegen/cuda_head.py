@@ -76,5 +76,8 @@ def is_last(finished):
         if before[0] == cuda.gridDim.x - 1:
             finished[0] = 0  # for the next kernel
     cuda.syncthreads()
-    return before[0] == cuda.gridDim.x - 1
+    last = before[0] == cuda.gridDim.x - 1
+    if last:
+        cuda.threadfence()  # what others have written is not read from a cache that is older
+    return last
 '''

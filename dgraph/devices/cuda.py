@@ -23,8 +23,9 @@ from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.codegen.source import Source
 from dgraph.devices import vertex_arrays as slots
 from dgraph.devices.edge_blocks import EdgeBlocks
+from dgraph.devices.gpu_memory import GpuMemory
 from dgraph.devices.launches import Launcher
-from dgraph.devices.memory import DeviceArray, GpuMemory, Memory, SimulatedMemory
+from dgraph.devices.memory import DeviceArray, Memory, SimulatedMemory
 from dgraph.devices.probe import simulated
 from dgraph.devices.simulator import simulate
 from dgraph.devices.tally import Tally
@@ -75,7 +76,7 @@ class Cuda:
         self.general_source = array_kernels()
         self.grid, self.general = grid(self.source), grid(self.general_source)
         self.memory = self.grid.memory
-        self.memory.budget = budget or self.memory.whole
+        self.memory.begin(budget)
         self.blocks = EdgeBlocks(self.memory, block)
         columns = source.layout.edge_columns if source.layout else ()
         self.of_edges = {"neighbours", *(column.name for column in columns)}
@@ -274,7 +275,14 @@ def own_memory() -> Memory:
 
 @cache
 def _own_memory() -> Memory:
-    return SimulatedMemory() if simulated() else GpuMemory()
+    if simulated():
+        return SimulatedMemory()
+    try:
+        return GpuMemory()
+    except DeviceError:
+        raise
+    except Exception as error:  # of CuPy, or of a driver that is too old for it: each has classes of its own
+        raise DeviceError(f'the GPU cannot be used: {type(error).__name__}: {error}. Choose device="cpu"') from error
 
 
 def _passes(argument: str) -> bool:

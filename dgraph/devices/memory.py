@@ -1,16 +1,14 @@
-"""Arrays on a device: CuPy's on a GPU; NumPy's in the simulator, where they are as hard to reach. What crosses between
-host and device does so here, by name, and is counted."""
+"""Arrays on a device: CuPy's on a GPU (`gpu_memory.py`); NumPy's in the simulator, where they are as hard to reach.
+What crosses between host and device does so here, by name, and is counted."""
 
 from __future__ import annotations
 
 import gc
 import math
-import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,7 +16,7 @@ import numpy as np
 
 from dgraph.errors import DeviceError
 
-WHOLE = 0.9  # of a GPU's memory is ours: the rest is for the compiler's code and whoever else is there
+SPARE = 0.1  # of a budget is not for arrays that need not be there
 SWEEP = 10.0  # seconds between two sweeps, each of which takes as long as many rounds
 
 
@@ -114,12 +112,14 @@ class Memory:
     def stays(self, array: np.ndarray) -> DeviceArray:
         """Its one copy on the device, there as long as the array is here."""
         if id(array) not in self._stay:
-            self._stay[id(array)] = weakref.ref(array, partial(self._forget, id(array))), self.moved(array)
+            there = self.moved(array)
+            self.wait()  # other threads read it, too, and may do so by other streams
+            self._stay[id(array)] = weakref.ref(array, partial(self._forget, id(array))), there
         return self._stay[id(array)][1]
 
     def adopt(self, array: np.ndarray, raw: Any) -> None:
         """What lies on the device already is the one copy of an array here, if the budget allows it."""
-        if self.fits(raw.nbytes, 1 - WHOLE):
+        if self.fits(raw.nbytes, SPARE):
             self._stay[id(array)] = weakref.ref(array, partial(self._forget, id(array))), self.counted(raw)
 
     def has(self, array: np.ndarray) -> bool:
@@ -160,6 +160,13 @@ class Memory:
     def whole(self) -> int | None:
         """The budget where none is given."""
         return None
+
+    def begin(self, budget: int | None) -> None:
+        """A run does, which may have a budget of its own."""
+        self.budget = budget or self.whole
+
+    def give_back(self) -> None:
+        """What is kept for arrays to come: others want it."""
 
     # -- what another memory does otherwise ----------------------------------------------------------------------------
 
@@ -202,99 +209,3 @@ class SimulatedMemory(Memory):
         from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
         return FakeCUDAArray(raw)  # else it would copy the array for each kernel
-
-
-class GpuMemory(Memory):
-    """Of the GPU that is current. All goes by one stream, the default, but for stages: order is by what is asked first,
-    and nothing waits but `get`. CuPy keeps what was let go of: no array of a run costs a call of the driver twice."""
-
-    def __init__(self) -> None:
-        import cupy
-
-        if "rmm" in sys.modules:  # its pool, if any, is most of the GPU; without, each array is one of the driver
-            from rmm import mr
-            from rmm.allocators.cupy import rmm_cupy_allocator
-
-            pooled = not isinstance(mr.get_current_device_resource(), mr.CudaMemoryResource)
-            cupy.cuda.set_allocator(rmm_cupy_allocator if pooled else cupy.get_default_memory_pool().malloc)
-        self.xp = cupy
-        super().__init__(self.whole)
-        self._pins: dict[int, bool] = {}  # by the id of an array of the host
-        self._names: dict[int, Any] = {}  # of streams, the compiler's, by address
-        self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
-
-    def _empty(self, shape: Any, dtype: Any) -> Any:
-        return self.xp.empty(shape, dtype)
-
-    def _put(self, raw: Any, array: np.ndarray) -> None:
-        raw.set(array, stream=self.xp.cuda.get_current_stream())  # without one, the host would wait for it
-
-    def _get(self, raw: Any, out: np.ndarray) -> None:
-        with self._waiting():
-            raw.get(out=out, stream=self.xp.cuda.get_current_stream())
-
-    def fill(self, there: DeviceArray, value: Any) -> None:
-        if value == 0:  # the counters of every superstep, mostly: ten times quicker than a kernel
-            there.raw.data.memset_async(0, there.nbytes, self.xp.cuda.get_current_stream())
-        else:
-            super().fill(there, value)
-
-    def argument(self, raw: Any) -> Any:
-        from numba import cuda
-
-        return cuda.as_cuda_array(raw, sync=False)
-
-    def pinned(self, size: int) -> np.ndarray:
-        try:
-            return np.frombuffer(self.xp.cuda.alloc_pinned_memory(max(size, 1)), np.uint8, size)
-        except self.xp.cuda.runtime.CUDARuntimeError:  # the system pins no more: copies are slower, and right
-            return super().pinned(size)
-
-    @property
-    def whole(self) -> int:
-        return int(WHOLE * self.xp.cuda.runtime.memGetInfo()[1])
-
-    def pin(self, array: np.ndarray) -> bool:
-        key, address = id(array), array.ctypes.data
-        if key not in self._pins:
-            try:
-                self.xp.cuda.runtime.hostRegister(address, array.nbytes, 0)
-            except self.xp.cuda.runtime.CUDARuntimeError:  # mapped from a file, say: it takes the longer way
-                self._pins[key] = False
-            else:
-                self._pins[key] = True
-            weakref.finalize(array, self._unpin, key, address).atexit = False
-        return self._pins[key]
-
-    def _unpin(self, key: int, address: int) -> None:
-        if self._pins.pop(key):
-            self.xp.cuda.runtime.hostUnregister(address)
-
-    @contextmanager
-    def stage(self, number: int) -> Iterator[None]:
-        with self.streams[number]:
-            try:
-                yield
-            finally:  # nothing is let go of that kernels still use
-                self.wait()
-
-    def stream(self) -> Any:
-        from numba import cuda
-
-        pointer = self.xp.cuda.get_current_stream().ptr
-        if pointer not in self._names:
-            self._names[pointer] = cuda.external_stream(pointer) if pointer else 0
-        return self._names[pointer]
-
-    def wait(self) -> None:
-        with self._waiting():
-            self.xp.cuda.get_current_stream().synchronize()
-
-    @contextmanager
-    def _waiting(self) -> Iterator[None]:
-        """Whoever waits for kernels is told how they failed."""
-        try:
-            yield
-        except self.xp.cuda.runtime.CUDARuntimeError as error:
-            reason = f"the GPU failed, and this process cannot use it any more: start it anew ({error})"
-            raise DeviceError(reason) from error

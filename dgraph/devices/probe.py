@@ -23,6 +23,7 @@ NO_GPU = "a GPU that the CUDA driver (libcuda.so.1) shows to it"
 INSTALL = "Install dgraph[cuda12] or dgraph[cuda13], as your driver is, on every worker that has a GPU"
 OR_OTHERS = f'{INSTALL}; or choose device="cpu", or device="auto", which takes the GPUs that are there'  # of runs
 CAPABILITY = 75, 76  # numbers of the driver's attributes: major and minor
+OLDEST = 7, 5  # whose threads of a warp need not go in step, and which RAPIDS and CUDA 13 know
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,17 @@ def lacking(packages: Mapping[str, str] = KERNELS) -> tuple[str, ...]:
     if "numba_cuda" in packages and "the package numba-cuda" not in missing:
         with suppress(PackageNotFoundError):  # a package without its papers: it may do
             missing += _misfits(np.__version__, version("numba-cuda"))
-    return missing if not missing and gpus() else (*(() if gpus() else (NO_GPU,)), *missing)
+    return (*_no_gpu(), *missing)
+
+
+def _no_gpu() -> tuple[str, ...]:
+    """What is wrong with the first GPU that this process is shown: the one that it takes."""
+    if not gpus():
+        return (NO_GPU,)
+    (major, minor), name = gpus()[0].capability, gpus()[0].name
+    if (major, minor) >= OLDEST:
+        return ()
+    return (f"a GPU of compute capability {OLDEST[0]}.{OLDEST[1]} or later ({name} has {major}.{minor})",)
 
 
 def _misfits(numpy: str, numba_cuda: str) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ import raft_on_cpu
 from one_thread import OneThread, OneThreadOfAGpu
 
 from dgraph.devices import cuda, probe
-from dgraph.devices.memory import GpuMemory, Memory
+from dgraph.devices.gpu_memory import GpuMemory
+from dgraph.devices.memory import Memory
 
 
 @pytest.fixture

@@ -11,6 +11,10 @@ class CUDARuntimeError(RuntimeError):
     pass
 
 
+class CUDADriverError(RuntimeError):
+    pass
+
+
 class Array:
     def __init__(self, array):
         self.array = array
@@ -103,8 +107,13 @@ def module(memory: int) -> ModuleType:
     names = {"hostRegister": register, "hostUnregister": pinned.remove, "memGetInfo": lambda: (memory, memory)}
     runtime = SimpleNamespace(CUDARuntimeError=CUDARuntimeError, **names)
     cupy.empty, cupy.pinned = empty, pinned
-    cupy.get_default_memory_pool = lambda: SimpleNamespace(malloc="of CuPy")
+    cupy.get_default_memory_pool = lambda: SimpleNamespace(malloc="of CuPy", free_all_blocks=lambda: None)
     cupy.cuda = SimpleNamespace(
-        Stream=Stream, get_current_stream=current, alloc_pinned_memory=allocate, runtime=runtime, set_allocator=print
+        Stream=Stream,
+        get_current_stream=current,
+        alloc_pinned_memory=allocate,
+        runtime=runtime,
+        driver=SimpleNamespace(CUDADriverError=CUDADriverError),
+        set_allocator=print,
     )
     return cupy

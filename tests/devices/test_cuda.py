@@ -65,6 +65,14 @@ def test_no_gpu_is_one_error_that_names_all_that_is_missing():
         dg.wcc(EDGES, device="cuda")
 
 
+def test_a_gpu_that_is_too_old_is_none(monkeypatch):
+    monkeypatch.setattr(probe, "_installed", lambda module: True)
+    for capability, lacks in {(6, 1): True, (7, 0): True, (7, 5): False, (12, 0): False}.items():
+        monkeypatch.setattr(probe, "gpus", lambda capability=capability: (probe.Gpu("a GPU", capability, 1 << 30),))
+        found = " and ".join(probe.lacking({}))
+        assert ("capability 7.5 or later (a GPU has" in found) == lacks == bool(found)
+
+
 def test_packages_that_do_not_go_together_are_among_what_is_missing():
     assert probe._misfits("2.5.2", "0.30.4") == ("NumPy below 2.5 (it has 2.5.2), as numba-cuda 0.30.4 needs",)
     assert not probe._misfits("2.4.6", "0.30.4") and not probe._misfits("2.5.2", "0.31.0")

@@ -9,7 +9,7 @@ from one_thread import OneThreadOfAGpu
 
 import dgraph as dg
 from dgraph.devices import vertex_arrays
-from dgraph.devices.memory import GpuMemory
+from dgraph.devices.gpu_memory import GpuMemory
 from dgraph.workers import Workers
 
 RUNS = {

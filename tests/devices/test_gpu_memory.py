@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from one_thread import OneThreadOfAGpu
 
 import dgraph as dg
 from dgraph.devices import cuda
-from dgraph.devices.memory import GpuMemory
+from dgraph.devices.gpu_memory import GpuMemory
 from dgraph.errors import DeviceError
 
 
@@ -100,8 +101,62 @@ def test_arrays_come_from_a_pool(pooled, cupy, monkeypatch):
     monkeypatch.setitem(sys.modules, "rmm.allocators", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "rmm.allocators.cupy", SimpleNamespace(rmm_cupy_allocator="of rmm"))
     monkeypatch.setattr(cupy.cuda, "set_allocator", chosen.append)
-    GpuMemory()
-    assert chosen == ["of rmm" if pooled else "of CuPy"]
+    memory, expected = GpuMemory(), "of rmm" if pooled else "of CuPy"
+    assert chosen == [expected]
+    memory.begin(None)  # as a run does, for cuDF may have been imported meanwhile, which has each come from rmm
+    assert chosen == [expected] * 2
+
+
+def test_whoever_asks_for_more_is_told_that_the_gpu_failed(cupy, monkeypatch):
+    memory = GpuMemory()
+    there = memory.empty(4, np.int64)
+
+    def fail(*_, **__):
+        raise cupy_on_cpu.CUDADriverError("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    monkeypatch.setattr(cupy_on_cpu.Array, "set", fail)
+    monkeypatch.setattr(cupy_on_cpu.Pointer, "memset_async", fail)
+    monkeypatch.setattr(cupy, "empty", fail)
+    for ask in (
+        lambda: memory.put(there, np.arange(4)),
+        lambda: memory.fill(there, 0),
+        lambda: memory.empty(1, np.int8),
+    ):
+        with pytest.raises(DeviceError, match="cannot use it any more"):
+            ask()
+
+
+def test_what_is_copied_from_the_host_is_kept_until_somebody_waits(cupy):
+    """A driver that reads memory of the host where it is comes back before it has."""
+    memory, array = GpuMemory(), np.arange(1000)
+    there, alive = memory.empty(1000, np.int64), weakref.ref(array)
+    memory.put(there, array)
+    del array
+    with memory.stage(1):
+        memory.put(there, np.arange(1000))
+    assert alive() is not None  # that was another stream
+    memory.wait()
+    assert alive() is None
+    table = np.arange(1000)
+    with memory.stage(1):
+        memory.stays(table)
+        assert memory.streams[1].waits == 2  # other threads, with other streams, take it to be there
+
+
+def test_streams_of_threads_are_refused(cupy, monkeypatch):
+    monkeypatch.setenv("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", "1")
+    with pytest.raises(DeviceError, match="unset it"):
+        GpuMemory()
+
+
+def test_a_gpu_that_cannot_be_used_is_told_with_a_remedy(cupy, monkeypatch):
+    def fail():
+        raise cupy_on_cpu.CUDARuntimeError("cudaErrorInsufficientDriver")
+
+    monkeypatch.setattr(cupy.cuda.runtime, "memGetInfo", fail)
+    cuda._own_memory.cache_clear()
+    with pytest.raises(DeviceError, match=r'cudaErrorInsufficientDriver\. Choose device="cpu"'):
+        cuda.own_memory()
 
 
 def test_threads_of_a_process_have_one_memory(cupy):
