@@ -26,7 +26,7 @@ from dgraph.agents.block_size import Cost
 from dgraph.agents.daemon import BlockCall, Daemon
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.agents.process_daemon import ProcessDaemon
-from dgraph.agents.settings import DIRECT
+from dgraph.agents.settings import DIRECT, Kind
 from dgraph.agents.vertex_tables import vertex_table
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.cpu import Cpu
@@ -232,7 +232,7 @@ class Restarted(ProcessDaemon):
 
 
 @dataclass(frozen=True)
-class Restarting:
+class Restarting(Kind):
     def start(self, threads: int) -> Daemon:
         return Restarted(threads)
 

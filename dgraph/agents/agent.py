@@ -1,8 +1,9 @@
-"""An agent: one a worker, as long as the worker lives. It keeps the worker's daemons, and connects States to them.
+"""An agent: one for each worker, as long as the worker lives. It keeps the worker's daemons, and connects States to
+them.
 
-In GX-Plug's words: *connect* is `Agent.connect`; a *request* is a kernel by its name, which gens (push, pull, emit),
-merges (receive, and on the way of a push or a pull) or applies (fire); the *updates* before and after it, of the daemon
-and of the tables, are the first and last stage of the pipeline (`triplets.py`); *disconnect* is that of a Connection.
+In GX-Plug's words: *connect* is `Agent.connect`. A *request* is a kernel by its name; it gens (push, pull, emit),
+merges (receive, and on the way push and pull) or applies (fire). The *updates* before and after a request are the first
+and last stage of the pipeline (`triplets.py`). *Disconnect* is that of a Connection.
 """
 
 from __future__ import annotations
@@ -28,30 +29,30 @@ from dgraph.devices.probe import need_cuda
 
 
 class Connection(Protocol):
-    """What an agent gives to a State: kernels over arrays that are found by name. What State writes to its arrays
-    between two requests, the agent sees; nothing needs to be told."""
+    """What an agent gives to a State: kernels over arrays, which are found by name. The agent sees the same arrays as
+    the State, so it need not be told when they change."""
 
     arrays: VertexArrays  # where kernels run, and what else is done to them there
     one_thread: bool  # whether the tables are those of a single thread
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
-        """Over rows 0 to count at once, for kernels that want one thread a partition."""
+        """Run a kernel over rows 0 to `count` in one call, for kernels that want one thread a partition."""
 
     def rows(
         self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
     ) -> list[tuple[int, Any]]:
-        """Over ranges of the rows first to count, in any order, of `block` rows each if that is given; (begin, what the
-        kernel returned) of each."""
+        """Run a kernel over ranges of the rows `first` to `count`, in any order, each of `block` rows if that is given.
+        Returns where each range begins and what the kernel returned for it."""
 
     def counted(self) -> dict[str, Any]:
-        """Columns of the report, since this was last asked."""
+        """Columns of the report, since this was last called."""
 
     def disconnect(self) -> None:
-        """Daemons let go of what they hold for this connection, and live on."""
+        """Have the daemons let go of what they hold for this connection; they live on."""
 
 
 class Direct:
-    """The daemon in the worker's own process: kernels of a device run over the tables themselves."""
+    """No blocks: kernels of the worker's own device run over the tables themselves."""
 
     lanes: Sequence[Lane] = ()
 
@@ -70,7 +71,7 @@ DaemonKey = tuple[Kind, int, int]  # a kind of daemon, how many such are before 
 
 
 def places(kinds: Sequence[Kind], threads: int) -> list[DaemonKey]:
-    """A daemon of each kind: two of one kind are two daemons."""
+    """The daemons of some kinds: two of one kind are two daemons."""
     return [(kind, kinds[:i].count(kind), threads) for i, kind in enumerate(kinds)]
 
 
@@ -93,8 +94,8 @@ class Agent:
         threads: int = 1,
         lazy: bool = True,
     ) -> Connection:
-        """For one partition with so many local vertices, and kernels that were generated for the device. `lazy`: what
-        daemons find comes back when it is needed, not after each block."""
+        """A connection for one partition of `vertices` local vertices, with kernels generated for `device`. With
+        `lazy`, what daemons find comes back when it is needed, not after each block."""
         kinds = settings.of(worker)
         if device == "cuda":
             need_cuda()
@@ -109,7 +110,7 @@ class Agent:
         return Streaming(recipe, vertices, settings, plugs, threads, lazy)
 
     def started(self, place: DaemonKey) -> Daemon:
-        """The daemon of a place, which may run already; for who has the lock."""
+        """A daemon, started if it does not run. Call it under the lock."""
         if place not in self.daemons:
             kind, _, threads = place
             self.daemons[place] = kind.start(threads)
@@ -134,7 +135,7 @@ def agent_of(worker: str) -> Agent:
 
 
 def close_agent(worker: str) -> None:
-    """The worker ends, and its daemons with it."""
+    """Called when a worker ends: its daemons end too."""
     with _lock:
         agent = _agents.pop((os.getpid(), worker), None)
     if agent is not None:

@@ -22,8 +22,8 @@ TURNS = 4  # blocks of each daemon, where several share them
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds an edge to download (k1), compute (k2) and upload (k3), and seconds a call: of computing (a) and of the
-    transfers (a1 and a3, of which the published model knows nothing)."""
+    """Seconds an edge to download (k1), compute (k2) and upload (k3), and seconds a call: to compute (a) and to
+    transfer (a1 and a3, which the published model does not have)."""
 
     k1: float
     k2: float
@@ -33,7 +33,7 @@ class Cost:
     a3: float = 0.0
 
     def time(self, edges: int, blocks: int) -> float:
-        """Of `edges` in so many equal blocks: the model's T."""
+        """Seconds that a pipeline takes for `edges` in so many equal blocks: the model's T."""
         if blocks == 1:
             return self.in_turn(edges, 1)
         b = edges / blocks
@@ -42,7 +42,7 @@ class Cost:
         return down + max(down, compute) + (blocks - 2) * slowest + max(compute, up) + up
 
     def in_turn(self, edges: int, blocks: int) -> float:
-        """Without a pipeline: one stage after the other."""
+        """Seconds without a pipeline: one stage after the other."""
         return (self.k1 + self.k2 + self.k3) * edges + (self.a1 + self.a + self.a3) * blocks
 
 
@@ -69,8 +69,8 @@ def block_size(cost: Cost, edges: int) -> int:
 def size_for(
     asked: int | str | None, edges: int, costs: Sequence[Cost | None], first: int = FIRST, fewest: int = FEWEST
 ) -> int:
-    """Edges a block of what is requested of daemons of such costs: as asked, all, or by the model. A pipeline that
-    gains next to nothing is not worth its threads; several daemons share the blocks, and a fast one takes more."""
+    """Edges a block for daemons of these costs: as the user asked, all edges, or by the model. A pipeline that gains
+    next to nothing is not worth its threads; several daemons share the blocks, and a fast one takes more."""
     if asked is None:
         return max(1, edges)
     if isinstance(asked, int):
@@ -88,8 +88,8 @@ def size_for(
 
 
 class Measured:
-    """What recent blocks took, and the coefficients that fit it best. Those where the length changes are kept longer:
-    when hundreds of blocks of one length follow each other, only these tell a call from its edges."""
+    """What recent blocks took, and the coefficients that fit it best. Blocks at which the length changes are kept
+    longer: among hundreds of one length only these tell the cost of a call from that of an edge."""
 
     def __init__(self, recent: int = RECENT):
         self.blocks: deque[tuple[int, float, float, float]] = deque(maxlen=recent)
@@ -101,7 +101,7 @@ class Measured:
         self.blocks.append((edges, download, compute, upload))
 
     def fit(self) -> Cost | None:
-        """A line for each stage; None while too little is known."""
+        """The cost, a line for each stage; None while too little is known."""
         if len(self.blocks) < ENOUGH:
             return None
         edges, *stages = np.array([*self.blocks, *self.apart], float).T
@@ -110,8 +110,8 @@ class Measured:
 
 
 def line(edges: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
-    """Seconds an edge and seconds a call that fit best: least squares by relative errors, so that short blocks tell the
-    call."""
+    """Seconds an edge and seconds a call that fit best: least squares of relative errors, so that short blocks
+    count."""
     weight = 1 / np.maximum(seconds, 1e-9) ** 2
     mean, time = np.average(edges, weights=weight), np.average(seconds, weights=weight)
     away = edges - mean

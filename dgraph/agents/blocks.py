@@ -1,5 +1,5 @@
-"""Pipeline blocks: consecutive rows with a fixed number of edges between them; and kernels that move what blocks need
-between the tables and a daemon's buffers, without the interpreter's lock."""
+"""Pipeline blocks, which are consecutive rows with about a fixed number of edges; and compiled loops that move what
+blocks need between the tables and a daemon's buffers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ class Block(NamedTuple):
 
 
 def cut(ends: np.ndarray, size: int, *, taper: bool = False) -> list[Block]:
-    """Blocks of about `size` edges, and at most as many rows; row i has the edges ends[i]:ends[i + 1]. A row is never
-    cut, so one that is longer makes a longer block. With `taper` the first and the last of many blocks are a quarter
-    as long: the pipeline fills and drains sooner, and blocks of several lengths tell the overhead of a call.
-    """
+    """Blocks of about `size` edges and at most as many rows; row i has the edges ends[i]:ends[i + 1]. A row is never
+    cut, so a longer one makes a longer block. With `taper` the first and last of many blocks are a quarter as long: the
+    pipeline fills and drains sooner, and blocks of several lengths tell the cost of a call from that of an edge."""
     rows, edges = len(ends) - 1, int(ends[-1] - ends[0])
     marks = np.arange(size, edges, size)
     if taper and edges > MANY * size:
@@ -43,20 +42,20 @@ def cut(ends: np.ndarray, size: int, *, taper: bool = False) -> list[Block]:
 
 
 def words(array: np.ndarray) -> np.ndarray:
-    """An array of scalars or vectors as rows of unsigned integers: one compiled kernel moves all types of a width, and
-    values are the same when their bits are."""
+    """An array of scalars or vectors as rows of unsigned integers, so that one compiled loop moves all types of a width
+    and compares values bit by bit."""
     return array.view(f"u{array.dtype.itemsize}").reshape(len(array), array.shape[1] if array.ndim == 2 else 1)
 
 
 def gather(values: np.ndarray, ids: np.ndarray, out: np.ndarray) -> int:
-    """out[i] = values[ids[i]]; the bytes that were moved."""
+    """out[i] = values[ids[i]]; returns the number of bytes moved."""
     moved = words(out[: len(ids)])
     _gather(words(values), ids, moved)
     return moved.nbytes
 
 
 def refresh(values: np.ndarray, ids: np.ndarray, room: np.ndarray, slots: np.ndarray) -> int:
-    """room[slots] = values[ids] where they differ; the bytes that were moved."""
+    """room[slots] = values[ids] where they differ; returns the number of bytes moved."""
     rows = words(values)
     return int(_refresh(rows, ids, words(room), slots)) * rows.shape[1] * rows.itemsize
 
@@ -84,7 +83,7 @@ def _refresh(values, ids, room, slots):
 
 @kernel
 def any_active(neighbours, active):
-    """Whether a block has an active source."""
+    """Whether some neighbour of a block is active."""
     e, edges = uint64(0), uint64(len(neighbours))
     while e < edges and not active[neighbours[e]]:
         e += uint64(1)
@@ -93,7 +92,7 @@ def any_active(neighbours, active):
 
 @kernel
 def gather_edges(indptr, rows, values, out):
-    """The edges of some rows, one row after the other."""
+    """Copy the values of the edges of some rows, one row after the other."""
     n = uint64(0)
     for i in range(uint64(len(rows))):
         for e in range(uint64(indptr[rows[i]]), uint64(indptr[rows[i] + uint64(1)])):

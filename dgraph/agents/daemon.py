@@ -1,5 +1,5 @@
-"""A daemon: a device at work. It starts once and serves every later run. Its agent writes blocks of edges into arrays
-that the daemon makes room for, has it compute, and reads from the same arrays what came out."""
+"""A daemon: a device at work. It starts once and serves all later runs. The agent writes blocks of edges into arrays
+that the daemon makes room for, has it compute, and reads the results from the same arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ BUFFERS = 3  # a block in each: one being downloaded, one computed, one uploaded
 
 
 class Space(NamedTuple):
-    """An array of the room that a daemon makes. `each`: its first dimension is the buffer; else all share it."""
+    """One array of the room that a daemon makes: with `each`, one for each buffer, along its first dimension; else one
+    for all."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -34,8 +35,8 @@ class Room(NamedTuple):
 
 
 class BlockCall(NamedTuple):
-    """A kernel over the block in a buffer; for `push` lo:hi are senders, else rows. Without a cache all of a block's
-    vertices are between two places."""
+    """A kernel to run over the block in a buffer. For `push`, lo:hi are senders, else rows. `places`: between which
+    places of the arrays all vertices of the block lie, if there is no cache."""
 
     kernel: str
     lo: int
@@ -47,16 +48,16 @@ class BlockCall(NamedTuple):
 
 
 class Daemon(Protocol):
-    """All that a device must do. `table` is a name of the agent's choice."""
+    """All that a device must do. `table` is a name of the agent's choice for one partition and program."""
 
     def open(self, table: str, room: Room) -> dict[str, np.ndarray]:
-        """Make room, in place of the table's earlier one; the arrays that the agent writes to and reads from."""
+        """Make room for a table, in place of the room it had; returns the arrays that the agent writes and reads."""
 
     def download(self, table: str, call: BlockCall) -> None:
         """Bring to the device what the agent has written to a buffer."""
 
     def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
-        """Run the kernel. (True, what it returned), or (False, None) when the device had to be started anew: then the
+        """Run the kernel; returns (True, its answer), or (False, None) if the device had to be started anew: then the
         agent writes the block once more."""
 
     def upload(self, table: str, call: BlockCall) -> None:
@@ -66,7 +67,7 @@ class Daemon(Protocol):
         """Let go of a table's room."""
 
     def close(self) -> None:
-        """End; nothing is left behind."""
+        """End, and leave nothing behind."""
 
 
 class CpuDaemon:
@@ -98,7 +99,7 @@ class CpuDaemon:
 
 
 class Desk:
-    """Kernels of one program over one table's buffers, wherever these lie."""
+    """The kernels of one program over the buffers of one table, wherever these lie."""
 
     def __init__(self, room: Room, arrays: Mapping[str, np.ndarray], threads: int):
         self.cpu = Cpu(load(room.source), threads)
@@ -124,5 +125,5 @@ def is_pull(kernel: str) -> bool:
 
 
 def over_edges(kernels: Iterable[str]) -> tuple[str, ...]:
-    """The kernels in which messages cross edges: those that daemons run in blocks."""
+    """The kernels in which messages cross edges: these run in blocks, on daemons."""
     return tuple(name for name in kernels if is_push(name) or is_pull(name))

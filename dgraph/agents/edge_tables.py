@@ -29,15 +29,17 @@ class EdgeTables:
         self.partition, self.directed, self.columns, self.threads = partition, directed, columns, threads
 
     def senders(self, along: str) -> list[Adjacency]:
-        """Rows of those who send; two tables where messages go both ways. Empty if the order was not built."""
+        """The tables whose rows are the vertices that send: two where messages go both ways, none if that order was not
+        built."""
         return self._found(along, 0)
 
     def receivers(self, along: str, *, at_once: bool) -> list[Adjacency]:
-        """Rows of those who are sent to; `at_once` wants all of a vertex's edges in one table."""
+        """The tables whose rows are the vertices that are sent to; with `at_once`, all edges of a vertex are in one
+        table."""
         found = self._found(along, 1)
         if len(found) < 2 or not at_once:
             return found
-        return [kept(self.partition, "joined", lambda: self._joined(found))]
+        return [kept_with(self.partition, "joined", lambda: self._joined(found))]
 
     def _found(self, along: str, end: int) -> list[Adjacency]:
         ways = self.ways(along)
@@ -45,7 +47,7 @@ class EdgeTables:
         return [] if None in found else found
 
     def ways(self, along: str) -> tuple[str, ...]:
-        """The rows of an undirected graph have the edges of both directions."""
+        """The directions in which messages along `along` cross edges. Rows of an undirected graph have both already."""
         if not self.directed:
             return ("out",)
         return ("out", "in") if along == "both" else (along,)
@@ -55,21 +57,21 @@ class EdgeTables:
         return build(edges, self.partition.num_local, workers=self.threads)
 
     def arguments(self, side: Adjacency) -> dict[str, np.ndarray]:
-        """What kernels call the edges."""
+        """A table's arrays by the names that kernels use."""
         found = {"indptr": side.indptr, "neighbours": side.neighbours}
         for name, (column, dtype) in self.columns.items():
             values = side.columns[column]
             if values.dtype != dtype:
-                values = kept(side, (column, dtype), partial(values.astype, dtype))
+                values = kept_with(side, (column, dtype), partial(values.astype, dtype))
             found[name] = values
         return found
 
     def numbers(self) -> np.ndarray:
         """The number of each local vertex, in the dtype that kernels want."""
-        return kept(self.partition, "numbers", lambda: self.partition.numbers.astype(np.int64))
+        return kept_with(self.partition, "numbers", lambda: self.partition.numbers.astype(np.int64))
 
     def degrees(self, along: str) -> np.ndarray:
-        """For each local vertex, the edges here along which it sends."""
+        """For each local vertex, the number of edges here along which it sends."""
         return sum((self._degree(way) for way in self.ways(along)), np.zeros(self.partition.num_local, np.int64))
 
     def _degree(self, way: str) -> np.ndarray:
@@ -77,11 +79,12 @@ class EdgeTables:
         if rows is not None:
             return np.diff(rows.indptr)
         size = self.partition.num_local
-        return kept(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size).astype(np.int64))
+        return kept_with(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size).astype(np.int64))
 
 
-def kept(owner: Any, what: Any, make: Callable[[], Any]) -> Any:
-    """What `make` gives, once: it is kept as long as its owner, a partition or its edges, is there."""
+def kept_with(owner: Any, what: Any, make: Callable[[], Any]) -> Any:
+    """What `make` returns, computed once for each `what`, and kept as long as `owner` (a partition, or a table of
+    edges) lives."""
     with _lock:
         found = _made.setdefault(owner, {})
     if what not in found:

@@ -15,7 +15,7 @@ from dgraph.agents.block_size import Measured
 from dgraph.agents.blocks import Block
 from dgraph.agents.daemon import Daemon
 from dgraph.agents.roles import roles_of, room_for
-from dgraph.agents.settings import Kind, device_of
+from dgraph.agents.settings import Kind
 from dgraph.agents.vertex_cache import VertexCache
 from dgraph.codegen.recipe import Recipe
 
@@ -28,7 +28,7 @@ Costs = defaultdict[str, Measured]  # of each kernel
 
 
 class Plug(NamedTuple):
-    """A daemon as an agent hands it out, with what blocks of a program have cost there: of all partitions and runs."""
+    """A daemon as an agent hands it out, with the measured costs of a program's blocks there, in all runs."""
 
     daemon: Daemon
     kind: Kind
@@ -36,11 +36,11 @@ class Plug(NamedTuple):
 
     @property
     def device(self) -> str:
-        return device_of(self.kind)
+        return self.kind.device
 
 
 class Counters:
-    """Columns of the report that add up; stages count side by side."""
+    """Columns of the report that add up. The three stages count at the same time, under a lock."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(COUNTED, 0.0)
@@ -51,13 +51,13 @@ class Counters:
             self.counts[what] += count
 
     def taken(self) -> dict[str, float]:
-        """Since this was last asked."""
+        """The counts since this was last called."""
         counts, self.counts = self.counts, dict.fromkeys(COUNTED, 0.0)
         return {what: count if what in SECONDS else int(count) for what, count in counts.items()}
 
 
 class Lane:
-    """What the daemon holds of the partition. `cache`: bytes of vertices that stay."""
+    """What a daemon holds of a partition. `cache`: bytes of vertices that stay there between blocks."""
 
     def __init__(self, plug: Plug, recipe: Recipe, vertices: int, cache: int, tally: Counters):
         (self.daemon, self.kind, self.costs), self.recipe, self.tally = plug, recipe, tally
@@ -71,7 +71,7 @@ class Lane:
         self.lock = threading.Lock()  # who writes blocks
 
     def make_room(self, blocks: Sequence[Block]) -> None:
-        """For the longest of these blocks: more than before if it is longer than all before. What is cached stays."""
+        """Have the daemon make room for the longest of these blocks, unless it has. What is cached stays."""
         edges = max(block.edges for block in blocks)
         area = max(block.edges + block.last - block.first for block in blocks) + 1
         if edges <= self.edges and area <= self.area:
@@ -83,11 +83,11 @@ class Lane:
             self.arrays[name][: self.cache.slots] = before[name][: self.cache.slots]
 
     def base(self, buffer: int) -> int:
-        """Where a buffer's area begins."""
+        """Where the area of a buffer begins."""
         return self.cache.slots + buffer * self.area
 
     def moved(self, count: int) -> None:
-        """Bytes of vertices, to the daemon or from it."""
+        """Count bytes of vertices that went to the daemon or came from it."""
         self.tally.add("moved", count)
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
-"""The pipeline: while one block is computed the next is downloaded and the one before uploaded, in three buffers that
-rotate by handing on their number. Several daemons take blocks from one queue, so a fast one takes more."""
+"""The pipeline: while one block is computed the next is downloaded and the one before uploaded, in three buffers whose
+numbers the stages hand on. Several daemons take blocks from one queue, so a fast one takes more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dgraph.agents.daemon import BUFFERS
 
 
 class Stages(Protocol):
-    """The way of a block through one daemon; `work` is whatever one stage tells the next."""
+    """What a block goes through in one daemon. `work` is whatever one stage hands to the next."""
 
     def download(self, block: Block, buffer: int) -> Any:
         """Write a block to a buffer; None if there is nothing to compute."""
@@ -24,11 +24,11 @@ class Stages(Protocol):
     def upload(self, work: Any) -> None: ...
 
     def measure(self, work: Any, seconds: list[float]) -> None:
-        """Told after each block what its stages took."""
+        """Called after each block with the seconds of its stages."""
 
 
 def in_turn(stages: Stages, blocks: Sequence[Block]) -> None:
-    """One stage after the other, on this thread."""
+    """Run one stage after the other, on this thread."""
     for block in blocks:
         work, down = timed(stages.download, block, 0)
         if work is not None:
@@ -38,7 +38,7 @@ def in_turn(stages: Stages, blocks: Sequence[Block]) -> None:
 
 
 def side_by_side(lanes: Sequence[Stages], blocks: Sequence[Block]) -> None:
-    """All stages of all daemons at once."""
+    """Run all stages of all daemons at the same time, each on a thread."""
     queue, lock = iter(blocks), threading.Lock()
     failures: list[BaseException] = []
 
@@ -60,7 +60,7 @@ def side_by_side(lanes: Sequence[Stages], blocks: Sequence[Block]) -> None:
 
 
 def _loops(lane: Stages, take: Callable[[], Block | None], failures: list[BaseException]) -> Iterator[Callable]:
-    """A daemon's three stages. A failure of any ends all: what waits for a buffer is told by one that is None."""
+    """The loops of a daemon's three stages. If one fails, all end: whoever waits for a buffer gets None."""
     free: SimpleQueue[int | None] = SimpleQueue()
     filled: SimpleQueue[Any] = SimpleQueue()
     computed: SimpleQueue[Any] = SimpleQueue()

@@ -1,30 +1,31 @@
-"""How long others need not hear of a partition: the edges that messages of a vertex must cross before they come to one
-that another partition knows. After GX-Plug's synchronisation skipping, which looks one edge ahead."""
+"""For how many rounds a partition need not tell others anything: its messages must cross so many edges before they come
+to a vertex that another partition knows. After GX-Plug's synchronisation skipping, which looks one edge ahead."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
-from dgraph.agents.edge_tables import EdgeTables, kept
+from dgraph.agents.edge_tables import EdgeTables, kept_with
+from dgraph.machine_code import kept
 
 FAR = 65535  # so many edges or more
 
-kernel = njit(nogil=True, cache=True)
+kernel = kept()
 
 
 def quiet_rounds(edges: EdgeTables, along: str, senders: np.ndarray) -> int:
-    """The rounds, this one first, in which nothing that comes of what these vertices send can concern others."""
+    """How many rounds, this one first, cannot concern other partitions if these vertices send."""
     sides = edges.receivers(along, at_once=False)
     if not sides:
         return 0
-    found = kept(edges.partition, ("hops", edges.directed, along), lambda: _hops(edges, sides))
+    found = kept_with(edges.partition, ("hops", edges.directed, along), lambda: _hops(edges, sides))
     return int(_least(found, senders))
 
 
 def _hops(edges: EdgeTables, sides: list) -> np.ndarray:
-    """For each owned vertex, the edges to the next of which others have a copy or that has an edge to a proxy: 0 for
-    these themselves. Breadth first, against the messages."""
+    """For each owned vertex, the number of edges to the next vertex that others know (it has copies elsewhere, or an
+    edge to a proxy); 0 for these themselves. Breadth first, against the direction of messages."""
     partition = edges.partition
     n = partition.num_owned
     hops, queue, count = np.full(n, FAR, np.uint16), np.empty(n, np.uint32), 0
@@ -43,7 +44,7 @@ def _hops(edges: EdgeTables, sides: list) -> np.ndarray:
 
 @kernel
 def _reach(indptr, neighbours, rows, level, hops, queue, count):
-    """Who sends to some rows and was not met before."""
+    """Add the vertices that send to some rows, and were not met before, to the queue; returns its length."""
     for i in range(uint64(len(rows))):
         for e in range(uint64(indptr[rows[i]]), uint64(indptr[rows[i] + uint64(1)])):
             u = neighbours[e]

@@ -1,4 +1,5 @@
-"""What a kernel that crosses edges reads and writes at which end of an edge: all that a block must bring and take."""
+"""What a kernel that crosses edges reads and writes, and at which end of an edge: all that a block must bring and take
+back."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ LISTS = {"indptr", "neighbours", "senders", "queue", *SCRATCH}
 
 @dataclass(frozen=True)
 class Roles:
-    """The arrays of one kernel by what they are for, and its scalars."""
+    """The arrays of one kernel by their role, and its scalars."""
 
     phase: PhaseAnalysis
     sources: tuple[str, ...]  # read at the end that sends
@@ -27,7 +28,7 @@ class Roles:
 
 
 def roles_of(recipe: Recipe) -> dict[str, Roles]:
-    """By the name of the kernel."""
+    """The roles of each kernel of a program, by name."""
     analysis, found = recipe.analysis, {}
     columns = {column.name for column in analysis.edge_columns}
     vectors = {parameter.name for parameter in analysis.parameters if parameter.shape is not None}
@@ -51,7 +52,7 @@ def roles_of(recipe: Recipe) -> dict[str, Roles]:
 
 
 def _at_source(phase: PhaseAnalysis) -> set[str]:
-    """Arrays that `send` reads at the vertex that sends."""
+    """Arrays that are read at the vertex that sends."""
     if phase.hoisted:
         return set()
     reads, arrays = phase.send, {"id": "number", "random": "number", "degree": "degree"}
@@ -65,7 +66,8 @@ def _at_target(phase: PhaseAnalysis) -> set[str]:
 
 
 def room_for(recipe: Recipe, device: str, roles: dict[str, Roles], slots: int, area: int, edges: int) -> Room:
-    """What a daemon must hold: arrays over slots and over the areas of three buffers, and the edges of each buffer."""
+    """What a daemon must hold: arrays over the cache's slots and over the areas of three buffers, and each buffer's
+    edges."""
     asked: dict[str, Argument] = {}
     for name in roles:
         asked |= {argument.name: argument for argument in recipe.source.kernels[name] if argument.dims}

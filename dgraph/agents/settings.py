@@ -1,10 +1,11 @@
-"""What a user may say of daemons: which a worker has, how long blocks are, and what daemons keep."""
+"""What a user may say of daemons: which ones a worker has, how long blocks are, and what daemons keep."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +20,18 @@ CACHE = 64 << 20  # bytes of vertices that a daemon keeps, a partition
 IN_PROCESS, OWN_PROCESS = "in process", "own process"
 
 
-class Kind(Protocol):
-    """A kind of daemon: a small value that travels to workers, where it starts one. Equal kinds share a daemon."""
+class Kind(ABC):
+    """A kind of daemon: a small value that travels to workers and starts a daemon there. Equal kinds share one."""
 
-    def start(self, threads: int) -> Daemon: ...
+    device: str = CPU  # whose kernels it runs
+
+    @abstractmethod
+    def start(self, threads: int) -> Daemon:
+        """A new daemon, on a worker."""
 
 
 @dataclass(frozen=True)
-class InProcess:
+class InProcess(Kind):
     """A device in the worker's own process, on blocks; the CPU too, to work beside others on one queue."""
 
     device: str = CPU
@@ -39,7 +44,7 @@ class InProcess:
 
 
 @dataclass(frozen=True)
-class OwnProcess:
+class OwnProcess(Kind):
     """A device in a process of its own. `patience`: seconds without a sign of life, after which it counts as hung."""
 
     patience: float = PATIENCE
@@ -77,9 +82,9 @@ class Settings:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The devices of daemons that are no CPUs."""
+        """The devices of daemons that are not CPUs."""
         every = self.daemons.values() if isinstance(self.daemons, Mapping) else [self.daemons]
-        return tuple({device_of(kind) for kinds in every for kind in kinds} - {CPU})
+        return tuple({kind.device for kinds in every for kind in kinds} - {CPU})
 
     def options(self) -> dict[str, Any]:
         """What the report says."""
@@ -99,7 +104,7 @@ DIRECT = Settings()
 def settings(
     daemons: Any, pipeline_block: Any, vertex_cache: Any, memory_budget: Any = None, workers: int | None = None
 ) -> Settings:
-    """Check what a user asked for, where there are no more workers than so many."""
+    """Check what a user asked for; with `workers`, also that there are no more of them than that."""
     if pipeline_block not in (AUTO, None) and not _whole(pipeline_block, 1):
         raise OptionError(f'pipeline_block={pipeline_block!r} must be a number of edges, "auto", or None: no pipeline')
     if vertex_cache != AUTO and not _whole(vertex_cache, 0):
@@ -136,7 +141,7 @@ def _kinds(given: Any) -> tuple[Kind, ...]:
         return ()  # alone in its process, the CPU needs no blocks
     several = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     found: list[Any] = [KINDS.get(one) if isinstance(one, str) else one for one in several]
-    if not found or not all(hasattr(one, "start") for one in found):
+    if not found or not all(isinstance(one, Kind) for one in found):
         raise OptionError(
             f"daemons={given!r} is not known; the kinds are {', '.join(map(repr, KINDS))}: choose one, or a list of "
             "them, which take blocks from one queue"
@@ -155,8 +160,3 @@ def _named(kind: Kind) -> str:
 def title_of(kind: Kind) -> str:
     """What columns of the report call a kind of daemon."""
     return next((name for name, known in KINDS.items() if known == kind), type(kind).__name__)
-
-
-def device_of(kind: Kind) -> str:
-    """Which kernels a kind of daemon runs."""
-    return getattr(kind, "device", CPU)

@@ -1,4 +1,4 @@
-"""A connection whose kernels over edges go to daemons, in blocks: which blocks, how long, and what is told of them."""
+"""A connection that hands kernels over edges to daemons, in blocks. It chooses the blocks, and measures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dgraph.devices.probe import CPU
 
 
 class Streaming:
-    """To one partition. Kernels over vertices alone run where the tables are: to move a vertex costs more."""
+    """For one partition. Kernels over vertices alone run in this process, because to move a vertex costs more."""
 
     arrays, one_thread = IN_PROCESS, False
 
@@ -80,8 +80,8 @@ class Streaming:
         self._let_go()
 
     def _stream(self, name: str, ends: np.ndarray, request: Callable[[Lane], Request], first: int = 0) -> None:
-        """Blocks through the pipelines of all daemons. Row i of what is requested has the edges ends[i]:ends[i + 1],
-        and is row `first` + i of its table."""
+        """Send blocks through the pipelines of all daemons. Row i of the request has the edges ends[i]:ends[i + 1], and
+        is row `first` + i of its table."""
         edges, costs = int(ends[-1] - ends[0]), [lane.costs[name].fit() for lane in self.lanes]
         self.size = size_for(self.asked, edges, costs)
         blocks = [Block(a + first, b + first, e) for a, b, e in cut(ends, self.size, taper=self.asked == "auto")]
@@ -95,7 +95,7 @@ class Streaming:
 
 
 def _run(lanes: Sequence[Lane], request: Callable[[Lane], Request], blocks: Sequence[Block]) -> None:
-    """All blocks of a request; a single one needs no threads."""
+    """Run a request to its end. A single block needs no threads."""
     requests = [request(lane) for lane in lanes]
     if len(blocks) == len(requests) == 1:
         in_turn(requests[0], blocks)
@@ -106,7 +106,7 @@ def _run(lanes: Sequence[Lane], request: Callable[[Lane], Request], blocks: Sequ
 
 
 def _together(times: Sequence[float]) -> float:
-    """What daemons take that share what each would do alone in its time."""
+    """Seconds that daemons take together, from the seconds that each would take alone."""
     return 1 / sum(1 / time for time in times) if min(times) > 0 else 0.0
 
 

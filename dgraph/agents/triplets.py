@@ -1,7 +1,7 @@
 """Blocks of triplets (an edge and the vertices at its ends) between a partition's tables and one daemon's buffers.
 
-Kernels run unchanged on a block: its vertices get ids of the daemon's, which are slots of the cache and, beyond, places
-in the area of the block's buffer.
+Kernels run on a block as they would on the tables, but for ids: a vertex is called by its place in the daemon's arrays,
+which is a slot of the cache, or lies in the area of the block's buffer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dgraph.devices.cpu import Cpu
 
 @dataclass
 class Work:
-    """A block in a buffer."""
+    """A block in a buffer: what its stages hand on."""
 
     block: Block
     call: BlockCall
@@ -32,7 +32,8 @@ class Work:
 
 
 class Request(Stages):
-    """Blocks of one request on their way through a lane; `cached` are arrays of vertices that stay in the daemon."""
+    """The three stages of one request: the blocks of a kernel on their way through a lane. `cached` names the arrays of
+    vertices that stay in the daemon."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class Request(Stages):
         cache.begin_request()
 
     def refresh(self, ids: np.ndarray, slots: np.ndarray) -> None:
-        """Bring what has changed of vertices in slots of the cache."""
+        """Bring vertices to slots of the cache, if they have changed since they were brought last."""
         for name in self.cached:
             self.lane.moved(refresh(self.values[name], ids, self.lane.arrays[name], slots))
 
@@ -67,22 +68,22 @@ class Request(Stages):
         self.lane.costs[self.kernel].add(work.block.edges, *seconds)
 
     def bring(self, slots: np.ndarray) -> None:
-        """Upload what some slots of the cache hold that the tables have not."""
+        """Upload the news that some slots of the cache hold, if a subclass keeps any there."""
 
     def make_way(self) -> None:
-        """Empty some slots before they are needed."""
+        """Give some slots of the cache away before there are none."""
         slots = self.cache.victims()
         if len(slots):
             self.bring(slots)
             self.cache.give_away(slots)
 
     def finish(self) -> None:
-        """All blocks are uploaded."""
+        """Called when all blocks have been uploaded."""
 
 
 class Pull(Request):
-    """Rows gather from their in-edges: the rows come as they are, what they gather from comes by the cache. With `lazy`
-    only those inboxes come that hold anything, and only those rows go back that have a message."""
+    """Rows gather from their in-edges. A block brings its rows; what they gather from comes by way of the cache. With
+    `lazy`, only inboxes that hold anything are brought, and only rows that have a message are taken back."""
 
     def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], edges: int, lazy: bool):
         super().__init__(lane, kernel, values, lane.cache, lane.roles[kernel].sources)
@@ -119,7 +120,7 @@ class Pull(Request):
         return Work(block, call, found)
 
     def bring_rows(self, rows: slice, here: slice) -> None:
-        """To the block's area; with `lazy`, of inboxes those alone that hold anything."""
+        """Copy rows to the block's area; with `lazy`, only those inboxes that hold anything."""
         for name in self.roles.rows:
             if self.synchronous and name in self.roles.written:  # which it writes without a look
                 continue
@@ -148,18 +149,19 @@ class Pull(Request):
 
 
 def which(some: int, of: int) -> int:
-    """Bytes that say which of a block's rows are meant: by number, or a bit each."""
+    """Bytes that it would take to say which `some` of a block's rows are meant: by number, or by a bit each."""
     return min(4 * some, (of + 7) // 8)
 
 
 class Receiver(Protocol):
-    """Who takes what a daemon has merged for the targets of a block; says how many bytes that were."""
+    """Whoever takes the messages that a daemon has merged for the targets of a block; returns the bytes that were
+    moved."""
 
     def receive(self, ids: np.ndarray, messages: dict[str, np.ndarray]) -> int: ...
 
 
 class Inboxes:
-    """Of the tables, which take what daemons have merged: one daemon's at a time."""
+    """The inboxes in the tables, as a Receiver; one daemon at a time."""
 
     def __init__(self, cpu: Cpu, kernel: str, values: Mapping[str, Any]):
         self.cpu, self.kernel, self.values = cpu, kernel, values
@@ -177,9 +179,9 @@ class Inboxes:
 
 
 class Push(Request):
-    """Senders send along their out-edges. Targets start with empty inboxes in the block's area, and what they have in
-    the end is merged in as mail is. Where merges are idempotent a block can be computed twice without harm: so with
-    `lazy` targets stay in the cache, and are uploaded when all blocks are done, or when their slot is needed."""
+    """Senders send along their out-edges. Targets start with empty inboxes in the block's area; what these hold in the
+    end is merged into the tables as mail is. With `lazy`, and where merges are idempotent (so that a block may be
+    computed twice), targets stay in the cache, and are uploaded when all blocks are done or their slot is needed."""
 
     def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], inboxes: Receiver, lazy: bool):
         roles = lane.roles[kernel]

@@ -1,5 +1,5 @@
-"""What is done to arrays over vertices beside the program's kernels: flags, lists, and what travels. Here for arrays in
-this process's memory; `devices/vertex_arrays.py` does the same on a device, where the host sees none of them."""
+"""What is done to arrays over vertices beside the program's kernels: flags, lists, and what travels. This is for arrays
+in this process's memory; `devices/vertex_arrays.py` does the same on a device."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ Where = np.ndarray | slice  # local ids
 
 
 class VertexArrays:
-    """NumPy's."""
+    """NumPy's arrays. `queue` arguments are arrays whose head is a list; `ids` are lists of local ids."""
 
     def moved(self, array: Any) -> Any:
-        """The array, where kernels run."""
+        """The array, moved to where kernels run."""
         return array
 
     def brought(self, array: Any, count: int) -> np.ndarray:
-        """The first of an array, where this process reads them."""
+        """The first `count` values of an array, in this process's memory."""
         return array[:count]
 
     def wait(self) -> None:
-        """Until kernels are done."""
+        """Wait until kernels are done."""
 
     # -- lists of vertices ---------------------------------------------------------------------------------------------
 
     def first(self, queue: Any, count: Any) -> Any:
-        """The list that the head of a queue is."""
+        """The list at the head of a queue."""
         return queue[:count]
 
     def listed(self, queue: Any, found: Sequence[tuple[int, Any]]) -> Any:
-        """What a kernel has listed, as (begin in the queue, how many) for each range of its rows."""
+        """One list from what a kernel has listed: (begin in the queue, how many) for each range of its rows."""
         lists = [queue[begin : begin + int(length or 0)] for begin, length in found]
         return lists[0] if len(lists) == 1 else np.concatenate(lists)
 
     def joined(self, lists: Sequence[Any], room: Any) -> Any:
-        """One list of several, of which all but the first have come from others; there may be room for it."""
+        """Several lists as one. All but the first have come from other partitions; `room` may hold the result."""
         return np.concatenate(lists) if len(lists) > 1 else lists[0]
 
     def everybody(self, n: int) -> Any:
@@ -51,38 +51,38 @@ class VertexArrays:
         return below(ids, limit)
 
     def store(self, queue: Any, ids: Any) -> None:
-        """A list becomes the head of a queue."""
+        """Write a list to the head of a queue."""
         queue[: len(ids)] = ids
 
     def edges(self, sides: Sequence[Any], ids: Any) -> Any:
-        """How many edges some vertices have in all of these tables; a number, maybe not known yet."""
+        """The number of edges that some vertices have in all of these tables; on a device it may not be known yet."""
         return count_edges(sides, ids)
 
     # -- flags and fields ----------------------------------------------------------------------------------------------
 
     def flagged(self, flags: Any, first: int, last: int) -> Any:
-        """The list of those from first to last that have a flag."""
+        """The list of vertices from first to last whose flag is set."""
         return np.flatnonzero(flags[first:last]).astype(np.uint32)
 
     def count(self, flags: Any, first: int) -> int:
         return int(np.count_nonzero(flags[first:]))
 
     def put(self, array: Any, ids: Any, value: Any) -> None:
-        """Some vertices get a value."""
+        """Set the value of some vertices."""
         if array.dtype == bool:
             put(array, ids, value)
         else:
             array[ids] = value
 
     def fill(self, array: Any, first: int, value: Any) -> None:
-        """All vertices from some on do."""
+        """Set the value of all vertices from `first` on."""
         array[first:] = value
 
     def copy(self, to: Any, array: Any) -> None:
         to[:] = array
 
     def write(self, array: Any, ids: np.ndarray, values: Any) -> None:
-        """What has come from others."""
+        """Write values that have come from other partitions."""
         array[ids] = values
 
     def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
@@ -92,7 +92,8 @@ class VertexArrays:
     # -- what travels --------------------------------------------------------------------------------------------------
 
     def news(self, arrays: Sequence[Any], before: list[Any] | None, n: int) -> tuple[Any, list[Any]]:
-        """A mask of the first n rows that are not what they were (None: all), and what they are, for the next time."""
+        """A mask of the first n rows that differ from `before` (None: all do), and a copy of the rows for the next
+        call."""
         now = [array[:n] for array in arrays]
         if before is None:
             return None, [array.copy() for array in now]
@@ -102,19 +103,20 @@ class VertexArrays:
         return changed, before
 
     def marked(self, mask: Any, where: Where) -> np.ndarray:
-        """A mask of some vertices, for this process."""
+        """A mask of some vertices, in this process's memory."""
         return mask[where]
 
     def unlike(self, arrays: Sequence[Any], where: slice, values: Sequence[Any]) -> np.ndarray:
-        """A mask of rows that are not some given values, for this process."""
+        """A mask of the rows that are unlike the given values, in this process's memory."""
         return rows_that_differ([array[where] for array in arrays], values)
 
     def room_for_mail(self, size: int) -> Any:
-        """Room for values that travel, where kernels run; None: they had better travel from main memory."""
+        """Room for values that travel, where kernels run; None: let them travel from main memory."""
         return None
 
     def take(self, array: Any, where: Where | None, picked: np.ndarray | None, out: Any) -> None:
-        """The values of some vertices, or of those of them that are picked by their place, to such room or here."""
+        """Copy the values of vertices `where` (None: all) to `out`; if `picked` is given, only those at these places of
+        `where`."""
         if isinstance(where, slice):
             array, where = array[where], None
         if picked is not None:
@@ -129,7 +131,8 @@ IN_PROCESS = VertexArrays()
 
 
 def rows_that_differ(arrays: Sequence[np.ndarray], others: Sequence[Any]) -> np.ndarray:
-    """Rows in which an array, scalar or vector a row, is not what another holds, or not a given value."""
+    """A mask of the rows in which some array (scalars, or a vector a row) differs from the other one, or from a
+    value."""
     news = np.zeros(len(arrays[0]), bool)
     for array, other in zip(arrays, others, strict=True):
         differs = array != other

@@ -1,5 +1,5 @@
-"""The vertices that a daemon still holds from earlier blocks and rounds: they need not be brought to it again. Slots
-are bounded, and the least useful are given away: each use adds to a slot's weight, and weights age by round."""
+"""The vertices that a daemon still holds from earlier blocks and rounds, so that they need not be brought again. Slots
+are bounded; the least useful are given away: each use adds to a slot's weight, and weights age by round."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ kernel = kept()
 
 
 class Located(NamedTuple):
-    """Where a block's vertices are in the daemon."""
+    """Where the vertices of a block are in the daemon."""
 
     ids: np.ndarray  # in slots, and not looked at in this request: their values may be missing, or old
     slots: np.ndarray
@@ -31,11 +31,11 @@ class Located(NamedTuple):
 
 
 class VertexCache:
-    """What is known of each vertex, in one place of memory: its slot, the last block and the last request that used it,
-    and what its uses weighed then. A cache without slots still gives every vertex of a block one place in the block's
-    area; one with a slot for everybody has vertex i in slot i.
+    """For each vertex: its slot, the last block and request that used it, and what its uses weighed then. A cache
+    without slots still gives each vertex of a block one place in the block's area; in a cache with a slot for every
+    vertex, vertex i has slot i.
 
-    The agent alone writes here; a slot is never given away while a block that uses it may be in the pipeline.
+    Only the agent writes here. A slot is never given away while a block that uses it may be in the pipeline.
     """
 
     def __init__(self, slots: int, vertices: int):
@@ -52,18 +52,19 @@ class VertexCache:
             self.known["slot"], self.empty = self.everybody, 0
 
     def begin_request(self) -> None:
-        """From now on values may be others than before."""
+        """A new request begins: values may have changed since the one before."""
         self.request += 1
         self.seen = []
         self.fresh = False
 
     def look_at_all(self) -> np.ndarray:
-        """The vertices to look at now rather than by blocks, which find them as they are: all, if all have a slot."""
+        """The vertices that a request may bring up to date at once, rather than block by block: all, if each has a
+        slot."""
         self.fresh = len(self.everybody) > 0
         return self.everybody
 
     def find(self, ids: np.ndarray, area: int, out: np.ndarray) -> Located:
-        """The place of each id, to `out`: a slot, or in the block's area, which begins at `area`."""
+        """Write the place of each id to `out`: a slot, or a place in the block's area, which begins at `area`."""
         self.block += 1
         if self.fresh:
             out[: len(ids)] = ids
@@ -96,7 +97,7 @@ class VertexCache:
         self.empty += len(slots)
 
     def of_this_request(self) -> np.ndarray:
-        """The slots that it used."""
+        """The slots that this request has used."""
         used = np.zeros(self.slots, bool)
         for slots in self.seen:
             used[slots] = True

@@ -1,4 +1,4 @@
-"""Lists of vertices and flags of vertices, whatever the program: kernels that let go of the interpreter's lock."""
+"""Lists and flags of vertices, whatever the program: compiled loops that let go of Python's lock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ one = uint64(1)
 
 
 def count_edges(rows: Sequence[Any], ids: np.ndarray) -> int:
-    """The edges of some vertices in all of these tables."""
+    """The number of edges that some vertices have in all of these tables."""
     return sum(int(_edges(side.indptr, ids)) for side in rows)
 
 
@@ -29,7 +29,7 @@ def below(ids: np.ndarray, limit: int) -> np.ndarray:
 
 @kernel
 def put(flags, ids, value):
-    """Give some vertices the flag, or take it from them."""
+    """Set the flag of some vertices."""
     for i in range(uint64(len(ids))):
         flags[ids[i]] = value
 

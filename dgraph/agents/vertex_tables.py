@@ -1,4 +1,4 @@
-"""A partition's vertices as kernels read them: one array a field, over owned vertices and proxies."""
+"""A partition's vertices as kernels read them: one array a field, over owned vertices and then proxies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from dgraph.program import State
 
 
 def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """The arrays that some kernel asks for, as they are before the first round; `columns` are of owned vertices."""
+    """The arrays that some kernel of the program asks for, as they are before the first round; `columns` are of owned
+    vertices."""
     analysis, size = recipe.analysis, edges.partition.num_local
     asked = {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
     starts = _starts(analysis)
@@ -36,7 +37,7 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
 
 
 def bytes_of_vertex(recipe: Recipe) -> int:
-    """What the table takes for each local vertex, with the two lists of vertices that a run has."""
+    """Bytes that a run takes for each local vertex: its row in the table, and in two lists of vertices."""
     asked = {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
     columns = {column.name for column in recipe.analysis.vertex_columns}
     named = [one for name, one in asked.items() if name in {*_starts(recipe.analysis), *columns}]
@@ -46,7 +47,7 @@ def bytes_of_vertex(recipe: Recipe) -> int:
 
 
 def _starts(analysis: Analysis) -> dict[str, Any]:
-    """The arrays of states and messages, and what they hold before the first round."""
+    """The dtype and first value of each array of states and messages."""
     starts: dict[str, Any] = {f"{state.name}{end}": state.start for state in analysis.states for end in ("", "_before")}
     for phase in analysis.phases:
         for message in phase.messages:
@@ -55,7 +56,7 @@ def _starts(analysis: Analysis) -> dict[str, Any]:
 
 
 def room_for_results(analysis: Analysis, n: int) -> dict[str, np.ndarray]:
-    """The arrays that `finish` fills, for n owned vertices."""
+    """Empty arrays for the kernel `finish` to fill, for n owned vertices."""
     return {
         f"result_{name}": np.empty((n, analysis.width) if reads.vector else (n,), field.dtype)
         for name, (field, reads) in analysis.results.items()
@@ -63,7 +64,8 @@ def room_for_results(analysis: Analysis, n: int) -> dict[str, np.ndarray]:
 
 
 def states_as_columns(analysis: Analysis, table: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
-    """The answer of a program without results: its states. One that no function reads or writes has no array."""
+    """The answer of a program that declares no results: its states. A state that no function reads or writes has no
+    array."""
 
     def column(state: State) -> np.ndarray:
         if state.name in table:

@@ -1,5 +1,5 @@
-"""What the client of a Dask cluster asks the scheduler, of which every question takes it a millisecond: about workers,
-and of the exchange, whose answers `registry.py` gives."""
+"""What the client of a Dask cluster asks the scheduler: about workers, and about runs (answered by `registry.py`).
+Every question takes a millisecond."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ A_MOMENT = 1.0  # seconds: workers tell of their memory no more often
 
 @dataclass
 class Known:
-    """What one client knows."""
+    """What one client knows already."""
 
     installed: bool = False  # whether the scheduler has taken the plugins
     workers: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -38,9 +38,8 @@ _known: WeakKeyDictionary[Client, Known] = WeakKeyDictionary()
 
 
 def known_of_workers(client: Client, *, fresh: bool = True) -> dict[str, dict[str, Any]]:
-    """What the scheduler knows of each worker, or unless `fresh` knew a moment ago: itself, as `client.scheduler_info`
-    answers from a cache that the client's own thread replaces every two seconds by one without workers.
-    """
+    """What the scheduler knows of each worker; unless `fresh`, as of a moment ago. `client.scheduler_info` would answer
+    from a cache that the client's own thread replaces every two seconds by one without workers."""
     known, now = _known.setdefault(client, Known()), time.monotonic()
     if fresh or now - known.asked > A_MOMENT:
         known.workers, known.asked = dict(_call(client, "identity", n_workers=-1)["workers"]), now
@@ -53,7 +52,7 @@ def workers_of(client: Client) -> list[str]:
 
 
 def places_of(client: Client, futures: Sequence[Future]) -> list[list[str]]:
-    """The workers that have each result now; none where it went away with them."""
+    """The workers that hold each result now; an empty list where it went away with them."""
     found = _call(client, "who_has", keys=[future.key for future in futures])
     return [list(found.get(future.key) or ()) for future in futures]
 
@@ -62,7 +61,7 @@ def places_of(client: Client, futures: Sequence[Future]) -> list[list[str]]:
 
 
 def install(client: Client) -> None:
-    """Have the plugins on the scheduler and on all workers, where they are missing."""
+    """Register the plugins, unless this client has done so."""
     known = _known.setdefault(client, Known())
     if known.installed and client.status == "running":
         return
@@ -76,7 +75,7 @@ def install(client: Client) -> None:
 
 
 def begin(client: Client, route: Route, patience: float = PATIENCE, lend: bool = False) -> None:
-    """Have all workers join a run, which may need all at once."""
+    """Have all workers join a run; `lend` waits until the run has all of them to itself."""
     place = {"run": route.run, "workers": list(route.workers), "homes": list(route.homes)}
     asked = {**place, "patience": patience, "client": client.id, "lend": lend}
     if not _ask(client, "begin", **asked):  # a scheduler that was started anew has no such handler
@@ -86,17 +85,18 @@ def begin(client: Client, route: Route, patience: float = PATIENCE, lend: bool =
 
 
 def lend(client: Client, route: Route) -> None:
+    """Give back the run's workers, and wait for them again."""
     _ask(client, "lend", run=route.run)
 
 
 async def tokens_of(client: Client, route: Route) -> list[Token]:
-    """What workers tell at the end of a chunk, once all have; if that says that the run is over, it ends."""
+    """The tokens of all workers at the end of a chunk. If they say that the run is over, the scheduler ends it."""
     scheduler: Any = client.scheduler
     return [loads(token) for token in await scheduler.dgraph_tokens(run=route.run)]
 
 
 def end(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:
-    """End a run, and forget its state on the workers; returns why it failed: a line, and the exception if any."""
+    """End a run, and forget its state on the workers. Returns why it failed, if it did: a line, and the exception."""
     reason, error = _ask(client, "end", run=route.run, stop=stop, callback_timeout=PATIENCE_OF_END)
     try:
         return reason, None if error is None else loads(error)
@@ -109,7 +109,7 @@ def _ask(client: Client, what: str, /, **arguments: Any) -> Any:
 
 
 def _call(client: Client, handler: str, /, **arguments: Any) -> Any:
-    """A handler of the scheduler; a client that is closed, or closes meanwhile, is a RunError."""
+    """Call a handler of the scheduler. That the client is closed, or closes meanwhile, is a RunError."""
     if client.asynchronous:
         raise OptionError(f"{client!r} runs in this event loop, which would wait for itself; call by asyncio.to_thread")
     try:

@@ -26,7 +26,7 @@ from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.frames import pack, unpack
 from dgraph.exchange.free import FREE
 from dgraph.exchange.hosts import all_cores, kept_on, own_cores
-from dgraph.exchange.mail import Message, Route, Token
+from dgraph.exchange.mail import Packet, Route, Token
 from dgraph.exchange.registry import NAME
 from dgraph.exchange.worker_memory import Heap, Window
 
@@ -38,7 +38,8 @@ ATTEMPTS = 3  # to bring a message to a peer; a second copy does no harm, number
 
 
 class DaskExchange(Exchange):
-    """One worker's end. Steps call it from their threads; what follows `_start` runs on the worker's event loop."""
+    """One worker's end. Steps call it from their threads; `_start` and what follows it run on the worker's event
+    loop."""
 
     def __init__(self, route: Route, worker: int, plugin: ExchangeOnWorker, patience: float = PATIENCE):
         super().__init__(route, worker, patience)
@@ -47,7 +48,7 @@ class DaskExchange(Exchange):
         self._gates = [asyncio.Semaphore(IN_FLIGHT) for _ in route.workers]
         self._carrying: set[asyncio.Task[None]] = set()
 
-    def post(self, peer: int, message: Message) -> None:
+    def post(self, peer: int, message: Packet) -> None:
         size = sum(fragment.data.nbytes for fragment in message.fragments)
         self.plugin.window.acquire(size, self._held_up)
         self.plugin.worker.loop.add_callback(self._start, peer, message, size)
@@ -65,17 +66,18 @@ class DaskExchange(Exchange):
         self._notify({"op": "dgraph-failed", "run": self.route.run, "reason": reason, "error": pickled})
 
     def tell(self, token: Token) -> None:
-        """Have the client know the token of a chunk's last step: the task may end later."""
+        """Send the client the token of a chunk's last step. The end of the task itself would reach it later."""
         notice = {"op": "dgraph-told", "run": self.route.run, "token": dumps(token)}
         self._notify({**notice, "last": bool(token.values.get("done"))})
 
     def leave_thread(self) -> None:
-        """Other tasks of the worker get this one's place in the pool; the thread for it inherits the cores of this."""
+        """Give this task's place in the pool to another task. The thread that Dask starts for that inherits this one's
+        cores."""
         with kept_on(all_cores() if self.cores else set()), suppress(KeyError):  # it may have left
             secede()
 
     def _held_up(self) -> None:
-        """The receiver has no room for what is on its way, so long as its own step has no thread."""
+        """Called while the window is full: the receiver may have no room until its own step gets a thread."""
         self.check()
         self.leave_thread()
 
@@ -109,7 +111,7 @@ class DaskExchange(Exchange):
         for task in self._carrying:
             task.cancel()
 
-    def _start(self, peer: int, message: Message, size: int) -> None:
+    def _start(self, peer: int, message: Packet, size: int) -> None:
         task = asyncio.create_task(self._carry(peer, message))
         self._carrying.add(task)
 
@@ -119,7 +121,7 @@ class DaskExchange(Exchange):
 
         task.add_done_callback(done)
 
-    async def _carry(self, peer: int, message: Message) -> None:
+    async def _carry(self, peer: int, message: Packet) -> None:
         try:
             async with self._gates[peer]:
                 delivered = await self._deliver(peer, pack(message))
@@ -145,7 +147,7 @@ class DaskExchange(Exchange):
 
 
 class ExchangeOnWorker(WorkerPlugin):
-    """The ends of all runs on this worker; through them, the state that steps keep between supersteps."""
+    """The ends of all runs on this worker, and through them the state that steps keep between supersteps."""
 
     name = NAME
 
@@ -165,14 +167,15 @@ class ExchangeOnWorker(WorkerPlugin):
         close_agent(worker.address)
 
     def open(self, run: str, workers: list[str], homes: list[int], patience: float) -> bool:
-        """Join a run. All workers have, before any of them takes a step: mail never comes too early."""
+        """Join a run. All workers have joined before any takes a step, so mail never comes too early."""
         self.heap.keep()
         route = Route(run, tuple(workers), tuple(homes))
         self.ends[run] = DaskExchange(route, workers.index(self.worker.address), self, patience)
         return True
 
     async def mail(self, **arguments: Any) -> bool:
-        """Take a message in. The answer to free mail waits until there is room for it, or the run is over."""
+        """Take a packet in; False if the run is unknown here. The answer to free mail waits until there is room for
+        it."""
         end = self.ends.get(arguments["run"])
         if end is None:
             return False
@@ -216,14 +219,14 @@ class ExchangeOnWorker(WorkerPlugin):
             self._resting = asyncio.get_running_loop().call_later(REST, self._rest)
 
     def _rest(self) -> None:
-        """There has been no run for a while."""
+        """Called when there has been no run for a while."""
         if not self.ends:
             self.heap.give_back()
 
 
 @contextmanager
 def taking_part(run: str, address: str) -> Iterator[DaskExchange]:
-    """In a task that belongs on the worker with this address: its end of a run, on its own cores."""
+    """In a task that belongs on the worker with this address: the worker's end of a run, on its own cores."""
     end = _find_end(run, address)
     with kept_on(end.cores):
         yield end

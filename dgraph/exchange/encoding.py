@@ -33,13 +33,15 @@ Positions = slice | np.ndarray
 
 
 class Encoding(IntEnum):
+    """How a buffer says which positions its values are of."""
+
     DENSE = 0  # every position changed: values only
     BITMASK = 1  # one bit a position, then the values that changed
     INDEX = 2  # the positions that changed as integers, then their values
 
 
 def choose(length: int, changed: int) -> tuple[Encoding, int]:
-    """The smallest encoding, and its bytes of positions."""
+    """The smallest encoding, and how many bytes its positions take."""
     if changed == length:
         return Encoding.DENSE, 0
     bits, integers = (length + 7) // 8, changed * _position_width(length)
@@ -55,12 +57,11 @@ def encode(
     take: Callable[[Any, Where | None, np.ndarray | None, Any], None] = IN_PROCESS.take,
     room: Callable[[int], Any] | None = None,
 ) -> Buffer | None:
-    """The changed rows of `values` (arrays of one length, scalars or vectors) as bytes; None where nothing changed.
+    """The changed rows of `values` (arrays of one length, scalars or vectors) as bytes; None if nothing changed.
 
-    `changed` is a boolean mask, or None when everything did. With `rows` the slice is `values[rows]`. Where it does no
-    harm to send what has not changed (`exact=False`), nearly all of it travels as all: that is quicker at both ends.
-    `take` writes values to the buffer, from wherever they are; `room` is asked for so many bytes of a device, where
-    they may stay.
+    `changed` is a boolean mask, or None: everything did. With `rows` the slice is `values[rows]`. Unless `exact`, the
+    whole slice may travel when nearly all of it changed, which is quicker at both ends. `take` copies values into the
+    buffer, from wherever they are; `room(bytes)`, if given, returns room on a device, where they then stay.
     """
     length = rows.stop - rows.start if isinstance(rows, slice) else len(values[0] if rows is None else rows)
     count = length if changed is None else int(np.count_nonzero(changed))
@@ -132,7 +133,7 @@ def decode(received: Buffer) -> tuple[Positions, list[Any]]:
 
 
 def _length(layout: Sequence[int]) -> int:
-    """Of blocks with their padding."""
+    """Bytes of blocks with their padding."""
     return sum(map(_padded, layout))
 
 

@@ -1,6 +1,7 @@
 """One worker's end of the exchange in one run: what steps send and collect, on any transport.
 
-A transport is a subclass that can `post` a message to a peer, `ask` how far a peer has come, and pass on a failure.
+A transport is a subclass that can `post` a packet to a peer (another worker), `ask` how far a peer has come, and
+`report` a failure. `local.py` and `dask.py` have one each, `runs/mail_graph.py` the third.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from dgraph.errors import RunError
 from dgraph.exchange.free import FreeMail
-from dgraph.exchange.mail import FRAGMENT, START, Buffer, Fragment, Mailbox, Message, Route, Token, as_bytes, cut, join
+from dgraph.exchange.mail import FRAGMENT, START, Buffer, Fragment, Mailbox, Packet, Route, Token, as_bytes, cut, join
 
 PATIENCE = 30.0  # seconds without any mail, after which a message that its sender has sent counts as lost
 MOMENT = 0.01  # seconds without any mail, after which a step that waits need not do so at once
@@ -23,7 +24,7 @@ MOMENT = 0.01  # seconds without any mail, after which a step that waits need no
 
 @dataclass
 class Outbox:
-    """Mail of one step that has not been posted yet."""
+    """What a step has sent and not yet posted, by receiving worker."""
 
     peers: int
     buffers: Counter[tuple[int, int]] = field(default_factory=Counter)  # numbered per sender and receiver
@@ -58,13 +59,13 @@ class Exchange(ABC):
     # -- what a transport does -----------------------------------------------------------------------------------------
 
     @abstractmethod
-    def post(self, peer: int, message: Message) -> None:
-        """Bring a message to a peer's mailbox; may block while too many bytes are on their way. Free mail goes to the
-        peer's free inbox, and is confirmed here when that has taken it in."""
+    def post(self, peer: int, message: Packet) -> None:
+        """Bring a packet to a peer's mailbox; blocks while too many bytes are on their way. Free mail goes to the
+        peer's `FreeInbox`, and `free.confirm` is called here when that has taken it in."""
 
     @abstractmethod
     def ask(self, peer: int) -> int:
-        """The last step that a peer has flushed."""
+        """The last step whose mail a peer has posted in full."""
 
     @abstractmethod
     def report(self, reason: str, error: BaseException) -> None:
@@ -72,28 +73,32 @@ class Exchange(ABC):
 
     @abstractmethod
     def sum(self, values: list[float]) -> list[float]:
-        """The sum over all workers, which must all ask for it at the same time: fused steps, and long tasks."""
+        """The sum over all workers of each value. All workers must ask at the same time: so only fused steps and long
+        tasks do."""
 
     def passes(self, partition: int, gpus: Container[str]) -> bool:
-        """Whether arrays on a GPU of this worker reach a partition as they are; `gpus` are workers that have one."""
+        """Whether arrays on a GPU of this worker reach a partition as they are; `gpus` are the workers that have
+        one."""
         home = self.route.homes[partition]
         return home == self.worker or (self.direct and self.route.workers[home] in gpus)
 
     def leave_thread(self) -> None:  # noqa: B027  (where there are no other tasks, there is nothing to do)
-        """Called by a step that waits for long, perhaps for what needs its thread: others may have that now."""
+        """Called by a step that waits for long: from now on other tasks may have its thread, for it may wait for one of
+        them."""
 
     def lodge(self, peer: int, run: str, checkpoint: str, part: int, parts: int, data: bytes) -> None:
         """Have a peer keep a copy of a piece of a checkpoint."""
         raise RunError("checkpoints in memory take the plugins of exchange='workers'; give checkpoint= a folder or URL")
 
     def close(self) -> None:
-        """The run is over. What is held here knows this end: its memory is free now, not when Python finds cycles."""
+        """The run is over. What is held here refers back to this end, so let go of it now rather than when Python finds
+        cycles."""
         self.held = self.result = None
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
     def send(self, step: int, sender: int, receiver: int, buffer: Any) -> None:
-        """Send a buffer from a partition here to any partition; it travels when a message is full, or with `flush`."""
+        """Send a buffer from a partition here to any partition; it travels when a packet is full, or with `flush`."""
         self.check()
         data, peer = as_bytes(buffer), self.route.homes[receiver]
         full = []
@@ -113,8 +118,8 @@ class Exchange(ABC):
             self.post(peer, message)
 
     def flush(self, step: int, values: dict[str, Any], seconds: float = 0.0, share: bool = False) -> Token:
-        """Post the rest of a step's mail, one message a peer; returns the token that announces it, which `share` sends
-        along, for the others to `gather`."""
+        """Post the rest of a step's mail, one packet a peer. Returns the token that says how many packets there were;
+        `share` sends it along, for the others to `gather`."""
         with self._lock:
             outbox = self._outbox(step)
             del self._outboxes[step]
@@ -123,9 +128,7 @@ class Exchange(ABC):
                 outbox.messages[peer] += 1
             token = Token(self.route.run, step, self.worker, tuple(outbox.messages), values, seconds)
             rest = [
-                Message(
-                    token.run, step, self.worker, token.messages[p] - 1, outbox.waiting[p], token if share else None
-                )
+                Packet(token.run, step, self.worker, token.messages[p] - 1, outbox.waiting[p], token if share else None)
                 for p in peers
             ]
         for peer, message in zip(peers, rest, strict=True):
@@ -138,13 +141,14 @@ class Exchange(ABC):
     # -- receiving -----------------------------------------------------------------------------------------------------
 
     def collect(self, step: int, receiver: int) -> list[tuple[int, Buffer]]:
-        """All buffers for a partition here, as (sender, bytes), by sender and number whatever the order of arrival."""
+        """All buffers for a partition here, as (sending partition, bytes), by sender and number whatever the order of
+        arrival."""
         self._await(step, tokens_from=set())
         return join(self.mailbox.collect(step, receiver))
 
     def gather(self, step: int, idle: Callable[[], None] | None = None) -> list[Token]:
-        """The tokens that all workers shared at the end of a step, by worker; mail of earlier steps is dropped. Before
-        it waits for longer than a moment, it calls `idle`."""
+        """The tokens that all workers shared at the end of a step, by worker. Mail of earlier steps is dropped. `idle`
+        is called before it waits for longer than a moment."""
         everybody = set(range(len(self.route.workers)))
         if idle is not None and self.mailbox.wait(step, everybody, MOMENT):
             idle()
@@ -153,6 +157,8 @@ class Exchange(ABC):
         return [token for _, token in sorted(self.mailbox.tokens(step).items())]
 
     def _await(self, step: int, tokens_from: set[int]) -> None:
+        """Wait for all mail of a step. A worker that says it has posted everything, and is silent for another
+        `patience` seconds, has lost mail."""
         suspects: set[int] = set()
         while missing := self.mailbox.wait(step, tokens_from, self.patience):
             suspects &= missing  # they had sent everything a whole patience ago, and it is not here
@@ -166,7 +172,8 @@ class Exchange(ABC):
 
     @contextmanager
     def stepping(self, idle: Callable[[], None] | None = None) -> Iterator[None]:
-        """One task of a worker at a time takes steps."""
+        """In the body, this is the only task of the worker that takes steps of the run. `idle` is called before a long
+        wait."""
         if not self._turn.acquire(timeout=-1 if idle is None else MOMENT) and idle is not None:
             idle()
             self._turn.acquire()
@@ -178,12 +185,12 @@ class Exchange(ABC):
     # -- failing -------------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise if the run has been stopped; long steps call it now and then."""
+        """Raise if the run has been stopped. Long steps call it now and then."""
         if self.mailbox.failure is not None:
             raise RunError(self.mailbox.failure)
 
     def fail(self, error: BaseException) -> None:
-        """Stop the run everywhere because of an error here; what already stopped it stays the reason."""
+        """Stop the run everywhere because of an error here. If it was stopped already, the first reason stays."""
         if self.mailbox.failure is None:
             reason = str(error) if isinstance(error, RunError) else f"{type(error).__name__}: {error}"
             self.cause = error
@@ -202,8 +209,8 @@ class Exchange(ABC):
     def _outbox(self, step: int) -> Outbox:
         return self._outboxes.setdefault(step, Outbox(len(self.route.workers)))
 
-    def _message(self, step: int, outbox: Outbox, peer: int) -> Message:
+    def _message(self, step: int, outbox: Outbox, peer: int) -> Packet:
         number = outbox.messages[peer]
         outbox.messages[peer] += 1
         outbox.bytes[peer] = 0
-        return Message(self.route.run, step, self.worker, number, outbox.waiting.pop(peer))
+        return Packet(self.route.run, step, self.worker, number, outbox.waiting.pop(peer))

@@ -1,4 +1,4 @@
-"""A message as frames of distributed: small fragments together in one, large ones without a copy, none compressed; what
+"""A packet as frames of distributed: small fragments together in one, large ones without a copy, none compressed; what
 is on a device by distributed's own serialisers for GPUs."""
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from distributed.protocol.pickle import dumps, loads
 from distributed.protocol.serialize import Serialized, serialize
 
 from dgraph.errors import RunError
-from dgraph.exchange.mail import Fragment, Message
+from dgraph.exchange.mail import Fragment, Packet
 
 FAMILIES = "cuda", "dask"  # of serialisers for arrays on a device: of CuPy; of NumPy in the simulator
 SMALL = 64 << 10  # bytes: below, a copy costs less than a frame of its own
 
 
-def pack(message: Message) -> dict[str, Any]:
-    """The arguments of the call that carries a message. `Serialized` is neither compressed nor split on its way."""
+def pack(message: Packet) -> dict[str, Any]:
+    """The arguments of the call that carries a packet. `Serialized` is neither compressed nor split on its way."""
     here = [f for f in message.fragments if isinstance(f.data, np.ndarray)]
     there = [f for f in message.fragments if not isinstance(f.data, np.ndarray)]
     small = [f.data for f in here if f.data.nbytes < SMALL]
@@ -38,7 +38,7 @@ def pack(message: Message) -> dict[str, Any]:
 
 def unpack(
     run: str, step: int, sender: int, number: int, manifest: list, frames: list, there: list, token: bytes | None
-) -> Message:
+) -> Packet:
     """What `pack` made, without copying the frames."""
     try:
         entries = np.array(manifest, np.int64).reshape(-1, 6).tolist()
@@ -59,4 +59,4 @@ def unpack(
             fragments.append(Fragment(source, receiver, buffer, total, start, data))
     except (ValueError, TypeError, OverflowError, StopIteration) as cause:
         raise RunError(f"message {number} of worker {sender} cannot be taken apart ({cause!r}); run again") from cause
-    return Message(run, step, sender, number, fragments, None if token is None else loads(token))
+    return Packet(run, step, sender, number, fragments, None if token is None else loads(token))

@@ -1,7 +1,7 @@
-"""Mail that belongs to no superstep: asynchronous engines send it when they like, and take what has come.
+"""Free mail, which belongs to no step: asynchronous engines send it when they like, and take what has come.
 
-A message counts as received when its receiver has room for it: then its sender is told. So what is under way is known
-to its sender, and a slow receiver slows its senders, who keep later mail with them and go on merging what comes.
+A packet counts as received when its receiver has room for it: then its sender is told. So a sender knows what is under
+way, and a slow receiver slows its senders, who keep later news and go on merging it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dgraph.exchange.mail import FRAGMENT, Buffer, Fragment, Message, Token, as_bytes, cut, join
+from dgraph.exchange.mail import FRAGMENT, Buffer, Fragment, Packet, Token, as_bytes, cut, join
 
 if TYPE_CHECKING:
     from dgraph.exchange.exchange import Exchange
@@ -26,7 +26,7 @@ Buffers = list[tuple[int, int, Buffer]]  # sending partition, receiving partitio
 
 
 class FreeInbox:
-    """What has come. The transport delivers on its own thread."""
+    """What has come to one worker. The transport delivers on its own thread."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -39,9 +39,9 @@ class FreeInbox:
         self._bytes = 0
         self._unconfirmed: list[Callable[[], None]] = []
 
-    def deliver(self, message: Message, confirm: Callable[[], None]) -> None:
-        """Take a message in, once; `confirm` is called when there is room for it, and never under the lock here: it
-        takes the sender's, who may just be delivering to this worker."""
+    def deliver(self, message: Packet, confirm: Callable[[], None]) -> None:
+        """Take a packet in, unless it is a duplicate, and call `confirm` when there is room for it. Never under the
+        lock here: `confirm` takes the sender's lock, who may just be delivering to this worker."""
         with self.changed:
             known = message.number < self.received[message.worker] or message.number in self._numbers[message.worker]
             if not known:
@@ -56,7 +56,7 @@ class FreeInbox:
         confirm()
 
     def put(self, fragments: list[Fragment]) -> None:
-        """Keep fragments, and buffers once they are complete."""
+        """Keep fragments, and join those of a buffer once they are complete."""
         with self.changed:
             for one in fragments:
                 place = one.sender, one.receiver, one.number
@@ -68,7 +68,7 @@ class FreeInbox:
                 self._bytes += one.data.nbytes
 
     def take(self) -> tuple[Buffers, list[Any]]:
-        """All buffers that are complete, and all notes; what has come before a note is taken with it, or was before."""
+        """All buffers that are complete, and all notes. What came before a note has been taken before it or with it."""
         with self.changed:
             buffers, notes, confirms = self._buffers, self._notes, self._unconfirmed
             self._buffers, self._notes, self._unconfirmed = [], [], []
@@ -82,13 +82,13 @@ class FreeInbox:
         return not self._buffers and not self._notes
 
     def tell(self) -> None:
-        """Wake who waits for news, also one who is only about to."""
+        """Wake the engine that waits for news, even if it is only about to wait."""
         with self.changed:
             self.news += 1
             self.changed.notify_all()
 
-    def _count(self, message: Message) -> None:
-        """Remember the number; those that follow one another are only counted."""
+    def _count(self, message: Packet) -> None:
+        """Remember the packet's number; of numbers that follow one another, only how many there are."""
         numbers = self._numbers[message.worker]
         numbers.add(message.number)
         while self.received[message.worker] in numbers:
@@ -97,14 +97,15 @@ class FreeInbox:
 
 
 class FreeMail:
-    """One worker's free mail in one run. A message that nobody confirms is sent again: numbers tell a second copy."""
+    """One worker's end of free mail. A packet that its receiver does not confirm is sent again; its number tells a
+    duplicate."""
 
     def __init__(self, exchange: Exchange):
         self.exchange, self.inbox = exchange, FreeInbox()
         self.sent: Counter[int] = Counter()  # messages, by receiving worker
         self._buffers: Counter[tuple[int, int]] = Counter()
         self._waiting: defaultdict[int, list[Fragment]] = defaultdict(list)
-        self._under_way: dict[tuple[int, int], Message] = {}  # by receiving worker and number
+        self._under_way: dict[tuple[int, int], Packet] = {}  # by receiving worker and number
         self._bytes = 0  # of these
         self._repeated = time.monotonic()
 
@@ -119,7 +120,7 @@ class FreeMail:
             self._waiting[peer] += fragments
 
     def post(self) -> None:
-        """Let all go that was sent: for each peer as few messages as hold it."""
+        """Post all that was sent: for each peer as few packets as hold it."""
         for peer, fragments in self._waiting.items():
             message: list[Fragment] = []
             for fragment in fragments:
@@ -131,33 +132,34 @@ class FreeMail:
         self._waiting.clear()
 
     def note(self, peer: int, note: Any) -> None:
-        """Send a note. It does not keep a worker from being at rest."""
+        """Send a note: a small value for another worker's engine. Notes under way do not keep a worker from being at
+        rest."""
         self._post(peer, [], Token(self.exchange.route.run, FREE, self.exchange.worker, (), {"note": note}))
 
     @property
     def under_way(self) -> int:
-        """Messages that nobody has confirmed, notes too."""
+        """How many packets are not confirmed yet, with those that hold notes."""
         return len(self._under_way)
 
     @property
     def at_rest(self) -> bool:
-        """Whether all that was sent has been received, but for notes."""
+        """Whether all that was sent has been received; notes do not count."""
         with self.inbox.changed:
             return not any(message.fragments for message in self._under_way.values())
 
     @property
     def crowded(self) -> bool:
-        """Whether so much is under way that what follows had better wait here, and merge."""
+        """Whether so much is under way that further news had better wait here, where it merges."""
         return len(self._under_way) > AHEAD * (len(self.exchange.route.workers) - 1) or self._bytes > CROWDED
 
     @property
     def busy(self) -> bool:
-        """Whether as many messages are under way as there are peers: what follows merges until one is received."""
+        """Whether as many packets are under way as there are peers: a stricter limit than `crowded`."""
         return len(self._under_way) >= max(1, len(self.exchange.route.workers) - 1)
 
     def wait(self, news: int, seconds: float) -> None:
-        """Until there is more news than so much: something came, or what was sent has been received; raises if the run
-        has failed."""
+        """Wait until there is more news than number `news`, or for `seconds`: something has come, or was received
+        elsewhere. Raises if the run has failed; sends again what was not confirmed for long."""
         with self.inbox.changed:
             nothing = self.inbox.news == news and not self.inbox.changed.wait(seconds)
         if nothing:
@@ -170,7 +172,7 @@ class FreeMail:
                 self.exchange.post(peer, message)
 
     def confirm(self, peer: int, number: int) -> None:
-        """Called by the transport when a message has been received."""
+        """Called by the transport when a peer has received a packet."""
         with self.inbox.changed:
             message = self._under_way.pop((peer, number), None)
             self._bytes -= 0 if message is None else _size(message.fragments)
@@ -178,7 +180,7 @@ class FreeMail:
 
     def _post(self, peer: int, fragments: list[Fragment], token: Token | None = None) -> None:
         exchange = self.exchange
-        message = Message(exchange.route.run, FREE, exchange.worker, self.sent[peer], fragments, token)
+        message = Packet(exchange.route.run, FREE, exchange.worker, self.sent[peer], fragments, token)
         self.sent[peer] += 1
         with self.inbox.changed:
             self._under_way[peer, message.number] = message

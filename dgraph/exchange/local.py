@@ -1,4 +1,4 @@
-"""The exchange between threads of one process: a message is handed over, nothing is copied."""
+"""The exchange between threads of one process: a packet is handed over, nothing is copied."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.free import FREE
-from dgraph.exchange.mail import Message, Route
+from dgraph.exchange.mail import Packet, Route
 
 
 class LocalExchange(Exchange):
-    """`peers` and `sums` are shared by all ends of a run."""
+    """One thread's end; `peers` and `sums` are shared by all ends of a run."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class LocalExchange(Exchange):
         peers.extend(cls(route, worker, peers, sums, patience) for worker in range(len(route.workers)))
         return peers
 
-    def post(self, peer: int, message: Message) -> None:
+    def post(self, peer: int, message: Packet) -> None:
         if message.step == FREE:
             self.peers[peer].free.inbox.deliver(message, partial(self.free.confirm, peer, message.number))
         else:

@@ -1,7 +1,7 @@
-"""Mail between workers: buffers are cut into fragments, which fill numbered messages; a mailbox joins them again.
+"""Mail between workers: buffers are cut into fragments, which fill numbered packets; a mailbox joins them again.
 
-Invariant: within one step the messages from one worker to another are numbered 0, 1, 2, ... and the token that ends
-the step tells how many there are. So a duplicate is known by its number, and a loss by a number that is missing.
+Invariant: within one step the packets from one worker to another are numbered 0, 1, 2, ... and the token that ends the
+step tells how many there are. So a duplicate is known by its number, and a loss by a number that is missing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Told = dict[str, Any]  # what a worker tells all others when it has finished a s
 
 @dataclass(frozen=True)
 class Token:
-    """What ends a worker's step for all others: how many messages it sent, and what it tells."""
+    """What each worker tells all others at the end of a step: how many packets it sent, and `values`."""
 
     run: str
     step: int
@@ -58,8 +58,8 @@ class Fragment(NamedTuple):
     data: Any  # bytes: an array here, or one on a device
 
 
-class Message(NamedTuple):
-    """What travels at once from one worker to another."""
+class Packet(NamedTuple):
+    """What travels at once from one worker to another: fragments, and perhaps a token."""
 
     run: str
     step: int
@@ -70,7 +70,7 @@ class Message(NamedTuple):
 
 
 class OnDevice(NamedTuple):
-    """A buffer whose values are in the memory of a device; what precedes them is here."""
+    """A buffer whose values are in the memory of a device, and its header in this process's memory."""
 
     here: np.ndarray  # bytes, both
     there: Any
@@ -93,7 +93,7 @@ def as_bytes(buffer: Any) -> Buffer:
 
 
 def cut(sender: int, receiver: int, number: int, data: Buffer) -> list[Fragment]:
-    """A buffer in fragments of at most FRAGMENT bytes, but for what is on a device."""
+    """A buffer in fragments of at most FRAGMENT bytes; the part on a device is one fragment."""
     here, there = data if isinstance(data, OnDevice) else (data, None)
     place = sender, receiver, number, data.nbytes
     starts = range(0, max(here.nbytes, 1), FRAGMENT)
@@ -122,7 +122,7 @@ def join(fragments: list[Fragment]) -> list[tuple[int, Buffer]]:
 
 @dataclass
 class Arrivals:
-    """What has come of one step."""
+    """What has come of one step, by sending worker; fragments by receiving partition."""
 
     numbers: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # by sending worker
     announced: dict[int, int] = field(default_factory=dict)  # messages to come, by sending worker
@@ -132,14 +132,14 @@ class Arrivals:
     tokens: dict[int, Token] = field(default_factory=dict)  # by sending worker
 
     def missing(self) -> set[int]:
-        """Workers that announced more than has come."""
+        """Workers that have announced more packets than have come."""
         return {worker for worker, count in self.announced.items() if len(self.numbers[worker]) < count}
 
 
 class Mailbox:
     """The inbox of one worker in one run. The transport delivers on its own thread, steps wait on theirs.
 
-    It has no bound on purpose: a receiver that refused mail of the live step could stop the sender it waits for.
+    It has no bound on purpose: a receiver that refused mail of the present step could stop the sender it waits for.
     """
 
     def __init__(self, here: int) -> None:
@@ -150,8 +150,8 @@ class Mailbox:
         self._oldest = -(1 << 62)  # mail of earlier steps has been used, so it can only be a duplicate
         self._deliveries = 0
 
-    def deliver(self, message: Message) -> None:
-        """Take a message in, once."""
+    def deliver(self, message: Packet) -> None:
+        """Take a packet in, unless it is a duplicate."""
         with self._changed:
             if message.step < self._oldest:
                 return
@@ -173,13 +173,13 @@ class Mailbox:
                 self._steps[step].fragments[fragment.receiver].append(fragment)
 
     def announce(self, token: Token) -> None:
-        """Learn from a token how many messages its worker sent here."""
+        """Learn from a token how many packets its worker sent here."""
         with self._changed:
             if token.step >= self._oldest:
                 self._accept(token)
 
     def wait(self, step: int, tokens_from: set[int], patience: float) -> set[int]:
-        """Wait for announced messages, and for tokens of some workers; returns the workers still missing.
+        """Wait for announced packets, and for tokens of some workers; returns the workers still missing.
 
         Gives up, with a set that is not empty, only after `patience` seconds in which nothing at all arrived.
         """
@@ -211,7 +211,7 @@ class Mailbox:
                 del self._steps[step]
 
     def fail(self, reason: str) -> None:
-        """Wake everybody with an error. The first reason stays."""
+        """Wake everybody who waits, with an error. The first reason stays."""
         with self._changed:
             self.failure = self.failure or reason
             self._changed.notify_all()

@@ -23,14 +23,16 @@ REPORT, ANSWER = 4, 5  # to another partition, of no vertices that both have
 
 
 class Mail(NamedTuple):
+    """Values that have come for some vertices."""
+
     tag: int
     locals: np.ndarray  # whose values these are, by local ids here
     values: list[Any]
 
 
 class Post:
-    """One partition's mail. Whoever drives it sets `step`; it sends in that step and collects the one before. Values
-    for the partitions in `direct` stay on this one's device if they lie there."""
+    """One partition's mail. The engine sets `step`: values are sent in that step, and those of the step before are
+    collected. Values for partitions in `direct` may stay on this partition's device."""
 
     def __init__(self, exchange: Exchange, partition: Partition, direct: Container[int] = ()):
         self.exchange, self.partition, self.direct, self.step = exchange, partition, direct, 0
@@ -41,27 +43,27 @@ class Post:
         self.peers = [q for q in range(partition.parts) if q != partition.index]
 
     def proxies(self, side: str, peer: int) -> slice:
-        """My proxies of a peer's vertices, as a range of local ids."""
+        """The proxies here, of vertices that `peer` owns, that are on a side: a range of local ids."""
         found = self.partition.proxies
         if side == "in":
             return found.reduce_slice(peer)
         return found.broadcast_slice(peer) if side == "out" else slice(*map(int, found.groups[peer, [0, 3]]))
 
     def masters(self, side: str, peer: int) -> np.ndarray:
-        """My vertices that a peer holds as such proxies, in its order."""
+        """The vertices owned here of which `peer` has proxies on a side, in its order."""
         found = self.partition.proxies
         if side == "in":
             return found.masters_reduced_from(peer)
         return found.masters_broadcast_to(peer) if side == "out" else found.masters.get(peer, _NONE)
 
     def has(self, side: str) -> bool:
-        """Whether any proxy here is of this side."""
+        """Whether any proxy here is on this side."""
         ranges = (self.proxies(side, peer) for peer in self.peers)
         return any(s.stop > s.start for s in ranges)
 
     def reduce(self, side: str, arrays: Sequence[Any], changed: Any) -> None:
-        """The proxies' values to their masters: those that `changed` (a mask of local ids), those that are not some
-        given values (one an array; a few of these may travel as well), or all."""
+        """Send values of proxies to their masters. `changed` is a mask of local ids; or a list with a value for each
+        array: rows unlike it are sent, and perhaps others; or None: all."""
         for peer in self.peers:
             mine = self.proxies(side, peer)
             if mine.stop > mine.start:
@@ -73,7 +75,8 @@ class Post:
                 self._send(peer, REDUCE, self._encoded(peer, mask, arrays, mine, exact))
 
     def broadcast(self, tag: int, side: str, arrays: Sequence[Any], changed: Any, *, exact: bool = True) -> None:
-        """The masters' values to their proxies; unless `exact`, a few that have not changed may travel as well."""
+        """Send values of masters to their proxies. `changed` is a mask; unless `exact`, rows that have not changed may
+        be sent too."""
         for peer in self.peers:
             mine = self.masters(side, peer)
             if len(mine):
@@ -81,7 +84,7 @@ class Post:
                 self._send(peer, tag, self._encoded(peer, mask, arrays, mine, exact))
 
     def collect(self, sides: Mapping[int, str]) -> Iterator[Mail]:
-        """What came under some tags, each with the side that takes part."""
+        """The values that came under some tags, each with the side that takes part."""
         for tag, sender, positions, values in self.opened(sides):
             if tag == REDUCE:
                 yield Mail(tag, self.masters(sides[tag], sender)[positions], values)
@@ -90,18 +93,19 @@ class Post:
                 yield Mail(tag, np.arange(mine.start, mine.stop, dtype=np.uint32)[positions], values)
 
     def give(self, peer: int, tag: int, arrays: Sequence[np.ndarray]) -> None:
-        """Arrays of one length to another partition, or to this one."""
+        """Send arrays of one length to another partition, or to this one; `opened` yields them there."""
         self._send(peer, tag, encode(None, arrays))
 
     def opened(self, tags: Container[int]) -> Iterator[tuple[int, int, Positions, list[Any]]]:
-        """What came under some tags: the tag, the sender, and the positions of values in the list that both know."""
+        """What came under some tags: the tag, the sender, the positions of values in the list that both ends know, the
+        values."""
         for sender, buffer in self._arrived(tags):
             if isinstance(buffer, OnDevice):
                 buffer = buffer._replace(there=self.arrays.moved(buffer.there))
             yield tag_of(buffer), sender, *decode(buffer)
 
     def bring(self, buffers: Sequence[tuple[int, Buffer]]) -> None:
-        """From now on mail is free: what `collect` yields next, no matter in which step."""
+        """From now on mail is free: these buffers are what `collect` yields next, in whatever step."""
         self.free = list(buffers)
 
     def _arrived(self, tags: Container[int]) -> list[tuple[int, Buffer]]:
@@ -135,7 +139,7 @@ def tag_of(buffer: Buffer) -> int:
 
 
 def _tag(buffer: Buffer) -> np.ndarray:
-    """A free field of the header."""
+    """Where the header of an encoded buffer has room for a tag."""
     return (buffer.here if isinstance(buffer, OnDevice) else buffer)[2:4].view(np.uint16)
 
 

@@ -1,7 +1,8 @@
 """The scheduler's half of the exchange: a registry of the runs that are alive.
 
-It fails a run as soon as one of its workers leaves, ends it when its client does, refuses to scale its workers away,
-lends whole sets of workers to fused steps, and adds numbers up. Beside `dask.py` the only user of hooks not public.
+It fails a run as soon as one of its workers leaves, ends it when its client does, keeps its workers from being scaled
+away, lends whole sets of workers to fused steps, and adds numbers up. Beside `dask.py` this is the only user of hooks
+of distributed that are not public.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ class Run:
     sums: dict[int, tuple[dict[str, list[float]], asyncio.Event]] = field(default_factory=dict)
 
     def stop(self) -> None:
-        """Nobody waits any more."""
+        """Wake everybody who waits for something of this run."""
         for event in (self.told, self.ended, *(complete for _, complete in self.sums.values())):
             event.set()
 
 
 class ExchangeOnScheduler(SchedulerPlugin):
-    """The registry, one a cluster, which gives each worker its half."""
+    """The registry, one for each cluster; it gives each worker its half."""
 
     name = NAME
     idempotent = True
@@ -74,7 +75,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
     async def begin(
         self, run: str, workers: list[str], homes: list[int], patience: float, client: str, lend: bool
     ) -> bool:
-        """Have all workers join a run, and give it all of them at once if it is to have them."""
+        """Have all workers join a run; `lend` waits until it has all of them to itself."""
         await self.ready.wait()
         self.runs[run] = Run(list(workers), client)
         message = {"op": "dgraph_open", "run": run, "workers": workers, "homes": homes, "patience": patience}
@@ -104,7 +105,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return ended.reason, ended.error
 
     async def tokens(self, run: str) -> list[bytes]:
-        """What all workers tell at the end of a chunk, once they have; if these are the last tokens, the run ends."""
+        """The tokens of all workers at the end of a chunk, once they are here; if they are the last, the run ends."""
         record = self._alive(run)
         await record.told.wait()
         record = self._alive(run)
@@ -115,7 +116,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return [told[worker] for worker in record.workers]
 
     async def lend(self, run: str) -> None:
-        """Give a run all its workers at once. It has them until it asks again, and then others go first.
+        """Give a run all its workers at once. It has them until it asks again, and then other runs go first.
 
         These are the locks of `distributed.MultiLock` on the workers' addresses, which XGBoost takes too.
         """
@@ -193,7 +194,8 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return [worker for worker in workers if worker.address not in busy]
 
     def update_graph(self, scheduler: Any, *, keys: set[Any], **kwargs: Any) -> None:
-        """Steps are pinned to their workers, so those of a run that failed in the meantime would wait for ever."""
+        """New tasks: steps of a run that has failed in the meantime are cancelled, for they are pinned and would wait
+        for ever."""
         for key in keys:
             record = self.runs.get(run_of(key))
             if record is not None:
@@ -210,13 +212,13 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return record
 
     def _keep(self, record: Run) -> None:
-        """Results stay where they were found, by tasks that nobody can repeat."""
+        """Remember the results of a run that has ended: no task can make them again."""
         tasks = self.scheduler.tasks
         self.kept = {key for key in [*self.kept, *record.keys] if key in tasks}
 
     def _let_go(self, reason: str) -> None:
-        """Of results that went away with a worker, and of what would be made from them: Dask would wait for ever for it
-        to find them again."""
+        """Cancel results that went away with a worker, and all that would be made from them: Dask would wait for
+        ever."""
         gone, look = set(), [self.scheduler.tasks[key] for key in self.kept if key in self.scheduler.tasks]
         while look:
             task = look.pop()

@@ -1,4 +1,5 @@
-"""The memory of a worker that takes part in runs: what it has freed stays with it, what is on its way is bounded."""
+"""The memory of a worker that takes part in runs: memory that it has freed stays with it, and bytes under way are
+bounded."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ DEFAULT = 128 << 10  # what glibc begins with
 
 
 class Heap:
-    """glibc's. Left to the setting of Dask's nannies, it takes every array of 128 KB or more from the system, page by
-    page, which takes ten times as long as to write to it, and on a virtual machine up to a hundred times. It is let be
+    """The heap of glibc. With the setting of Dask's nannies it takes every array of 128 KB or more from the system,
+    page by page: ten times as slow as writing to it, and up to a hundred times on a virtual machine. Nothing is changed
     where somebody has chosen another setting, or the library of C is another."""
 
     def __init__(self) -> None:
@@ -27,11 +28,11 @@ class Heap:
         self._c = found if hasattr(found, "mallopt") and hasattr(found, "malloc_trim") else None
 
     def keep(self) -> None:
-        """Use freed memory again, also that of heaps of threads, which are as large as what is kept."""
+        """Use freed memory again, also in the heaps of threads."""
         self._set({MMAP_THRESHOLD: LARGE, TRIM_THRESHOLD: KEPT, TOP_PAD: KEPT})
 
     def give_back(self) -> None:
-        """Be as before, and let the system have what is free."""
+        """Restore the setting, and give free memory back to the system."""
         self._set({MMAP_THRESHOLD: DEFAULT, TRIM_THRESHOLD: int(OF_NANNIES), TOP_PAD: DEFAULT})
         if self._c is not None:
             self._c.malloc_trim(0)
@@ -43,7 +44,8 @@ class Heap:
 
 
 class Window:
-    """Bounds the bytes on their way from this worker. The wait ends: receivers have room, or a step that makes some."""
+    """Bounds the bytes under way from this worker. Waiting for room ends, because receivers have room or a step that
+    makes some."""
 
     def __init__(self, limit: int):
         self.limit, self.used = limit, 0

@@ -17,13 +17,13 @@ from distributed.protocol.pickle import dumps, loads
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.client import install, workers_of
 from dgraph.exchange.exchange import Exchange
-from dgraph.exchange.mail import START, Message, Route, Token
+from dgraph.exchange.mail import START, Packet, Route, Token
 from dgraph.exchange.registry import key_of
 from dgraph.runs.step_graph import DaskChain, StepChunk, release
 from dgraph.runs.steps import open_steps, take_steps
 from dgraph.waiting import bring, wait_for
 
-Mail = list[tuple[int, Message]]  # of one step, tokens included; each with the worker that it is for
+Mail = list[tuple[int, Packet]]  # of one step, tokens included; each with the worker that it is for
 
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ class MailExchange(Exchange):
         self.mail: Mail = []
         self.next = START  # the step that may come next
 
-    def post(self, peer: int, message: Message) -> None:
+    def post(self, peer: int, message: Packet) -> None:
         self.mail.append((peer, message))
 
     def ask(self, peer: int) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.agents.edge_tables import EdgeTables, kept
+from dgraph.agents.edge_tables import EdgeTables, kept_with
 from dgraph.solvers.gather import Layout, gather, lay_out
 from dgraph.solvers.pagerank import dividing, summed
 from dgraph.solvers.team import atomic_add, kernel, team
@@ -37,7 +37,7 @@ class Diffusion:
         (table,) = edges.receivers("out", at_once=True)
         column = edges.columns.get("weight")
         make = partial(_laid_out, edges, table)
-        self.layout, self.places = kept(table, ("layout of rows", column), make)
+        self.layout, self.places = kept_with(table, ("layout of rows", column), make)
         columns = {} if strength is None else {"strength": strength}
         layout, divisor = dividing(self.layout, columns, np.float64)
         n, self.threads, self.owned, self.factor = len(layout.rows), edges.threads, len(given), factor

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
-from dgraph.agents.edge_tables import kept
+from dgraph.agents.edge_tables import kept_with
 from dgraph.monoid import UNREACHED
 from dgraph.solvers.ascending import order_of
 from dgraph.solvers.solver import SOON, Unsettled
@@ -73,7 +73,7 @@ def settle(part: Unsettled, tight: Tight | None = None) -> tuple[int, np.ndarray
     if (levels[1:] < levels[:-1]).any():
         by_level = np.argsort(levels, kind="stable")
         frontier, levels = frontier[by_level], levels[by_level]
-    ascending = order.ascending and kept(out, "by number", lambda: _by_number(out.indptr, numbers))
+    ascending = order.ascending and kept_with(out, "by number", lambda: _by_number(out.indptr, numbers))
     rows = BothOrders(out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours, ascending, numbers)
     limit = min(part.values.get(name, UNREACHED) for name in ("depth_limit", "horizon"))
     reached = Reached(part.best, part.improved, bits, limit)

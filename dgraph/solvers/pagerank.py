@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.agents.edge_tables import kept
+from dgraph.agents.edge_tables import kept_with
 from dgraph.machine_code import part_of_kernels
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.gather import Layout, gather, lay_out
@@ -100,7 +100,7 @@ def table_of(problem: Problem, along: str) -> Adjacency:
 def layout_of(problem: Problem) -> Layout:
     """The layout of a graph's edges, and of their weights if these are read; kept as long as the edges are."""
     edges, table = problem.edges, table_of(problem, "out")
-    return kept(
+    return kept_with(
         table,
         ("layout", edges.columns.get("weight")),
         lambda: lay_out(table, edges.arguments(table).get("weight"), problem.threads),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dgraph.agents.edge_tables import kept
+from dgraph.agents.edge_tables import kept_with
 from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.bellman_ford import bellman_ford, by_steps
 from dgraph.solvers.breadth_first import Goal, search
@@ -109,7 +109,7 @@ def _relaxed(problem: Problem, sources: np.ndarray, *, tree: bool = False) -> tu
 def _width(problem: Problem, rows: PathTables) -> float:
     """Of slots, chosen once for the edges."""
     (out,) = problem.edges.senders("out")
-    return kept(out, ("width", problem.edges.columns.get("weight")), lambda: width(rows))
+    return kept_with(out, ("width", problem.edges.columns.get("weight")), lambda: width(rows))
 
 
 def _words(part: Problem | Unsettled) -> Words | None:
@@ -120,7 +120,7 @@ def _words(part: Problem | Unsettled) -> Words | None:
     def largest() -> int:
         return largest_whole(weights, threads) if numbers.max(initial=0) < FAR else FAR
 
-    found = FAR if column is None else kept(out, ("largest whole", column), largest)
+    found = FAR if column is None else kept_with(out, ("largest whole", column), largest)
     return words_of(len(numbers), found) if found < FAR else None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.edge_tables import kept
+from dgraph.agents.edge_tables import kept_with
 from dgraph.analysis import PhaseAnalysis
 from dgraph.solvers import block_queue as queue
 from dgraph.states.block_options import BlockOptions
@@ -78,7 +78,7 @@ def _rows(state: State, phase: PhaseAnalysis, operator: str, shift: int) -> dict
     if state.analysis.synchronous and operator == "pull":
         into = edges.receivers(along, at_once=True)[0]
         found = {f"_in_{name}": array for name, array in edges.arguments(into).items()}
-        return found | kept(into, ("pairs", shift), lambda: _pairs(found, state.n, shift))
+        return found | kept_with(into, ("pairs", shift), lambda: _pairs(found, state.n, shift))
     out = edges.senders(along)
     out = out if len(out) < 2 else edges.receivers(along, at_once=True)  # both ways: all neighbours
     found = edges.arguments(out[0])
@@ -86,7 +86,7 @@ def _rows(state: State, phase: PhaseAnalysis, operator: str, shift: int) -> dict
         into = edges.receivers(along, at_once=True)[0]
         found |= {f"_in_{name}": array for name, array in edges.arguments(into).items()}
     if operator == "pull_push":
-        found["_slot_of"] = kept(out[0], ("slots", along), lambda: _slots(found))
+        found["_slot_of"] = kept_with(out[0], ("slots", along), lambda: _slots(found))
         found["_slots"] = np.full(len(found["neighbours"]), message.identity, message.dtype)
     return found
 

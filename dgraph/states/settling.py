@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.agents.edge_tables import kept
+from dgraph.agents.edge_tables import kept_with
 from dgraph.agents.vertex_arrays import rows_that_differ
 from dgraph.agents.vertex_lists import NOBODY, put
 from dgraph.analysis import PhaseAnalysis
@@ -40,7 +40,7 @@ class Settling(State):
         self.settling = settle.take
         self.beside = [] if settle.beside is None else [self.values[settle.beside]]
         self.improved = np.zeros(self.size, bool)
-        self.shared = kept(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
+        self.shared = kept_with(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
         self.found = NOBODY  # proxies with news for their masters
         self.heard: set[int] = set()  # who has told something since it last settled,
         self.told_by = {q for q in self.post.peers if self._shares_with(q)}  # of all who ever do

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgraph.agents.daemon import BlockCall, CpuDaemon
+from dgraph.agents.settings import Kind
 
 
 @dataclass(frozen=True)
-class StandIn:
+class StandIn(Kind):
     """A kind of daemon, for `daemons=`: seconds an edge to download, compute and upload, and seconds a call."""
 
     download: float = 0.0

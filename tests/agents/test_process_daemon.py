@@ -15,7 +15,7 @@ import pytest
 import dgraph as dg
 from dgraph.agents.agent import agent_of
 from dgraph.agents.process_daemon import ProcessDaemon
-from dgraph.agents.settings import OwnProcess
+from dgraph.agents.settings import Kind, OwnProcess
 from dgraph.errors import RunError
 
 
@@ -36,7 +36,7 @@ class Struck(ProcessDaemon):
 
 
 @dataclass(frozen=True)
-class Strikes:
+class Strikes(Kind):
     signal: int
     when: tuple[int, ...]
     after: float = 0.0

@@ -12,6 +12,7 @@ from test_bulk_async import check_values
 
 import dgraph as dg
 from dgraph.agents.daemon import CpuDaemon
+from dgraph.agents.settings import Kind
 from dgraph.errors import DeviceError, OptionError
 from dgraph.testing.stand_in import StandIn
 
@@ -92,7 +93,7 @@ class Full(CpuDaemon):
 
 
 @dataclass(frozen=True)
-class RunsFull:
+class RunsFull(Kind):
     def start(self, threads):
         return Full(threads)
 

@@ -7,7 +7,7 @@ from dgraph.errors import RunError
 from dgraph.exchange import exchange as exchange_module
 from dgraph.exchange import mail
 from dgraph.exchange.local import LocalExchange
-from dgraph.exchange.mail import Message, Route, Token, cut, join
+from dgraph.exchange.mail import Packet, Route, Token, cut, join
 
 ROUTE = Route("run", ("a", "b"), (0, 0, 1, 1))
 
@@ -57,7 +57,7 @@ def test_a_buffer_in_part_is_an_error():
 
 def test_lost_mail_is_an_error_and_duplicates_are_dropped():
     a, b = ends()
-    message = Message("run", 0, 0, 0, cut(0, 2, 0, np.zeros(3, np.uint8)))
+    message = Packet("run", 0, 0, 0, cut(0, 2, 0, np.zeros(3, np.uint8)))
     b.mailbox.deliver(message)
     b.mailbox.deliver(message)
     b.mailbox.announce(Token("run", 0, 0, (0, 1)))

@@ -7,14 +7,14 @@ from distributed.protocol import dumps, loads
 from dgraph.errors import RunError
 from dgraph.exchange.dask import Window
 from dgraph.exchange.frames import SMALL, pack, unpack
-from dgraph.exchange.mail import Fragment, Message, Token
+from dgraph.exchange.mail import Fragment, Packet, Token
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [3, SMALL - 1], [SMALL], [5, SMALL, 0, 2 * SMALL, 7]])
 @pytest.mark.parametrize("token", [None, Token("r", 4, 1, (0, 2), {"changed": 7})])
 def test_what_is_unpacked_is_what_was_packed(sizes, token):
     data = [np.random.default_rng(size).integers(0, 255, size, np.uint8) for size in sizes]
-    message = Message("r", 4, 1, 9, [Fragment(i, i + 1, 2, 3 + d.nbytes, 3, d) for i, d in enumerate(data)], token)
+    message = Packet("r", 4, 1, 9, [Fragment(i, i + 1, 2, 3 + d.nbytes, 3, d) for i, d in enumerate(data)], token)
     found = unpack(**loads(dumps(pack(message))))
     assert found._replace(fragments=[]) == message._replace(fragments=[])
     assert [f[:5] for f in found.fragments] == [f[:5] for f in message.fragments]
@@ -24,7 +24,7 @@ def test_what_is_unpacked_is_what_was_packed(sizes, token):
 
 def test_large_fragments_are_not_copied_by_the_sender():
     data = np.zeros(SMALL, np.uint8)
-    (frame,) = pack(Message("r", 0, 0, 0, [Fragment(0, 1, 0, SMALL, 0, data)]))["frames"].frames
+    (frame,) = pack(Packet("r", 0, 0, 0, [Fragment(0, 1, 0, SMALL, 0, data)]))["frames"].frames
     assert np.shares_memory(np.frombuffer(frame, np.uint8), data)
 
 

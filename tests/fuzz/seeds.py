@@ -13,7 +13,7 @@ import pyarrow as pa
 import dgraph as dg
 from dgraph.checkpoint import piece
 from dgraph.exchange.encoding import encode
-from dgraph.exchange.mail import Message, cut
+from dgraph.exchange.mail import Packet, cut
 from dgraph.io import EdgeList, write_edge_list
 
 NUMBERS = pa.table({"source": [1, 2, 3, 1], "destination": [2, 3, 3, 1], "weight": [1.0, 2.0, 0.5, 4.0]})
@@ -105,6 +105,6 @@ def messages() -> list[bytes]:
     from dgraph.exchange.frames import pack
 
     small = [*cut(0, 1, 0, np.arange(40, dtype=np.uint8)), *cut(1, 0, 0, np.empty(0, np.uint8))]
-    found = pack(Message("run", 3, 0, 0, small))
+    found = pack(Packet("run", 3, 0, 0, small))
     manifest = [int(number) for number in found["manifest"]]
     return [json.dumps({"manifest": manifest, "frames": [40]}).encode()]
