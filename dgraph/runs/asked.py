@@ -1,4 +1,4 @@
-"""What a user asks of a run: the options of `dgraph.run`, as they were given. `choice.py` checks them."""
+"""The options of `dgraph.run` as a user gave them; `choice.py` checks them and makes a Plan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OF_BLOCKS = ("block_size", "order", "mode", "operator")
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The docstring of `dgraph.run` says what each means."""
+    """One field for each option of `dgraph.run`, whose docstring says what each means."""
 
     engine: str = AUTO
     device: str = AUTO
@@ -57,34 +57,36 @@ class Asked:
     operator: str | None = None
 
     def unusual(self, *names: str) -> dict[str, Any]:
-        """Of these, what is not as it is by default."""
+        """Of these options, those that are not at their defaults."""
         values = {one.name: (getattr(self, one.name), one.default) for one in fields(self) if one.name in names}
         return {name: value for name, (value, usual) in values.items() if value != usual}
 
     @property
     def by_daemons(self) -> bool:
-        """Whether others than the worker itself are to compute."""
+        """Whether daemons compute, and not the worker itself."""
         return self.daemons not in (AUTO, "in process", None)
 
     def device_on(self, graph: Graph) -> str:
-        """In place of "auto" the CPU, where no worker has another device, or where only a CPU does what was asked."""
+        """The device to take: the CPU in place of "auto" where no worker has a GPU, or where only a CPU can do what was
+        asked."""
         cpu_only = self.deterministic or self.engine in (LOCAL, DESCENT) or self.by_daemons
         return CPU if self.device == AUTO and (cpu_only or not graph.workers.with_cuda) else self.device
 
     def solves(self, graph: Graph, program: VertexProgram) -> bool:
-        """Whether the program's own solver is taken: where it has one, the graph is one partition, and nothing was
-        asked that only rounds can give."""
+        """Whether the program's solver does it all: it has one, the graph is one partition, and no option asks for
+        rounds."""
         if program.solver is None or graph.num_parts > 1 or self.engine != AUTO:
             return program.solver is not None and graph.num_parts == 1 and self.engine == LOCAL
         return self.solves_whole(graph, program)
 
     def solves_whole(self, graph: Graph, program: VertexProgram) -> bool:
-        """The same, were the graph one partition."""
+        """The same, if the graph were one partition."""
         needs_rounds = self.progress or self.by_daemons or self.unusual("checkpoint", *OF_ROUNDS)
         return program.solver is not None and not needs_rounds and self.device_on(graph) == CPU
 
     def sends_changes(self, graph: Graph) -> bool:
-        """Whether vertices only pass on changes: where partitions need not wait for each other, unless blocks pull."""
+        """Whether vertices send each other changes rather than what they hold: on engines without rounds, unless blocks
+        pull."""
         if self.engine != DESCENT:
             return self.engine in WITHOUT_ROUNDS
         if self.operator in (None, AUTO):

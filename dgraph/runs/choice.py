@@ -1,4 +1,5 @@
-"""From what a user asks to a plan: all is checked here, and what cannot be had is refused with what to choose."""
+"""From what a user asks to a Plan: everything is checked here, and what is impossible is refused with what to choose
+instead."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from dgraph.states.switches import Switches
 
 
 def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
-    """Of the options that go together, those that are left open as suits the program, the graph and the workers."""
+    """The plan of a run. Options that are open are set as suits the program, the graph and the workers."""
     plan = Plan(
         engine=_engine(graph, program, asked),
         device=one_of("device", asked.device_on(graph), DEVICES),
@@ -62,7 +63,8 @@ def settled_by(graph: Graph, program: VertexProgram, asked: Asked) -> LocalMetho
 
 
 def _engine(graph: Graph, program: VertexProgram, asked: Asked) -> str:
-    """A solver is quicker than rounds. In GAS order these wait once for the others, in BSP order at times twice."""
+    """The engine: for "auto" the program's solver if it may be taken, else "gas", which waits once a round where "bsp"
+    waits up to twice."""
     engine = asked.engine
     if engine == CUGRAPH:
         raise OptionError(f'engine={engine!r} is for {", ".join(OPERATIONS)} alone; choose engine="auto"')
@@ -89,7 +91,7 @@ def _switches(asked: Asked) -> Switches:
 
 
 def _blocks(asked: Asked) -> BlockOptions | None:
-    """What was asked of block descent; of any other engine, nothing may be."""
+    """The options of block descent; None, and none of them may be given, for any other engine."""
     if asked.engine == DESCENT:
         return BlockOptions.asked({name: getattr(asked, name) for name in OF_BLOCKS})
     for name, value in asked.unusual(*OF_BLOCKS).items():
@@ -99,7 +101,7 @@ def _blocks(asked: Asked) -> BlockOptions | None:
 
 
 def _conflicts(plan: Plan) -> Iterator[str]:
-    """What was asked and does not go together."""
+    """Options that exclude each other: a sentence for each."""
     engine, switches, settings = plan.engine, plan.switches, plan.settings
     daemons = "" if settings.direct else settings.options()["daemons"]
     if switches.deterministic and switches.direction == "push":
@@ -133,7 +135,7 @@ def _conflicts(plan: Plan) -> Iterator[str]:
 
 
 def _of_common_rounds(plan: Plan, daemons: Any) -> dict[str, Any]:
-    """What was asked that engines without them cannot do."""
+    """The options given that need common rounds, for an engine that has none."""
     switches, asked = plan.switches, dict[str, Any]()
     if plan.max_rounds is not None:
         asked["max_rounds"] = plan.max_rounds
@@ -150,7 +152,8 @@ def _of_common_rounds(plan: Plan, daemons: Any) -> dict[str, Any]:
 
 
 def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
-    """Refuse an engine that cannot run a program, and what cannot be made deterministic; the plan as suits it."""
+    """The plan completed for the program; refuses an engine that cannot run it, and global values that cannot be
+    deterministic."""
     fitting = [name for name in engines_for(analysis) if name in ENGINES]
     if plan.engine not in fitting:
         why = obstacle(plan.engine, analysis)

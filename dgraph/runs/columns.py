@@ -22,14 +22,14 @@ SMALL = 1 << 14  # bytes of a few values, which travel with the tasks that read 
 
 @dataclass(frozen=True)
 class Few:
-    """Values of some vertices; the others have none."""
+    """A column with values for some vertices; the others have `missing`."""
 
     numbers: np.ndarray  # ascending
     values: np.ndarray
     missing: Any
 
     def of(self, owned: np.ndarray) -> np.ndarray:
-        """The share of a partition that owns these numbers, in ascending order."""
+        """The share of a partition that owns these numbers (ascending)."""
         found = np.full((len(owned), *self.values.shape[1:]), self.missing, self.values.dtype)
         places = np.searchsorted(owned, self.numbers)
         here = places < len(owned)
@@ -40,7 +40,7 @@ class Few:
 
 @dataclass(frozen=True)
 class All:
-    """A value for each number."""
+    """A column with a value for each number."""
 
     values: np.ndarray
 
@@ -57,9 +57,9 @@ def with_columns(
     *,
     anew: bool = False,
 ) -> Sequence[Any]:
-    """Each partition, and its share of the vertex columns if the program reads any: on a cluster a future, which need
-    not be there yet, made on the partition's worker: another would make a copy of it. `anew` says that these are not
-    the graph's own partitions, but made for this run."""
+    """Each partition together with its share of the vertex columns, if the program reads any. On a cluster a share is a
+    future on the partition's worker, which need not be there yet: a task on another worker would copy the partition.
+    `anew`: these are not the graph's own partitions, but were made for this run."""
     read = {column.name: column for column in analysis.vertex_columns}
     for name in given:
         if name not in read:
@@ -116,7 +116,7 @@ def _is_of(column: ResultColumn, graph: Graph) -> bool:
 
 
 def _cast(graph: Graph, column: VertexColumn, values: Any) -> np.ndarray:
-    """Values in the column's dtype, which must not change them; vertices by their numbers."""
+    """Values in the column's dtype, unless that would change them; vertices as numbers."""
     if column.is_vertex:
         return np.array([graph.numbering.find(vertex) for vertex in values], np.int64)
     found = np.asarray(values)
@@ -132,7 +132,7 @@ def _cast(graph: Graph, column: VertexColumn, values: Any) -> np.ndarray:
 
 
 def _attributes(graph: Graph, columns: Sequence[VertexColumn]) -> dict[str, All]:
-    """Those that the graph's own vertices have."""
+    """The columns that are attributes of the graph's own vertices."""
     columns = [one for one in columns if one.shape is None and one.name in graph.listed.vertices.columns]
     if not columns:
         return {}

@@ -1,4 +1,4 @@
-"""The door into execution: a program and a graph to a result, in this process or on a cluster."""
+"""The door into execution: from a program and a graph to a result, in this process or on a cluster."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def run(
 
 
 def _recipes(graph: Graph, program: VertexProgram, plan: Plan) -> dict[str, Recipe]:
-    """The program for each device, with the vertices among its parameters by number."""
+    """The program's kernels for each device, with the values of its parameters (vertices by number)."""
     values, operator = parameters_of(graph, program), plan.blocks.operator if plan.blocks else None
     bare = {device: recipe_of(program, device, operator, plan.settings.others) for device in plan.kernels_for}
     return {device: replace(recipe, values=values) for device, recipe in bare.items()}
@@ -140,7 +140,7 @@ def _in_rounds(
     plan: Plan,
     progress: bool | Callable | None,
 ) -> RunResult:
-    """The run of a plan, from the partitions on."""
+    """Run a plan in rounds: build partitions, take steps on the workers, make the result."""
     recipe = recipes[CPU]
     partitions, edge_columns, plan = partitions_for(graph, recipe.analysis, plan)
     homes = graph.workers.where(partitions)
@@ -196,7 +196,7 @@ def _steps(
 
 
 def _rebuilt(graph: Graph, job: Job, columns: Given, shares: Sequence[float]) -> Sequence[Any]:
-    """Partitions of given shares of the edges, with their columns."""
+    """Partitions with given shares of the edges, and their columns."""
     plan, analysis = job.plan, job.recipes[CPU].analysis
     orders, names = plan.orders(analysis, graph.directed), dict(job.columns.values())
     held = by_shares(graph, tuple(names), orders, plan.switches, shares)

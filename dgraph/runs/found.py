@@ -1,4 +1,4 @@
-"""What the workers have in the end: the values of each partition's vertices, and on which worker they are."""
+"""What a run leaves on the workers: the values of each partition's vertices; and which worker has which."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from dgraph.workers import lost
 
 
 class Found:
-    """What one worker has in the end. A plain class: Dask would look through a dict for tasks."""
+    """What one worker has in the end. A plain class, because Dask would look through a dict or a dataclass for
+    tasks."""
 
     def __init__(
         self,
@@ -29,7 +30,7 @@ class Found:
         self.found_end_in = found_end_in  # seconds from the last work on the worker, where there were no common rounds
 
     def without_values(self) -> Found:
-        """What the result must know at once; the values stay where they are."""
+        """What the client needs at once; the values stay on the worker."""
         empty = {
             part: (numbers[:0], {name: v[:0].copy() for name, v in values.items()})
             for part, (numbers, values) in self.parts.items()
@@ -39,7 +40,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Held:
-    """The `Found` of all workers, and which of them has which partition."""
+    """The `Found` of all workers, and which of them has each partition."""
 
     found: Sequence[Any]  # futures on a cluster
     homes: dict[int, int]
@@ -55,5 +56,5 @@ class Held:
 
 
 def has_none(numbers: np.ndarray, vertices: int) -> bool:
-    """Whether some number is that of no vertex."""
+    """Whether some of these numbers is that of no vertex."""
     return bool(numbers.size) and int(numbers.view(np.uint64).max()) >= vertices  # negative ones are the largest

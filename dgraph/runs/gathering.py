@@ -1,6 +1,5 @@
-"""A run of very many rounds ends on one worker: there the program's own solver takes none. On a long path whose
-vertices lie anywhere every other edge leads to another partition, and every one of these takes a round of all workers.
-"""
+"""A run with very many rounds ends on one worker, where the program's own solver needs none. On a long path whose
+vertices lie anywhere, every other edge leads to another partition, and each of these takes a round of all workers."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _whole: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 
 
 class Gathering:
-    """Whether a run may end on one worker, and when it should."""
+    """Decides whether and when a run ends on one worker."""
 
     def __init__(self, graph: Graph, program: VertexProgram, asked: Asked, plan: Plan, columns: Given):
         self.graph, self.program, self.plan, self.columns = graph, program, plan, columns
@@ -43,7 +42,7 @@ class Gathering:
         self.may = not (converges or asks_for_parts) and asked.solves_whole(graph, program)
 
     def look(self, steps: int, tokens: Sequence[Token]) -> None:
-        """Called between steps: ends the run by an error if this is `due`."""
+        """Called between steps: stops the run by an error, and sets `due`, when that pays."""
         arcs, looked = self.graph.listed.num_arcs, sum(token.values["edges"] for token in tokens)
         endless = steps >= STEPS + arcs // EDGES or looked > LOOKS * len(tokens) * arcs
         if self.may and endless and not is_done(tokens):
@@ -57,7 +56,7 @@ class Gathering:
                 raise RunError("the run goes on from the start, on one worker")
 
     def solve(self) -> RunResult:
-        """The result, from the whole graph on one worker. Should that be lost, the run begins anew, in rounds."""
+        """The result, from the whole graph on one worker. If that worker is lost, the run begins again, in rounds."""
         self.due = False
         found = solve(whole(self.graph), self.program, replace(self.plan, engine=LOCAL), self.columns)
         found.report.options["gathered"] = "on one worker, after many rounds"
@@ -65,7 +64,7 @@ class Gathering:
 
 
 def whole(graph: Graph) -> Graph:
-    """The same graph as one partition; kept as long as the graph is."""
+    """The same graph as one partition; kept as long as the graph lives."""
     if graph not in _whole:
         listed = graph.listed
         _whole[graph] = Graph(listed.edges, listed.vertices, listed.rules, parts=1, workers=graph.workers)

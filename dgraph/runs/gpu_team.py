@@ -1,6 +1,5 @@
 """Several GPUs that cuGraph uses together: a communicator of NCCL and UCX among Dask workers, as `cugraph.dask` has it,
-but of those workers alone that take part, so that others may be on the same scheduler. The client needs nothing of it.
-"""
+but only of the workers that take part, so that others may be on the same scheduler. The client needs nothing of it."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _teams: dict[bytes, Any] = {}  # on the worker that started them
 
 
 def answers(workers: Workers, on: Sequence[str], shares: Sequence[Any], call: Call) -> list[Any]:
-    """What the GPU of each worker finds, which has that share of the edges; the results stay there."""
+    """What the GPU of each worker finds from its share of the edges; the answers stay there."""
     from distributed import Lock
 
     client, name = workers.client, "dgraph: GPUs that wait for each other"
@@ -41,7 +40,7 @@ def _team(workers: Workers, on: Sequence[str]) -> Iterator[bytes]:
 
 
 def _start(addresses: list[str]) -> bytes:
-    """On one worker; it asks the others, whose event loops do their part."""
+    """Runs on one worker, which asks the others; their event loops do their part."""
     from distributed import Client, get_worker
 
     worker = get_worker()

@@ -1,5 +1,5 @@
-"""The door to operations, and to cuGraph: with `engine="cugraph"` an operation's arguments and edges go to one GPU, or
-to several that can work together, and its answer comes back as a result like any other."""
+"""The decorator of operations, which checks their options; and with `engine="cugraph"` the way to cuGraph: arguments
+and edges go to one GPU, or to several that can work together, and the answer comes back as a result like any other."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ OF_VERTICES = ("component", "predecessor")  # columns
 
 
 def operation(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
-    """An operation, which knows its own options and those of `run`, and may be one that can be handed over."""
+    """Decorates an operation. It knows its own options and those of `run`; `engine="cugraph"` hands it over, if cuGraph
+    has it."""
     return known_options(run)(_or_by_cugraph(function) if function.__name__ in OPERATIONS else function)
 
 
@@ -62,7 +63,7 @@ def _or_by_cugraph(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
 
 
 def _handed_over(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult:
-    """Called as the operation would be, so that a warning is shown where users called that."""
+    """The answer of cuGraph. It has the signature of the operation, so that a warning points at the user's call."""
     result = lasting(graph, partial(_by_cugraph, name=name, arguments=arguments))
     if "converged" in result.totals:
         warn_not_converged(result.totals, arguments["max_iter"], arguments["tol"])
@@ -70,7 +71,7 @@ def _handed_over(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResul
 
 
 def _obeyed(name: str, signature: inspect.Signature, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that cuGraph knows. Others, and options of `run`, are refused."""
+    """The arguments that cuGraph obeys; all others, and options of `run`, are refused."""
     options, known = arguments.pop("options"), inspect.signature(OPERATIONS[name]).parameters
     refused = {one: value for one, value in options.items() if one not in ("engine", "device")}
     if options.get("device", "auto") not in ("auto", "cuda"):
@@ -110,7 +111,7 @@ def _by_cugraph(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult
 
 
 def _gpus(graph: Graph) -> list[str | None]:
-    """The workers whose GPUs take part: as many as the graph has partitions, if they can work together; else one."""
+    """The workers whose GPUs take part: one for each partition, if they can work together; else one."""
     workers = graph.workers
     able = workers.that_have(f"engine={CUGRAPH!r}", PACKAGES, REMEDY)
     if workers.client is None or graph.num_parts == 1:
@@ -121,7 +122,7 @@ def _gpus(graph: Graph) -> list[str | None]:
 
 
 def _numbers(graph: Graph, name: str, value: Any) -> Any:
-    """An argument with vertices by number."""
+    """An argument, with vertices as numbers."""
     if name == "source":
         return np.array([graph.numbering.find(one) for one in vertices(name, value)], np.int64)
     if name == "personalization" and value is not None:

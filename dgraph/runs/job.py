@@ -1,4 +1,5 @@
-"""What each worker of a run does: makes states of its partitions, takes their supersteps, and hands over the answer."""
+"""What each worker of a run does: it makes states of its partitions, takes their supersteps, and hands over the
+answer."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ STATES: Mapping[type[LocalMethod], Callable[..., State]] = {
 
 @dataclass(frozen=True)
 class Job:
-    """A value that travels: what a worker must know of the run beside its partitions."""
+    """What a worker must know of the run beside its partitions: a value that travels. Its methods are the `Steps` of
+    the run."""
 
     recipes: Mapping[str, Recipe]  # by device
     plan: Plan
@@ -78,7 +80,7 @@ class Job:
         return Running(rounds, self.plan.begun(rounds))
 
     def _resume(self, carried: dict[int, Carried], keeper: Keeper | None) -> Callable[[Rounds], None] | None:
-        """How the run goes on from where it was; None if it begins."""
+        """What puts the run where it was, after edges have moved or from a checkpoint; None if it begins."""
         if carried:
             return rebalancing.resumption(carried, self.round)
         return keeper.restore if keeper is not None and keeper.kept.round else None
@@ -109,7 +111,7 @@ class Job:
             return {**rounds.tell(), "done": True}
 
     def finish(self, running: Running) -> Found:
-        """The answers of each partition, and the rows of the report."""
+        """The answers of this worker's partitions, and the rows of the report."""
         rounds, pauses = running.rounds, running.rounds.pauses
         if pauses.keeper is not None:
             pauses.keeper.close()

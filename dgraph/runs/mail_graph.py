@@ -1,9 +1,10 @@
-"""The chain of steps where plugins cannot be installed: mail as data edges of the task graph, by Dask's public names.
+"""The chain of steps where plugins cannot be installed: mail is data edges of the task graph, by Dask's public names
+alone.
 
-A worker's end of the exchange, with its state, is the result of a task. It stays in that worker's memory as long as the
-client holds the future; every step is given it, and changes it where it stands. So a step that Dask repeats is refused.
-The last tasks of a chunk put its mail into the ends: then nothing in the cluster depends on the chunk any more. A step
-reads all that its peers have sent, to whomever: few tasks, and more bytes than travel with plugins.
+A worker's end of the exchange, with its state, is the result of a task, and stays in that worker's memory as long as
+the client holds the future. Every step is given it and changes it in place, so a step that Dask repeats is refused. The
+last tasks of a chunk put its mail into the ends; then nothing in the cluster depends on the chunk any more. A step
+reads all that its peers have sent, to whomever: few tasks, but more bytes than with plugins.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ Mail = list[tuple[int, Packet]]  # of one step, tokens included; each with the w
 
 
 class MailExchange(Exchange):
-    """Gathers the mail of a step, to be its result. Without patience: all mail is there before a step starts."""
+    """Gathers the mail of a step, which becomes its result. There is no patience: all mail is there before a step
+    starts."""
 
     def __init__(self, route: Route, worker: int):
         super().__init__(route, worker, patience=0)
@@ -43,7 +45,7 @@ class MailExchange(Exchange):
         return self.next
 
     def report(self, reason: str, error: BaseException) -> None:
-        """The error is the task's, so Dask tells all who depend on it."""
+        """Nothing to do: the error is the task's, and Dask tells all that depend on it."""
 
     def sum(self, values: list[float]) -> list[float]:
         raise RunError("adding up during a step needs the plugins of exchange='workers'")
@@ -52,7 +54,7 @@ class MailExchange(Exchange):
         raise RunError(f"the state of run {self.route.run} cannot leave {self.route.workers[self.worker]}")
 
     def turn(self, step: int) -> None:
-        """Only the step whose turn it is may go on."""
+        """Check that this step comes next."""
         if step != self.next:
             lost = f"{self.route.workers[self.worker]} is to take step {step} and its state is at {self.next}"
             raise LostError(f"{lost}: Dask has repeated a task, because a result was lost; run again")
@@ -92,7 +94,8 @@ def finish_task(end: MailExchange, taken: int) -> Any:
 
 
 class MailChunk(StepChunk):
-    """Some steps: a task a worker and step, after all of the one before, and one that delivers the last."""
+    """Some steps: a task for each worker and step, after all of the step before, and one that delivers the last
+    mail."""
 
     def __init__(self, route: Route, ends: Sequence[Future], first: int, count: int):
         super().__init__(route.run, route.workers, first, count, fuse=False)
@@ -149,7 +152,7 @@ class MailChain(DaskChain):
             raise
 
     def _blame(self, error: RunError) -> None:
-        """Where mail was lost with a worker, others may have failed first for want of it."""
+        """The error to raise: where a worker left, others may have failed before for want of its mail."""
         try:
             self._look()
         except LostError as loss:
@@ -170,7 +173,7 @@ class MailChain(DaskChain):
 
 
 def choose_chain(client: Client, how: str) -> type[DaskChain]:
-    """Mail goes from worker to worker where plugins can be installed, unless the caller wants it otherwise."""
+    """The chain with plugins where they can be installed, unless the user asks for the other one."""
     if how == "graph":
         return MailChain
     try:

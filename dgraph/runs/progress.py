@@ -1,4 +1,4 @@
-"""What a run is doing, while it does it: one line on a terminal or in a notebook, and nothing in a pipe."""
+"""Progress while a run goes on: one line on a terminal or in a notebook, and nothing in a pipe."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ CLEAR = "\r\033[K"  # the line of a terminal
 
 
 def check_progress(wanted: Any) -> None:
-    """Before anything is begun."""
+    """Check the option before anything begins."""
     if not (wanted is None or isinstance(wanted, bool) or callable(wanted)):
         raise OptionError(f"progress={wanted!r} is not known; choose True, False, None, or give a function of a dict")
 
 
 class Progress:
-    """`show` is given the superstep, vertices fired, edges, bytes and seconds so far."""
+    """Calls `show` with a dict: superstep, vertices fired, edges, bytes and seconds so far."""
 
     def __init__(self, show: Callable[[dict[str, Any]], Any] | None, close: Callable[[], Any] = lambda: None):
         self.show, self.close = show, close
@@ -28,7 +28,7 @@ class Progress:
 
     @classmethod
     def of(cls, wanted: Any) -> Progress:
-        """None: where somebody looks."""
+        """From the option `progress=`. None: a line, if somebody looks."""
         if callable(wanted):
             return cls(wanted)
         line = Line()
@@ -39,7 +39,7 @@ class Progress:
         return self.show is not None
 
     def after_chunk(self, tokens: Sequence[Any]) -> None:
-        """Called with the tokens of all workers."""
+        """Called with the tokens of all workers after each chunk of steps."""
         now = time.perf_counter()
         if self.show is None or now - self.shown < EVERY:
             return
@@ -56,7 +56,7 @@ class Progress:
 
 
 class Line:
-    """One line that is written over and over, and is gone from a terminal in the end."""
+    """One line that is written over and over; in the end it is gone from a terminal."""
 
     written = float("-inf")  # when the last of all was
 

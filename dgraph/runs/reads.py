@@ -1,4 +1,5 @@
-"""What a program reads of a graph: columns of edges, partitions that have them, and its parameters by number."""
+"""What a program reads of a graph: columns of edges, partitions that hold them, and parameters with vertices by
+number."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from dgraph.runs.repartition import needs_neighbourhoods, neighbourhoods
 
 
 def edge_columns_of(graph: Graph, analysis: Analysis) -> dict[str, tuple[str, str]]:
-    """What the program reads of an edge -> the graph's column, and the dtype that its functions want."""
+    """For each edge column that the program reads: the graph's name of it, and the dtype that kernels want."""
     columns = {}
     for column in analysis.edge_columns:
         name = graph.weight if column.name == "weight" and graph.weight is not None else column.name
@@ -33,7 +34,7 @@ def edge_columns_of(graph: Graph, analysis: Analysis) -> dict[str, tuple[str, st
 def partitions_for(
     graph: Graph, analysis: Analysis, plan: Plan
 ) -> tuple[Sequence[Any], dict[str, tuple[str, str]], Plan]:
-    """Partitions with what the program reads; cut anew where it merges whole neighbourhoods."""
+    """Partitions with what the program reads; cut anew if it merges whole neighbourhoods."""
     columns = edge_columns_of(graph, analysis)
     kept = tuple(name for name, _ in columns.values())
     if not plan.drop_weights and graph.weight is not None:

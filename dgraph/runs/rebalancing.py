@@ -1,5 +1,5 @@
-"""A run whose edges move between supersteps: it ends where all workers find that this pays, and goes on from what they
-have by then, on partitions in proportion to their measured speed."""
+"""A run whose edges move between supersteps: it ends when all workers find that a move pays, and goes on from what they
+have, on partitions in proportion to their measured speed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS_AN_EDGE = 1e-7  # where it is not known how long that took
 
 
 def admit(plan: Plan, graph: Graph) -> None:
-    """Edges move between two common rounds, unless a function of the user's says whose they are."""
+    """Refuse `rebalance=` where edges cannot move: without common rounds, or where a user's function places them."""
     if not plan.has_rounds:
         raise OptionError(
             f"rebalance=True is not for engine={plan.engine!r}: edges move between common rounds; choose gas or bsp"
@@ -37,14 +37,14 @@ def cost_of(graph: Graph) -> float:
 
 
 class Carried:
-    """What a worker goes on from. A plain class: Dask would look through a tuple for tasks."""
+    """What a worker goes on from after a move. A plain class, because Dask would look through a tuple for tasks."""
 
     def __init__(self, given: Any, rows: dict[str, Any]):
         self.given, self.rows = given, rows  # a partition and its columns; and the arrays of its vertices
 
 
 class Unfinished(Found):
-    """What a worker has between two rounds, where the run is to go on with its edges split into `shares`."""
+    """A `Found` between two rounds: the run is to go on with its edges split into `shares`."""
 
     def __init__(self, parts: Any, rows: Any, rounds: int, totals: Any, shares: Sequence[float]):
         super().__init__(parts, set(), rows, rounds, totals)
@@ -55,14 +55,14 @@ class Unfinished(Found):
 
 
 def what_matters(rounds: Rounds) -> Found:
-    """A worker's part of it, between two rounds."""
+    """This worker's part of an `Unfinished`."""
     pieces = {state.partition.index: arrays_of(state) for state in rounds.states}
     parts = {part: (arrays.pop(NUMBERS), arrays) for part, arrays in pieces.items()}
     return Unfinished(parts, rounds.log.rows, rounds.round, rounds.globals.values, rounds.pauses.shares)
 
 
 def carry(given: Any, *found: Found) -> Carried:
-    """To a new partition what matters of its vertices, from wherever it is."""
+    """A new partition, with what matters of its vertices from all parts of the `Unfinished`."""
     partition = given[0] if isinstance(given, tuple) else given
     pieces = {
         part: Piece({}, one.rounds, part, 0, {NUMBERS: numbers, **arrays})
@@ -74,7 +74,7 @@ def carry(given: Any, *found: Found) -> Carried:
 
 
 def resumption(carried: dict[int, Carried], round: int) -> Callable[[Rounds], None]:
-    """Puts it where the run goes on."""
+    """What puts that into the states where the run goes on."""
 
     def resume(rounds: Rounds) -> None:
         put_back(rounds, round, [carried[state.partition.index].rows for state in rounds.states])
@@ -90,8 +90,8 @@ def moving(
     run: Callable[[Sequence[Any], int], Outcome],
     build: Callable[[Sequence[float]], Sequence[Any]],
 ) -> tuple[Outcome, list[Found], list[str]]:
-    """The outcome of `run`, which takes partitions and the round that they are at, from the first to the last move;
-    what workers have told; and of each move a line. `build` makes partitions of given shares."""
+    """Run to the end, with as many moves as pay. `run` takes partitions and a round, and returns its outcome; `build`
+    makes partitions of given shares. Returns the last outcome, what the workers told, and a line for each move."""
     outcome = run(given, 0)
     told, lines, rows = outcome.summaries, [], []
     while isinstance(told[0], Unfinished):

@@ -1,5 +1,5 @@
-"""Partitions for one run: in which every owned vertex has all its edges, for programs that merge whole neighbourhoods
-at once; or that are larger and smaller, as their workers are fast.
+"""Partitions made for one run: in which every owned vertex has all its edges, for programs that merge whole
+neighbourhoods at once; or larger and smaller ones, as their workers are fast.
 
 Where messages travel along the edges this is the incoming cut. Where they travel against them too, an edge of a
 directed graph is placed twice: with its destination and with its source.
@@ -29,8 +29,8 @@ INCOMING = Policy("incoming", policies.INCOMING)
 
 
 def needs_neighbourhoods(graph: Graph, analysis: Any, *, gathers: bool = False) -> tuple[bool, bool]:
-    """Whether a program cannot run on the graph's own partitions, and whether it needs the edges at both ends.
-    `gathers` says that each vertex gathers over all its edges in any case."""
+    """Whether a program cannot run on the graph's own partitions, and whether it needs each edge at both ends.
+    `gathers`: every vertex gathers over all its edges in any case."""
     alongs = {phase.along if graph.directed else "out" for phase in analysis.phases}
     gathers |= not all(phase.combines for phase in analysis.phases)
     twice = alongs != {"out"}
@@ -40,8 +40,8 @@ def needs_neighbourhoods(graph: Graph, analysis: Any, *, gathers: bool = False) 
 def neighbourhoods(
     graph: Graph, columns: Sequence[str], orders: Sequence[str], *, twice: bool, in_order: bool = False
 ) -> list[Any]:
-    """The partitions, held where the graph's are; kept as long as the graph is. `in_order`: so that sums do not depend
-    on the partitions: neighbours by their numbers, and every partition owns whole blocks of numbers."""
+    """The partitions, on the same workers as the graph's; kept as long as the graph lives. With `in_order`, so that
+    sums do not depend on partitions: neighbours by number, and every partition owns whole blocks of numbers."""
     found = _made.setdefault(graph, {})
     key = (tuple(columns), tuple(orders), twice, in_order)
     if key not in found or lost(found[key]):
@@ -50,7 +50,7 @@ def neighbourhoods(
 
 
 def by_shares(graph: Graph, columns: Sequence[str], orders: Sequence[str], switches: Any, shares: Any) -> list[Any]:
-    """The partitions that a run has, but each with its share of the work; not kept."""
+    """The partitions that this run has, but with these shares of the work; not kept."""
     if switches.whole:
         return _build(graph, columns, orders, switches.twice, switches.deterministic, shares=shares)
     policy = policies.choose(graph.asked.policy, graph.num_parts)

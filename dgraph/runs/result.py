@@ -1,4 +1,4 @@
-"""What a run gives back: the values of all vertices as frames, by the user's own ids, and what happened."""
+"""What a run gives back: the values of all vertices as frames, by the user's own ids, and a report."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from weakref import ref
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from dgraph.building.frames import of_result
 from dgraph.errors import ColumnError, RunError
 from dgraph.graph import Graph
-from dgraph.partition.numbering import Numbering
 from dgraph.recovery import retried, retry, twice
 from dgraph.runs.found import Found, Held
 from dgraph.runs.run_report import COLUMNS, RunReport
+from dgraph.runs.tables import numbered_table, of_vectors, table
 from dgraph.workers import itself, lost
 
 if TYPE_CHECKING:
@@ -67,15 +66,15 @@ class RunResult:
             self._options["milliseconds to find the end"] = round(min(ends) * 1e3, 3)
 
     def found_by(self, work: Callable[[Graph], RunResult], before: Sequence[RunResult]) -> RunResult:
-        """This result; should a worker leave with values of it, `work` finds them again. But a long row of results,
-        each made from columns of those `before`, is not kept for that."""
+        """This result; if a worker leaves with some of its values, `work` finds them again. A long row of results, each
+        made from columns of those `before`, is not kept for that."""
         self._follows = bool(before)
         if not any(result._follows and result._work is not None for result in before):
             self._work = work
         return self
 
     def _there(self) -> Held:
-        """Where the values are: found again, if some went away with a worker."""
+        """Where the values are; found again, if some went away with a worker."""
         if self._held.lost:
             graph, work = self._graph(), self._work
             if graph is None or work is None:
@@ -86,7 +85,7 @@ class RunResult:
         return self._held
 
     def _get(self, tasks: Callable[[], list[Any]]) -> list[Any]:
-        """The results of tasks on the values, here."""
+        """The results of tasks on the values, in this process."""
         return retry(self._workers.client, lambda: self._workers.get(tasks()), self._workers.forget)
 
     def _piece(self, part: int) -> list[Any]:
@@ -114,12 +113,12 @@ class RunResult:
         return self._frame(as_cudf=True)
 
     def _frame(self, *, as_cudf: bool) -> Any:
-        meta = _table(self._empty, self._numbering, self._vertex_columns, self._missing)
+        meta = table(self._empty, self._numbering, self._vertex_columns, self._missing)
         copied = retry(self._workers.client, partial(self._tasks, on_two=True), self._workers.forget)
         tables = [self._workers.call(_frame, one) for one in copied]
         vectors = [name for name, one in self._empty[1].items() if one.ndim == 2 and name not in self._vertex_columns]
         if not as_cudf:
-            meta = meta.astype({name: _of_vectors(self._empty[1][name]) for name in vectors})
+            meta = meta.astype({name: of_vectors(self._empty[1][name]) for name in vectors})
         ids = ["vertex", *(name for name in self._vertex_columns if self._empty[1][name].ndim == 1)]
         return of_result(self._workers, tables, meta, ids, as_cudf=as_cudf)
 
@@ -127,13 +126,13 @@ class RunResult:
         """Everything here, sorted by vertex."""
         tables = self._get(self._tasks)
         numbers = np.concatenate([number for number, _ in tables])
-        frame = tables[0][1] if len(tables) == 1 else pd.concat([table for _, table in tables], ignore_index=True)
+        frame = tables[0][1] if len(tables) == 1 else pd.concat([one for _, one in tables], ignore_index=True)
         if len(tables) > 1 or (numbers[1:] < numbers[:-1]).any():
             frame = frame.iloc[np.argsort(numbers)].reset_index(drop=True)
         return frame
 
     def pieces(self) -> Iterator[pd.DataFrame]:
-        """Everything here, but on a cluster only one partition at a time, in their order."""
+        """The rows of `compute` partition by partition; on a cluster only one of these is here at a time."""
         if self._workers.client is None:
             yield self.compute()
             return
@@ -141,7 +140,7 @@ class RunResult:
             yield self._get(partial(self._piece, part))[0]
 
     def column(self, name: str) -> ResultColumn:
-        """One column where it is, for a later run to read."""
+        """One column, left where it is, for a later run to read."""
         if not self._whole:
             raise ColumnError("this result lists only some vertices, and a later run needs a value for each")
         if name not in self._empty[1]:
@@ -149,7 +148,7 @@ class RunResult:
         return ResultColumn(self, name)
 
     def by_number(self, name: str) -> np.ndarray:
-        """One column here, by the numbers of the vertices."""
+        """One column in this process, by the numbers of the vertices."""
         if not self._whole:
             raise ColumnError("this result lists only some vertices; take compute(), which names them")
 
@@ -163,13 +162,13 @@ class RunResult:
         return values
 
     def after(self, earlier: RunResult) -> RunResult:
-        """This result, with the report of the run that led to it: the rounds that found the values."""
+        """This result, with the report of another run, whose rounds found the values."""
         self._rows, self._options = earlier._rows, earlier._options
         self.rounds, self.totals = earlier.rounds, earlier.totals
         return self
 
     def following(self, earlier: RunResult | None) -> RunResult:
-        """This result, reporting also the run that found what it goes on from, if there is one."""
+        """This result, whose report also has the rounds of the run that it goes on from, if any."""
         if earlier is not None:
             later = [{**row, "superstep": row["superstep"] + earlier.rounds} for row in self._rows]
             self._rows, self.rounds = [*earlier._rows, *later], self.rounds + earlier.rounds
@@ -194,7 +193,8 @@ class RunResult:
         return changed
 
     def _tasks(self, *, on_two: bool = False) -> list[Any]:
-        """The values of each partition as a table, with their numbers; `on_two`: from what is on two workers."""
+        """A task for each partition: its values as a table, with their numbers; `on_two`: from copies on two
+        workers."""
         held, workers = self._there(), self._workers
         found, known = held.found, workers.share(self._numbering)
         if on_two:
@@ -202,7 +202,7 @@ class RunResult:
                 self._own = workers.hold([workers.call(itself, known)])
             *found, known = twice(workers, [*found, *self._own])
         how = known, self._vertex_columns, self._missing
-        return [workers.call(_numbered_table, found[held.homes[part]], part, *how) for part in sorted(held.homes)]
+        return [workers.call(numbered_table, found[held.homes[part]], part, *how) for part in sorted(held.homes)]
 
     def __repr__(self) -> str:
         names = ", ".join(self._empty[1])
@@ -214,13 +214,13 @@ class RunResult:
 
 
 class ResultColumn:
-    """A column of a result that stays where it was computed."""
+    """A column of a result, left where it was computed."""
 
     def __init__(self, result: RunResult, name: str):
         self.result, self.name = result, name
 
     def lies_with(self, graph: Graph) -> bool:
-        """Whether each partition of the graph has its share."""
+        """Whether each partition of the graph has its share of the column on its own worker."""
         return self.result._graph() is graph and self.result._options.get("repartitioned", "no") == "no"
 
     @property
@@ -262,39 +262,5 @@ def _values(found: Found, part: int, name: str) -> tuple[np.ndarray, np.ndarray]
     return numbers, values[name]
 
 
-def _numbered_table(found: Found, part: int, *how: Any) -> tuple[np.ndarray, pd.DataFrame]:
-    return found.parts[part][0], _table(found.parts[part], *how)
-
-
 def _frame(numbered: tuple[np.ndarray, pd.DataFrame]) -> pd.DataFrame:
     return numbered[1]
-
-
-def _table(found: Any, numbering: Numbering, vertex_columns: Sequence[str], missing: set[str]) -> pd.DataFrame:
-    """Values by the user's own ids."""
-    numbers, results = found
-    columns: dict[str, Any] = {"vertex": numbering.id_type.restore(numbering.take(numbers))}
-    for name, values in results.items():
-        if name not in vertex_columns:
-            columns[name] = values if values.ndim == 1 else pd.Series(list(values), dtype=object)
-        elif values.ndim == 1:
-            columns[name] = _ids(values, numbering, name in missing)
-        else:
-            columns[name] = [_ids(row, numbering, name in missing) for row in values]
-    return pd.DataFrame(columns)
-
-
-def _of_vectors(values: np.ndarray) -> pd.ArrowDtype:
-    """What a frame says of a column of vectors, so that Dask can write it to Parquet; they are arrays all the same."""
-    return pd.ArrowDtype(pa.list_(pa.from_numpy_dtype(values.dtype)))
-
-
-def _ids(numbers: np.ndarray, numbering: Numbering, some_missing: bool) -> Any:
-    """Ids of vertices; where some are missing, as a column that can say so."""
-    if not some_missing:
-        return numbering.id_type.restore(numbering.take(numbers))
-    absent = (numbers < 0) | (numbers >= numbering.size)
-    ids = pd.Series(numbering.id_type.restore(numbering.take(np.where(absent, 0, numbers))))
-    if numbering.id_type.kind == "integer":
-        ids = ids.astype("UInt64" if ids.dtype.kind == "u" else "Int64")
-    return ids.mask(absent)

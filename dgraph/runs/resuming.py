@@ -1,4 +1,4 @@
-"""Where a run with checkpoints begins: at the last whole one of the same run, or anew."""
+"""Where a run with checkpoints begins: at its last whole checkpoint, or at the start."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REMEDY = "give another path, or remove what is there"
 
 
 def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], series: Series) -> Kept:
-    """The checkpoints of this run. Those of the same program on something else are refused, with what differs."""
+    """The checkpoints of this run. Checkpoints of the same program on something else are refused, with what differs."""
     option = series.option
     if series.memory is not None:
         return _in_memory(graph, option, series.memory)
@@ -53,8 +53,8 @@ def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], ser
 
 
 def _check_place(graph: Graph, folder: Folder) -> None:
-    """Refuses a path where nothing can be written, before the work begins, and one that is not the same place for all,
-    such as a disk of each host: nobody could go on from there."""
+    """Refuse, before the work begins, a path where nothing can be written, or one that is not the same place for all
+    workers (a disk of each host, say): nobody could go on from there."""
     meeting = f".meeting-{uuid4().hex}"
     if graph.client is None:
         folder.sign(meeting, "this process")
@@ -80,7 +80,7 @@ def _in_memory(graph: Graph, option: Checkpoint, store: MemoryStore) -> Kept:
 
 
 def forget(graph: Graph, store: Folder | MemoryStore) -> None:
-    """Nobody will go on from there."""
+    """Remove the checkpoints: nobody will go on from them."""
     if isinstance(store, Folder):
         store.forget()
     elif graph.client.status == "running":
@@ -89,7 +89,7 @@ def forget(graph: Graph, store: Folder | MemoryStore) -> None:
 
 @contextmanager
 def forgetting(graph: Graph, series: Series | None) -> Iterator[None]:
-    """What a call that fails for good has left in the memory of the workers goes."""
+    """If the body fails for good, remove what this call has left in the memory of the workers."""
     try:
         yield
     except BaseException:
@@ -99,7 +99,7 @@ def forgetting(graph: Graph, series: Series | None) -> Iterator[None]:
 
 
 def _identity(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any]) -> dict[str, str]:
-    """What makes it the same run: not the engine, the partitions or the workers."""
+    """What makes it the same run; the engine, the partitions and the workers may be others."""
     prints = graph.workers.get([graph.workers.call(_fingerprint, one, plan.switches.twice) for one in given])
     switches = {name: getattr(plan.switches, name) for name in ("random_seed", "deterministic")}
     return {
@@ -134,6 +134,6 @@ def _is_whole(folder: Folder, checkpoint: str, part: int) -> bool:
 
 
 def _from_anywhere(path: Any) -> str:
-    """The path as workers find it, who may have been started in another folder."""
+    """The path as workers find it, which may have been started in another folder."""
     name = os.fspath(path)
     return name if "://" in name or "::" in name else str(Path(name).absolute())

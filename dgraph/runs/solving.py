@@ -1,4 +1,4 @@
-"""An operation's own solver where the graph is one partition: one call, from the first round to the last."""
+"""Running an operation's own solver where the graph is one partition: one call from the first round to the last."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ SHORT = 1 << 22  # looks at edges: tenths of a second at most, for which Ctrl-C 
 
 
 def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given) -> RunResult:
-    """The program's own solver, where the one partition is. It is one step: there is no progress to tell."""
+    """The result of the program's solver, on the worker of the one partition. It is one step, so there is no progress
+    to show."""
     analysis = analyse(program)
     edge_columns = edge_columns_of(graph, analysis)
     orders = program.solver.orders if graph.directed else ("out",)
@@ -51,7 +52,7 @@ def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given) -> R
 
 @dataclass(frozen=True)
 class LocalJob:
-    """What the worker of the one partition does."""
+    """What that worker does."""
 
     solver: Solver
     values: dict[str, Any]
@@ -70,8 +71,8 @@ class LocalJob:
         return Found(parts, missing, [row], solved.rounds, solved.totals)
 
     def is_short(self, given: Any) -> bool:
-        """Whether it is over before anybody could want it to end, and one thread does it: Ctrl-C that is heard amid a
-        team leaves its others waiting."""
+        """Whether the call is short and takes one thread: then the main thread makes it. (Ctrl-C in the midst of a team
+        would leave its other threads waiting.)"""
         partition, _ = _apart(given)
         looks = max(self.solver.looks, self.values.get("max_iter", 0)) * _size(partition)
         return looks <= SHORT and self._threads(partition) == 1
@@ -81,10 +82,10 @@ class LocalJob:
 
 
 def _size(partition: Partition) -> int:
-    """What is looked at in a round of all: a vertex takes about as long as an edge."""
+    """Looks that a round of all vertices takes: a vertex takes about as long as an edge."""
     return partition.num_owned + partition.num_edges
 
 
 def _apart(given: Any) -> tuple[Partition, dict[str, Any]]:
-    """A partition, and the vertex columns that go with it, if any are read."""
+    """A partition, and the vertex columns that come with it, if the program reads any."""
     return given if isinstance(given, tuple) else (given, {})

@@ -43,34 +43,35 @@ def start_task(run: str, address: str, steps: bytes, count: int, partitions: lis
 
 
 def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
-    """The next step of a worker. If it has to wait for long, that may be for a task that needs its thread."""
+    """The next step of a worker. It leaves its thread when it waits for long, because it may wait for a task that needs
+    one."""
     with taking_part(run, address) as end:
         token = take_steps(end, 1, end.leave_thread)
         return _told(end, token) if last else None
 
 
 def fused_task(run: str, address: str, count: int, before: list[None]) -> Any:
-    """Several steps of a worker; no task of the chunk comes `before`."""
+    """Several steps of a worker; no other task of the chunk comes before."""
     with taking_part(run, address) as end:
         return _told(end, take_steps(end, count, end.leave_thread if end.held[0].meets else None))
 
 
 def _told(end: DaskExchange, token: Token) -> Any:
-    """What the last task of a worker in a chunk gives: the result of the run, if there is one, which is forgotten here
-    once all have told. Its token goes another way: until the client hears that a task has ended takes it longer."""
+    """What the last task of a worker in a chunk returns: the result of the run if there is one, which is then let go of
+    here. The token goes to the client by another way, because the end of a task takes longer to reach it."""
     result = end.result if is_done([token]) else None
     end.tell(token)
     return result
 
 
 class StepChunk:
-    """Some supersteps of a run: a task a worker and superstep, or all in a task a worker.
+    """Some supersteps of a run: a task for each worker and superstep, or all of them in one task a worker.
 
-    A task depends on one before it on its worker; what steps have to wait for each other, they do through the exchange.
-    Dask would fetch the values of others' tasks, and a worker that has just told the scheduler that it has one, or
-    let one go, waits for 2 ms before it tells that a task has ended. So no edge leads to another worker, and none is
-    let go of before the last, which depends on all. The scheduler leaves 5 ms between messages to a worker: so the
-    next task is there before a step has ended, and whichever comes first takes the next step.
+    A task depends on one earlier task on its own worker; what steps have to wait for of each other, they wait for
+    through the exchange. If edges led to other workers, Dask would fetch values along them; and a worker that has just
+    told the scheduler that it has a value, or has let go of one, tells the end of a task only 2 ms later. So no edge
+    leads to another worker, and nothing is let go of before the last task, which depends on all. The scheduler leaves 5
+    ms between messages to a worker, so it gives each two tasks at a time; whichever is first takes the next step.
     """
 
     def __init__(self, run: str, workers: Sequence[str], first: int, count: int, fuse: bool):
@@ -80,7 +81,7 @@ class StepChunk:
         return key_of("steps" if self.fuse else "step", self.run, step, worker)
 
     def last_keys(self) -> list[tuple]:
-        """Of the last task of each worker."""
+        """The key of the last task of each worker."""
         return list(self.tasks())[-len(self.workers) :]
 
     def tasks(self) -> dict[tuple, tuple]:
@@ -97,7 +98,7 @@ class StepChunk:
         return tasks
 
     def graph(self) -> HighLevelGraph:
-        """A layer a task, because only layers carry annotations."""
+        """The tasks as a HighLevelGraph with a layer for each task, because only layers carry annotations."""
         tasks = self.tasks()
         names = {key: "-".join(map(str, key)) for key in tasks}
         layers = {
@@ -111,12 +112,12 @@ class StepChunk:
         return HighLevelGraph(layers, needs)
 
     def expression(self) -> Any:
-        """Some hundred bytes on the wire, whatever the number of tasks."""
+        """The tasks as an expression: some hundred bytes on the wire, however many there are."""
         return StepGraph(self, _determ_token=f"{self.run}-{self.first}")
 
 
 class Opening(StepChunk):
-    """The first: a worker's state from its partitions, and some steps in the same task."""
+    """The first chunk: each worker makes its state from its partitions, and takes some steps in the same task."""
 
     def __init__(self, run: str, workers: Sequence[str], count: int, setup: bytes, shares: list[list[Any]]):
         super().__init__(run, workers, START, count, fuse=True)
@@ -150,7 +151,8 @@ if Expr is not None:
 
 
 class DaskChain:
-    """Workers of a cluster. State stays there, tokens come back at each chunk's end, so no chunk depends on another."""
+    """Workers of a cluster. State stays there, and tokens come back at each chunk's end, so no chunk depends on
+    another."""
 
     exchange = "workers"
 
@@ -204,7 +206,7 @@ class DaskChain:
         return tokens
 
     def _look(self) -> None:
-        """A task that failed before it took part has told nobody."""
+        """Called while it waits: a task that failed before it took part in the run has told nobody."""
         for future in self.futures:
             if future.status in ("error", "cancelled"):
                 future.result()
@@ -244,7 +246,8 @@ def where(client: Client, partitions: Sequence[Any]) -> list[str]:
 
 
 def _shared_out(places: Sequence[list[str]]) -> list[str]:
-    """One of the places of each result, as evenly as can be: a worker that has once read another's holds a copy."""
+    """For each result one of the places that it is at, as evenly as can be: a worker that has read another's result has
+    a copy."""
     homes, held = [""] * len(places), Counter[str]()
     for one in sorted(range(len(places)), key=lambda one: len(places[one])):
         homes[one] = min(sorted(places[one]), key=held.__getitem__)

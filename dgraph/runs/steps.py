@@ -1,8 +1,8 @@
-"""Steps: a chain of tasks, one a worker and step, on threads of this process or on a Dask cluster.
+"""Steps: a chain of tasks, one for each worker and step, on threads of this process or on a Dask cluster.
 
-A step begins when its worker has the tokens of all for the step before: what was sent, and each worker's part of
-the global values. So all workers decide alike from the same tokens, also that the run is over. Tokens and mail travel
-past the scheduler, through the exchange. A program's round, which the report counts, takes one step or two.
+A step begins when its worker has the tokens of all workers for the step before: these say what was sent, and hold each
+worker's part of the global values. So all workers decide alike, also that the run is over. Tokens and mail travel past
+the scheduler, through the exchange. A round of a program, which the report counts, takes one step or two.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ EXCHANGES = ("auto", "workers", "graph")
 
 @dataclass(frozen=True)
 class Steps:
-    """What each worker does. In what a step tells, a true `done` ends the run; all workers must decide it alike."""
+    """What each worker does. A true `done` in what a step tells ends the run; all workers must tell it in the same
+    step."""
 
     # the worker's partitions by index -> its state; sends nothing
     setup: Callable[[Exchange, dict[int, Any]], Any]
@@ -58,19 +59,19 @@ class Outcome:
 
 
 class Chain(AbstractContextManager["Chain"], Protocol):
-    """The steps of one run, somewhere."""
+    """The steps of one run, on threads or on a cluster."""
 
     route: Route
     exchange: str
 
     def start(self, count: int) -> list[Token]:
-        """Make the state, and take some steps in the same go if steps can be fused."""
+        """Make the states and, where steps can be fused, take some steps in the same tasks."""
         ...
 
     def advance(self, first: int, count: int, fuse: bool) -> list[Token]: ...
 
     def finish(self) -> list[Any]:
-        """The result of each worker; a future on a cluster."""
+        """The result of each worker; futures on a cluster."""
         ...
 
 
@@ -149,16 +150,16 @@ def open_steps(
     count: int,
     idle: Callable[[], None] | None = None,
 ) -> Token:
-    """The first task of a worker: it makes the state, which stays with its end of the exchange; and takes the first
-    steps while the others take theirs."""
+    """The first task of a worker: it makes the state, which stays with its end of the exchange, and takes the first
+    steps while other workers take theirs."""
     with end.failing():
         end.held = steps, steps.setup(end, partitions)
     return take_steps(end, count, idle)
 
 
 def take_steps(end: Exchange, count: int, idle: Callable[[], None] | None = None) -> Token:
-    """The next steps of one worker, while the others take theirs, or fewer if the run is over or they take long;
-    returns its last token. It calls `idle` before it waits for long."""
+    """Take the next steps of one worker, fewer if the run is over or they take long; returns the last token. `idle` is
+    called before a long wait."""
     with end.stepping(idle):
         spent = 0.0
         for taken in range(count):

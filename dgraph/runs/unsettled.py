@@ -1,4 +1,4 @@
-"""A word where rounds ended too early to come as near to an answer as was asked."""
+"""The warning where rounds ended before an answer was as near to its fixed point as was asked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CALLER = 5  # frames from `warnings.warn` to who called the operation
 
 
 def warn_unsettled(result: RunResult, rounds: int, change: Any, limit: float, max_iter: int, tol: float | None) -> None:
-    """Where `max_iter` ended a run, after so many rounds, and its last iteration still changed scores by `limit` or
+    """Warn if `max_iter` ended a run after so many rounds, and its last iteration still changed scores by `limit` or
     more."""
     change = float(np.max(change, initial=0))
     if tol and result.rounds >= rounds and not (change < limit or change == 0):
@@ -23,7 +23,7 @@ def warn_unsettled(result: RunResult, rounds: int, change: Any, limit: float, ma
 
 
 def warn_not_converged(totals: dict[str, Any], max_iter: int, tol: float | None) -> None:
-    """The same where no more is known than whether they `converged`."""
+    """The same, where only the total `converged` tells."""
     if tol and not totals["converged"]:
         warnings.warn(_text(max_iter, f"tol={tol!r} was not reached"), UnsettledWarning, stacklevel=CALLER)
 

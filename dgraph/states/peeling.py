@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.edge_tables import kept
+from dgraph.agents.edge_tables import kept_with
 from dgraph.analysis import PhaseAnalysis
 from dgraph.exchange.post import BROADCAST
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
@@ -59,7 +59,9 @@ class Peeling(State):
         """What others have told."""
         for _, ids, (bounds,) in self.post.collect({BROADCAST: side}):
             if self.support is not None:
-                rows = kept(self.partition, "rows of proxies", partial(_rows_of_proxies, self._rows(phase), self.n))
+                rows = kept_with(
+                    self.partition, "rows of proxies", partial(_rows_of_proxies, self._rows(phase), self.n)
+                )
                 found = rows.indptr, rows.neighbours, self.core, self.support, ids, bounds
                 self.queued = int(lose_support(*found, self.frontier.queue, self.queued, self.weak))
             self.core[ids] = bounds
