@@ -55,6 +55,8 @@ class Field:
     def cast(self, value: Any, what: str = "") -> Any:
         """`value` in this field's dtype, or an OptionError when that would change it."""
         array = np.asarray(value)
+        if self.is_vertex and self.shape is not None and array.dtype.kind == "f":  # ids on both sides of 2^63, too
+            array = np.asarray(value, object)
         if self.is_vertex and array.dtype.kind in "uUO" and array.ndim == (self.shape is not None):
             return value if self.shape is None else array  # the user's own ids, which a graph knows how to number
         try:

@@ -19,7 +19,7 @@ from dgraph.runs.execution import run
 from dgraph.runs.found import Found
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult, lasting
-from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, objective, rmse
+from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, from_side_to_side, objective, rmse
 
 UPDATES = ("gradient", "least_squares")
 BLOCKS = 64  # of "auto", at least: few edges lie within one, whose ends would not hear of each other
@@ -62,8 +62,8 @@ def factorize(
     threads:        with 1, the same factors every time for a seed; by default all.
     random_seed:    decides what is drawn: the first factors, and the ratings that are held out.
 
-    Edges lead from one side to the other, and the graph's weights are the ratings. Who has no rating to learn from, a
-    cold user or an item, has factors of 0: the mean is what is known.
+    Edges lead from one side to the other, undirected ones either way, and the graph's weights are the ratings. Who has
+    no rating to learn from, a cold user or an item, has factors of 0: the mean is what is known.
     """
     _nothing_else(options)
     whole_number("rank", rank)
@@ -81,7 +81,7 @@ def factorize(
     if graph.weight is None:
         raise ColumnError("factorize reads ratings, and the edges have no weights: name their column with weight=")
     way = SOLVE if update == "least_squares" else SEARCH if learning_rate is None else DESCEND
-    job = Factorization(graph.num_vertices, rank, regularization, way, rate, epochs, test)
+    job = Factorization(graph.num_vertices, graph.directed, rank, regularization, way, rate, epochs, test)
     how = block, threads or graph.workers.threads, random_seed
     chosen = {"update": update, "rank": rank, "block size": block or "auto", "random_seed": random_seed}
     chosen = {"engine": "block_descent", "device": "cpu", **chosen}
@@ -121,6 +121,7 @@ class Factorization:
     vertex alone."""
 
     vertices: int
+    directed: bool
     rank: int
     penalty: float
     way: int
@@ -130,6 +131,8 @@ class Factorization:
 
     def __call__(self, pieces: list[Piece], block: int | None, threads: int, seed: int) -> Found:
         u, v, values = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+        if not self.directed:
+            u, v = from_side_to_side(u, v, self.vertices)
         _check(u, v, values)
         order = np.lexsort((values, v, u))  # the same for any partitions
         u, v, values = u[order], v[order], values[order]

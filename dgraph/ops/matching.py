@@ -135,7 +135,9 @@ def _named(graph: Graph, left: str | Iterable[Any]) -> np.ndarray:
         if left not in graph.vertices.columns:
             raise ColumnError(f"left={left!r}: the vertices have no such column; give one, or a list of ids")
         table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)
-        is_left, order = table[left].eq(True).to_numpy(bool), graph.placement.numbers
+        known, order = table[left].notna().to_numpy(bool), graph.placement.numbers
+        is_left = np.zeros(len(table), bool)
+        is_left[known] = table[left][known].eq(True).to_numpy(bool)
         if order is not None:
             is_left[order] = is_left.copy()
         return is_left

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import uint64
 
+from dgraph.solvers.components import flatten, link
 from dgraph.solvers.team import atomic_add, barrier, kernel, part, share, team
 
 ONE = uint64(1)
@@ -49,6 +50,15 @@ class RatingRows:
         fresh = np.empty_like(factors)
         rows = self.indptr, self.others, self.values
         team(_epoch, threads, np.zeros(1, np.int64), cuts, *rows, factors, fresh, scratch, way, step, penalty, whole)
+
+
+def from_side_to_side(u: np.ndarray, v: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of edges without a direction, on one side and on the other: the smallest vertex of each component is on
+    the first. Where a circle of odd length leaves no sides they stay as they are."""
+    above = np.arange(2 * n)
+    _part(u, v, n, above)
+    turned = above[u] > above[n:][u]
+    return np.where(turned, v, u), np.where(turned, u, v)
 
 
 def objective(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray, penalty: float) -> float:
@@ -96,6 +106,15 @@ def _turn(factors, side, matrix):
             for d in range(width):
                 turned[d] += factors[v, c] * matrix[c, d]
         factors[v] = turned
+
+
+@kernel
+def _part(u, v, n, above):
+    """Each vertex twice, on either side: an edge joins one side with the other."""
+    for i in range(uint64(u.size)):
+        link(u[i], n + v[i], above)
+        link(n + u[i], v[i], above)
+    flatten(0, above.size, above)
 
 
 @kernel

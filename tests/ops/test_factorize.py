@@ -85,6 +85,19 @@ def test_a_few_ratings_are_learned(count):
     assert report["rmse"].iloc[-1] < 0.1
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_rating_without_a_direction_names_either_end_first(parts):
+    draw = np.random.default_rng(1)
+    rows = list(zip(2 * draw.integers(0, 20, 200), 2 * draw.integers(0, 9, 200) + 1, draw.random(200), strict=True))
+    mixed = [(v, u, w) if draw.random() < 0.5 else (u, v, w) for u, v, w in rows]
+    one, other = frame_of(rows), frame_of(mixed, directed=False, parts=parts)
+    found = [dg.factorize(graph, threads=1).by_number("factors") for graph in (one, other)]
+    np.testing.assert_array_equal(*found)
+    for count in (1, 3, 5):  # of a circle
+        with pytest.raises(OptionError, match="rated and rate"):
+            dg.factorize(frame_of([(v, (v + 1) % count, 1.0) for v in range(count)], directed=False))
+
+
 @pytest.mark.parametrize("update", ["gradient", "least_squares"])
 def test_nothing_to_learn_from_is_no_error(update):
     result = dg.factorize(frame_of(FEW), test=0.9999, update=update)

@@ -95,6 +95,14 @@ def test_who_is_on_the_left(parts):
         verify("matching", graph, matching(graph, left=left))
 
 
+@pytest.mark.parametrize("policy", ["outgoing", "metis"])
+def test_who_has_no_row_is_on_the_right(policy):
+    table = pd.DataFrame({"id": ["c", "a"], "is buyer": [True, True]})
+    graph = dg.Graph.from_edges(FRAME, vertices=table, parts=2, policy=policy)
+    by_ids, by_column = (matching(graph, left=left).by_number("mate").tolist() for left in (["a", "c"], "is buyer"))
+    assert by_ids == by_column
+
+
 def test_the_default_is_the_sources():
     simple = dg.Graph.from_edges(FRAME[:2], directed=False)
     assert (matching(simple).by_number("mate") == matching(simple, left=["a", "c"]).by_number("mate")).all()

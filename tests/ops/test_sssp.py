@@ -133,6 +133,13 @@ def test_a_distance_from_each_source(frame, directed, sources):
     assert list(found) == ["vertex", "distance"]
 
 
+def test_sources_on_both_sides_of_the_largest_signed_id():
+    """NumPy makes floats of such a list."""
+    frame = pd.DataFrame({"src": np.array([1, 2], np.uint64), "dst": np.array([2, 2**63 + 5], np.uint64)})
+    each = dg.sssp(dg.Graph.from_edges(frame), [2**63 + 5, 1], per_source=True).compute()["distance"]
+    assert [row.tolist() for row in each] == [[np.inf, 0], [np.inf, 1], [0, 2]]
+
+
 @pytest.mark.parametrize("options", [{}, {"predecessors": False}, {"target": 3}, {"target": 3, "predecessors": False}])
 @pytest.mark.parametrize("directed", [True, False])
 def test_without_weights_an_edge_is_one_step(directed, options):
