@@ -17,9 +17,9 @@ from typing import Any
 from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.crossing import Crossing, merge
-from dgraph.codegen.kernels import KernelTexts, identities
+from dgraph.codegen.kernels import KernelTexts
 from dgraph.codegen.neighbourhood import SCRATCH
-from dgraph.codegen.text import NOTHING, Argument, KernelText, inbox, literal, name_in, sent
+from dgraph.codegen.text import NOTHING, Argument, KernelText, identities, inbox, literal, name_in, sent
 from dgraph.program import Field, Global, Message
 
 Folded = Global | Message

@@ -14,6 +14,7 @@ neighbours uint32`, an edge column each. A kernel takes its arguments by name (`
     receive  messages from another partition, for the vertices ids[lo:hi]; returns how long the queue is now. One thread
     fold     rows lo:hi of the global values that rounds read; `conclude`: of those that only results read
     finish   rows lo:hi of the results
+    settled  the same where messages wait that no state has taken in
 
 `fire`, `pull` and `fold` write their own rows only: threads may run them on ranges side by side. An inbox whose merges
 are all idempotent is never emptied, so that only a better message counts; any other is the identity again after `fire`.
@@ -33,6 +34,7 @@ from dgraph.codegen.text import (
     KernelText,
     any_message,
     call,
+    identities,
     inbox,
     inner_products,
     item,
@@ -259,17 +261,27 @@ class KernelTexts:
             return
         kernel = self.kernel("finish", "Rows lo:hi of the results.")
         with self.rows(kernel):
-            for name, (_, reads) in self.analysis.results.items():
-                inner_products(kernel, reads, ROW)
-                index = "v, c" if reads.vector else "v"
-                with kernel.components(reads.vector, self.width):
-                    value = self.call(kernel, reads, f"value_of_{name}")
-                    kernel.add(f"{kernel.use(f'result_{name}', True)}[{index}] = {value}")
+            self.fill_results(kernel)
 
+    def settled(self) -> None:
+        """The same where messages wait that no state has taken in: it need not be stored for that."""
+        (phase,), news = self.analysis.phases, {state.name: f"new_{state.name}" for state in self.analysis.states}
+        kernel = self.kernel("settled", "Rows lo:hi of the results, from messages that have come.")
+        with self.rows(kernel):
+            kernel.add(*(f"{new} = {kernel.use(name)}[v]" for name, new in news.items()))
+            with kernel.block(f"if {any_message(kernel, phase, inbox, self.width, 'v')}:"):
+                call = self.call(kernel, phase.apply, name_in(phase, "apply"), ROW, phase, news)
+                kernel.add(f"{', '.join(news.values())} = {call}")
+            self.fill_results(kernel, news)
 
-def identities(what: str, fields: Mapping[str, Any]) -> list[str]:
-    """Lines that set `what_...` of values that are folded to what changes nothing."""
-    return [f"{what}_{name} = {field.dtype.name}({literal(field.identity)})" for name, field in fields.items()]
+    def fill_results(self, kernel: KernelText, local: Mapping[str, str] = NOTHING) -> None:
+        """The results of v, of which some states may be in local variables."""
+        for name, (_, reads) in self.analysis.results.items():
+            inner_products(kernel, reads, ROW)
+            index = "v, c" if reads.vector else "v"
+            with kernel.components(reads.vector, self.width):
+                value = self.call(kernel, reads, f"value_of_{name}", local=local)
+                kernel.add(f"{kernel.use(f'result_{name}', True)}[{index}] = {value}")
 
 
 def sweeps(phase: PhaseAnalysis, width: int) -> bool:

@@ -23,6 +23,7 @@ from dgraph.monoid import Monoid
 from dgraph.options import one_of
 from dgraph.program import Delta, Parameter, VertexProgram
 from dgraph.randomness import KERNEL_TEXT
+from dgraph.solvers.solver import Settle
 
 HEAD = '''"""Kernels of {name}, written by dgraph; {why}.
 
@@ -92,6 +93,8 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     if operator is not None:
         found.arrays |= more_arrays(analysis)
         DaemonBlocks(found, operator)
+    if target == "cpu" and program.solver is not None and isinstance(program.solver.settle, Settle):
+        found.settled()
     kernels = found.kernels
     texts = [kernel.text() for kernel in kernels]
     body = [*_functions(analysis), *texts]

@@ -220,3 +220,8 @@ def any_message(kernel: KernelText, phase: PhaseAnalysis, array: Callable, width
             index = row if c is None else f"{row}, {c}"
             tests.append(f"{kernel.use(array(phase, message))}[{index}] != {literal(message.identity)}")
     return " or ".join(tests)
+
+
+def identities(what: str, fields: Mapping[str, Any]) -> list[str]:
+    """Lines that set `what_...` of values that are folded to what changes nothing."""
+    return [f"{what}_{name} = {field.dtype.name}({literal(field.identity)})" for name, field in fields.items()]

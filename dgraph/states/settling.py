@@ -30,7 +30,8 @@ MANY = 32  # of so many vertices one is many
 
 class Settling(State):
     """A State that is driven by `settle`, `tell` and `hear`. In each round only those owned vertices fire that have
-    proxies elsewhere, to learn whether they have something to send; all others fire at the end of the run."""
+    proxies elsewhere, to learn whether they have something to send. The results of all others are computed from their
+    messages at the end of the run; they fire only where somebody asks for states."""
 
     settles = True
     settled = False  # as far as it knows
@@ -107,9 +108,8 @@ class Settling(State):
             self.catch_up()
         return super().fold(kernel)
 
-    def results(self) -> dict[str, np.ndarray]:
-        self.catch_up()
-        return super().results()
+    def results(self, kernel: str = "finish") -> dict[str, np.ndarray]:
+        return super().results("settled" if self.behind else kernel)  # else they would be stored to be read once
 
     def resume(self, phase: PhaseAnalysis) -> None:
         """Go on from a checkpoint, which has the inboxes of owned vertices alone: settle and tell everything anew."""

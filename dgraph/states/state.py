@@ -249,14 +249,14 @@ class State(Copies):
         block = BLOCK if self.switches.deterministic else None
         return [values for _, values in self.agent.rows(kernel, self.n, self.values, block=block)]
 
-    def results(self) -> dict[str, np.ndarray]:
+    def results(self, kernel: str = "finish") -> dict[str, np.ndarray]:
         """The columns of the answer, for the owned vertices."""
         if not self.analysis.results:
             found = states_as_columns(self.analysis, self.values, self.n)
         else:
             room = room_for_results(self.analysis, self.n)
             self.values |= {name: self.arrays.moved(array) for name, array in room.items()}
-            self.agent.rows("finish", self.n, self.values)
+            self.agent.rows(kernel, self.n, self.values)
             found = {name: self.values[f"result_{name}"] for name in self.analysis.results}
         return {name: self.arrays.brought(array, self.n) for name, array in found.items()}
 
