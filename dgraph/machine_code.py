@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import stat
+import tempfile
 import warnings
 from collections.abc import Callable
 from functools import cached_property
@@ -13,8 +14,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numba.core.caching import FunctionCache, NullCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, UserWideCacheLocator
 
+from dgraph.errors import OptionError
 from dgraph.garbage import put_off
 
 UNREADABLE = (OSError, EOFError, pickle.UnpicklingError)  # torn by a full disk, or not to be read
@@ -64,6 +66,22 @@ def part_of_kernels(**options: Any) -> Callable[[Callable], Any]:
     return _compiler(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
+class Elsewhere(UserWideCacheLocator):
+    """Numba's last resort, where neither beside the source nor in the user's folder can anything be written."""
+
+    def __init__(self, function: Callable, file: str):
+        super().__init__(function, file)
+        self._cache_path = str(cache_folder() / self.get_suitable_cache_subpath(file))
+
+
+class Places(CompileResultCacheImpl):
+    _locator_classes = [*CompileResultCacheImpl._locator_classes, Elsewhere]  # noqa: RUF012 as Numba has it
+
+
+class Compiled(FunctionCache):
+    _impl_class = Places
+
+
 class Files(NullCache):
     """The cache of a function's machine code: its folder is looked for, and whether that can be written, when somebody
     asks; a disk that does not take part is only told of, once a process."""
@@ -76,8 +94,9 @@ class Files(NullCache):
         if _stamp(self._function) != self._stamp:  # what is compiled is not what stands there now
             return NullCache()
         try:
-            files = FunctionCache(self._function)
-        except RuntimeError:  # no folder can be written
+            files = Compiled(self._function)
+        except (RuntimeError, OSError) as error:  # no folder can be written
+            told(error)
             return NullCache()
         folder = Path(files.cache_path)
         beside = folder.parent == Path(self._function.__code__.co_filename).parent  # of the source: as safe as that
@@ -102,6 +121,33 @@ class Files(NullCache):
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         _harmless(self._files.save_overload, sig, cres)
+
+
+def cache_folder() -> Path:
+    """Where generated sources are kept, and machine code that has no other place: DGRAPH_CACHE, else the user's cache
+    folder, else a private temporary one."""
+    chosen = os.environ.get("DGRAPH_CACHE")
+    if chosen:
+        return _private(Path(chosen))
+    home = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return _private((Path(home) if home else Path.home() / ".cache") / "dgraph" / "kernels")
+    except (OSError, RuntimeError):  # no home, or one that cannot be written
+        return _private(Path(tempfile.gettempdir()) / f"dgraph-kernels-{_user()}")
+
+
+def _private(folder: Path) -> Path:
+    """Make the folder, readable by this user alone; refuse one that others own or may write."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if why := distrusted(folder):
+        raise OptionError(f"the cache of kernels {folder} {why}: set DGRAPH_CACHE to a folder of your own")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(f"{folder} cannot be written")
+    return folder
+
+
+def _user() -> int:
+    return os.getuid() if hasattr(os, "getuid") else 0
 
 
 def distrusted(folder: Path, others: int = stat.S_IWGRP | stat.S_IWOTH) -> str:

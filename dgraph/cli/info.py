@@ -26,7 +26,7 @@ def command(as_json: bool) -> None:
     """
     import json
 
-    from dgraph.codegen.cache import cache_folder
+    from dgraph.machine_code import cache_folder
     from dgraph.partition.threads import cores
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -17,36 +17,10 @@ from types import ModuleType
 
 from dgraph.codegen.source import Source
 from dgraph.errors import OptionError
-from dgraph.machine_code import distrusted, told
+from dgraph.machine_code import cache_folder, told
 
 _modules: dict[str, ModuleType] = {}
 _lock = threading.Lock()
-
-
-def cache_folder() -> Path:
-    """Where generated sources are kept: DGRAPH_CACHE, else the user's cache folder, else a private temporary one."""
-    chosen = os.environ.get("DGRAPH_CACHE")
-    if chosen:
-        return _private(Path(chosen))
-    home = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return _private((Path(home) if home else Path.home() / ".cache") / "dgraph" / "kernels")
-    except (OSError, RuntimeError):  # no home, or one that cannot be written
-        return _private(Path(tempfile.gettempdir()) / f"dgraph-kernels-{_user()}")
-
-
-def _private(folder: Path) -> Path:
-    """Make the folder, readable by this user alone; refuse one that others own or may write."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if why := distrusted(folder):
-        raise OptionError(f"the cache of kernels {folder} {why}: set DGRAPH_CACHE to a folder of your own")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(f"{folder} cannot be written")
-    return folder
-
-
-def _user() -> int:
-    return os.getuid() if hasattr(os, "getuid") else 0
 
 
 def module_of(source: Source) -> ModuleType:

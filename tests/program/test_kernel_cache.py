@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import programs
@@ -19,21 +20,21 @@ from dgraph.garbage import put_off
 def test_the_cache_is_private(tmp_path, monkeypatch):
     folder = tmp_path / "kernels"
     monkeypatch.setenv("DGRAPH_CACHE", str(folder))
-    assert cache.cache_folder() == folder and folder.stat().st_mode & 0o777 == 0o700
+    assert machine_code.cache_folder() == folder and folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
     with pytest.raises(OptionError, match="can be written by others"):
-        cache.cache_folder()
+        machine_code.cache_folder()
     link = tmp_path / "link"
     link.symlink_to(folder)
     monkeypatch.setenv("DGRAPH_CACHE", str(link))
     with pytest.raises(OptionError, match="a link"):
-        cache.cache_folder()
+        machine_code.cache_folder()
     if os.getuid() == 0:
         folder.chmod(0o700)
         os.chown(folder, 12345, 12345)
         monkeypatch.setenv("DGRAPH_CACHE", str(folder))
         with pytest.raises(OptionError, match="belongs to user 12345"):
-            cache.cache_folder()
+            machine_code.cache_folder()
 
 
 def test_a_spoiled_file_in_the_cache_is_written_anew(tmp_path, monkeypatch):
@@ -109,6 +110,28 @@ def test_machine_code_is_not_taken_from_a_folder_that_others_may_write(tmp_path,
     with pytest.warns(UserWarning, match=r"cache\S* can be written by others"):
         assert calls[2](1) == 2
     assert not calls[2].stats.cache_hits
+
+
+@pytest.mark.parametrize("place", ["ours", "none"])
+def test_neither_beside_the_source_nor_in_the_home_can_be_written(tmp_path, monkeypatch, place):
+    """As in a container: the folder of generated kernels has it, and without any each process compiles, and says so."""
+    (tmp_path / "ours_also.py").write_text("def f(x):\n    return x + 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path / "kernels") if place == "ours" else "/proc/none/kernels")
+    monkeypatch.setattr(machine_code.Places, "_locator_classes", [machine_code.Elsewhere])
+    monkeypatch.setattr(machine_code, "problems", [])
+    import ours_also
+
+    calls = [machine_code.kept()(ours_also.f) for _ in range(2)]
+    with nullcontext() if place == "ours" else pytest.warns(UserWarning, match="cannot be kept"):
+        assert [one(1) for one in calls] == [2, 2]
+    assert bool(calls[1].stats.cache_hits) == (place == "ours") == any(tmp_path.rglob("kernels/*/*.nbi"))
+
+
+def test_whatever_is_compiled_bears_that_it_cannot_be_kept():
+    """Numba's own cache fails the import where no folder can be written."""
+    sources = Path(machine_code.__file__).parent.rglob("*.py")
+    assert not [file.name for file in sources if "cache=True" in file.read_text()]
 
 
 def test_garbage_is_collected_again_when_the_last_is_done():
