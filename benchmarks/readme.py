@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,11 @@ def table(rows: Iterable[dict[str, Any]], shown: Sequence[str] | None = None) ->
     claims = _worst([row for row in rows if not row.get("detail")])
     some = [row for row in claims if shown is None or row["name"] in shown]
     lines = [HEAD, ("---", "---", "---:", "---:", "---:", "---"), *map(_cells, some)]
-    runs = dict.fromkeys(_run(row) for row in rows if row["ratio"] is not None)
     more = [] if shown is None else [_summary(claims), ""]
     details = [row for row in rows if row.get("detail") and row["ratio"] is not None]
     computed = _computed(details) if details and shown is None else []
     operations = [*_operations(details), *computed]
-    return "\n".join([*operations, *_lines(lines), "", *more, *(f"Measured {run}." for run in runs)])
+    return "\n".join([*operations, *_lines(lines), "", *more, *_runs(rows)])
 
 
 def _summary(claims: Sequence[dict[str, Any]]) -> str:
@@ -144,11 +144,31 @@ def _target(row: dict[str, Any]) -> str:
     return f"{low}{row['target']:.3g}, " + ("met" if row["met"] else "**not met**")
 
 
-def _run(row: dict[str, Any]) -> str:
-    versions = row["versions"]
-    if not isinstance(versions, str):
-        versions = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return f"{row['date']} on {row['machine']}; {versions}"
+def _runs(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """A line for each machine and set of libraries: when was measured there, and by which releases of dgraph."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for row in rows:
+        if row["ratio"] is not None:
+            versions = row["versions"]
+            if not isinstance(versions, str):
+                versions = ", ".join(f"{name} {version}" for name, version in versions.items())
+            ours, _, others = versions.partition(", ")
+            found.setdefault((row["machine"], others), []).append((row["date"], ours.removeprefix("dgraph ")))
+    lines = []
+    for (machine, others), runs in found.items():
+        dates, releases = (sorted(set(values), key=_numbers) for values in zip(*runs, strict=True))
+        libraries = f", {others}" if others else ""
+        lines.append(f"Measured {_range(dates)} on {machine}; dgraph {_range(releases)}{libraries}.")
+    return lines
+
+
+def _numbers(text: str) -> list[int]:
+    """The numbers in a date, or in a release."""
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def _range(values: Sequence[str]) -> str:
+    return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
 
 
 def replaced(text: str, inside: str) -> str:

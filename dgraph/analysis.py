@@ -1,7 +1,7 @@
-"""What a program reads, from the parameters of its functions; and what follows from that without a word from the user.
+"""What a program reads, from the parameters of its functions; and what follows from that.
 
-No `weight` in any signature: weights are neither stored nor sent. `send` reads nothing of the edge: a vertex sends the
-same along all its out-edges, so the message is computed once a vertex, and that word is what travels.
+No `weight` in any signature: weights are neither stored nor sent. A `send` that reads nothing of the edge sends the
+same along all out-edges of a vertex: the message is computed once a vertex, and that word is what travels.
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ class PhaseAnalysis:
 
     @property
     def idempotent(self) -> bool:
-        """Every merge is: an inbox keeps the best ever received, and only better messages count."""
+        """Every merge is: an inbox keeps the best message it ever had, and only better ones count."""
         return all(message.merge.idempotent for message in self.messages)
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a program needs, all told."""
+    """All that the rest of the library knows of a program."""
 
     name: str
     title: str  # in errors
@@ -118,7 +118,7 @@ class Analysis:
 
     @property
     def readers(self) -> list[Reads]:
-        """All functions."""
+        """All functions of the program."""
         crossing = [reads for phase in self.phases for reads in (phase.send, phase.apply)]
         some = [self.start, self.seed, self.stop, *crossing]
         folds = [reads for _, reads in (*self.globals.values(), *self.results.values())]
@@ -152,7 +152,7 @@ class Analysis:
         return tuple(name for name, (field, _) in self.globals.items() if field.name in read)
 
     def totals(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Global values as the program names them; a vector is a list."""
+        """Global values as the program names them: those of a vector, which kernels see one by one, as a list."""
         found: dict[str, Any] = {}
         for name, (field, reads) in self.globals.items():
             before = found.get(field.name, [])
@@ -161,7 +161,8 @@ class Analysis:
 
     @property
     def send_reads_global(self) -> bool:
-        """Then a round cannot send before the round before has been folded on all partitions."""
+        """Whether `send` reads a global value: then a round cannot send before all partitions have folded the one
+        before."""
         return any(phase.send.of("global") for phase in self.phases)
 
 

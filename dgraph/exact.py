@@ -12,7 +12,7 @@ UNIT = 1074  # every float is a whole multiple of 2 ** -1074
 
 
 class ExactSum:
-    """Adds floats without rounding. What is not finite is kept apart, and wins."""
+    """Adds floats without rounding. Infinities and NaN are added apart, and win."""
 
     __slots__ = ("total", "unbounded")
 
@@ -41,6 +41,6 @@ class ExactSum:
 
 
 def exact_sums(analysis: Analysis) -> list[str]:
-    """The global values that are sums of floats: only exactly do they not depend on the order."""
+    """The global values that must be added exactly so as not to depend on the order: sums of floats."""
     fields = {name: field for name, (field, _) in analysis.globals.items() if field.dtype.kind == "f"}
     return [name for name, field in fields.items() if field.merge.name == SUM.name]

@@ -1,5 +1,5 @@
-"""Garbage collection, put off while modules are imported and kernels compiled: nearly all that they make stays, and to
-look through it again and again takes a sixth of that time."""
+"""Garbage collection, put off while modules are imported and kernels compiled: nearly all that these make stays, and
+looking through it again and again takes a sixth of their time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _inside, _was_on = 0, False  # how many are at it now, and how it was before the
 
 @contextmanager
 def put_off() -> Iterator[None]:
-    """In any number of threads at once: the first that comes puts it off, the last that leaves lets it go on."""
+    """In the body there is no collection. Several threads may be inside: the first turns it off, the last on again."""
     global _inside, _was_on
     with _lock:
         if not _inside:

@@ -1,4 +1,4 @@
-"""A graph: edges of the user's, partitioned over the workers of a Dask cluster or kept in this process."""
+"""A graph: a user's edges, partitioned over the workers of a Dask cluster or kept in this process."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Graph:
 
     @cached_property
     def cut(self) -> policies.Policy:
-        """The policy itself."""
+        """The policy itself, a `Policy`."""
         return policies.choose(self.asked.policy, self.num_parts)
 
     @cached_property
@@ -234,7 +234,7 @@ class Graph:
         return retry(self.client, lambda: self._with(orders, columns), self.forget_lost)
 
     def forget_lost(self) -> None:
-        """A worker has left: let go of what went with it, to be made again from the frames."""
+        """Let go of what went away with a worker; it is made again from the frames."""
         self.listed.forget_lost()
         self.workers.forget()
         if self._partitions is not None and not self._partitions.all_there:

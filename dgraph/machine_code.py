@@ -1,4 +1,5 @@
-"""Numba's machine code, kept on disk for the next process; where that cannot be, each process compiles for itself."""
+"""Numba's machine code, kept on disk for the next process. Where that is impossible, each process compiles for
+itself."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ _compiler: Any = njit  # whose annotations know half of its options
 
 
 def _without_linear_algebra() -> None:
-    """Numba would import all of SciPy's linear algebra, a tenth of a second in each process, only to see that it is
-    there. It is, and who multiplies matrices in a kernel has Numba look again."""
+    """Keep Numba from importing all of SciPy's linear algebra, a tenth of a second in each process, only to see whether
+    it is there. A kernel that multiplies matrices still has Numba look."""
     try:
         from numba.np import linalg
 
@@ -50,7 +51,8 @@ _without_linear_algebra()
 
 
 def kept(**options: Any) -> Callable[[Callable], Any]:
-    """`numba.njit`, without the GIL and with a cache that fails nothing: neither a full disk, nor a read-only one."""
+    """`numba.njit` without the GIL, and with a cache that never fails: neither because the disk is full, nor
+    read-only."""
 
     def compiled(function: Callable) -> Any:
         dispatcher = _compiler(nogil=True, no_cfunc_wrapper=True, **options)(function)
@@ -62,7 +64,8 @@ def kept(**options: Any) -> Callable[[Callable], Any]:
 
 
 def part_of_kernels(**options: Any) -> Callable[[Callable], Any]:
-    """The same for what kernels call, and Python cannot: it is compiled into each of them, and kept with them."""
+    """The same for functions that only kernels call, and Python cannot: they are compiled into their callers, and kept
+    there."""
     return _compiler(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
@@ -83,8 +86,8 @@ class Compiled(FunctionCache):
 
 
 class Files(NullCache):
-    """The cache of a function's machine code: its folder is looked for, and whether that can be written, when somebody
-    asks; a disk that does not take part is only told of, once a process."""
+    """The cache of one function's machine code. Its folder is looked for when it is first used; a disk that cannot keep
+    it is a warning, once a process."""
 
     def __init__(self, function: Callable):
         self._function, self._stamp = function, _stamp(function)
@@ -151,8 +154,8 @@ def _user() -> int:
 
 
 def distrusted(folder: Path, others: int = stat.S_IWGRP | stat.S_IWOTH) -> str:
-    """Why others could put machine code into a folder, which is run as it is; nothing if they cannot. (Folders that
-    Numba makes may be written by a group where that is how the user makes all.)"""
+    """Why others could put machine code into a folder, whose code is run as it is; "" if they cannot. (Numba makes
+    folders that a group may write, where the user's own setting is such.)"""
     if os.name != "posix" or not os.path.lexists(folder):
         return ""
     status, me = folder.lstat(), os.getuid()
@@ -164,7 +167,7 @@ def distrusted(folder: Path, others: int = stat.S_IWGRP | stat.S_IWOTH) -> str:
 
 
 def _compiled_into(function: Any) -> set[Any]:
-    """A function, and the compiled ones that it calls, and that these call."""
+    """A function, and all compiled functions that it calls, directly or not."""
     found, waiting = {function}, [function]
     while waiting:
         caller = waiting.pop()
@@ -175,13 +178,13 @@ def _compiled_into(function: Any) -> set[Any]:
 
 
 def _numbers_in(function: Any) -> set[tuple[str, str]]:
-    """Those that a function reads by name, which may come from any file."""
+    """The numbers that a function reads by name, from whatever file: they are compiled into it."""
     found = {name: function.__globals__.get(name) for name in function.__code__.co_names}
     return {(name, repr(value)) for name, value in found.items() if isinstance(value, int | float | np.generic)}
 
 
 def _stamp(function: Callable) -> tuple[int, int] | None:
-    """Of the file that a function comes from."""
+    """Time and size of the file that a function comes from."""
     return _stamp_of(function.__code__.co_filename)
 
 

@@ -1,4 +1,5 @@
-"""Options that users pass, checked in one way: NumPy's numbers count, and errors name the value and what it may be."""
+"""Options that users pass, checked in one way: numbers of NumPy count as numbers, and errors name the value and what it
+may be."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ R = TypeVar("R")
 
 
 def known_options(*more: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """For a function that also takes the options of `more`: refuse others, and name the nearest that there is."""
+    """Decorates a function that takes the options of `more` as well: other options are refused, with the nearest name
+    there is."""
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
         every = [one for each in (function, *more) for one in inspect.signature(each).parameters.values()]
@@ -55,14 +57,15 @@ def whole_number(name: str, value: Any, low: int = 1, high: int | None = None, *
 
 
 def check_limits(max_iter: Any, tol: Any) -> None:
-    """When rounds end that come ever nearer to an answer: after so many, or when they change it by less."""
+    """Check the two limits of rounds that come ever nearer to an answer: `max_iter` of them, or a change below
+    `tol`."""
     whole_number("max_iter", max_iter)
     if tol is not None and not (is_number(tol) and tol >= 0):
         raise OptionError(f"tol={tol!r} must be above zero, or 0 for exactly max_iter= rounds")
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is one that can be compared: of Python or NumPy, whole or not."""
+    """Whether `value` is a real number, of Python or NumPy."""
     return isinstance(value, int | float | np.integer | np.floating)
 
 
@@ -94,6 +97,6 @@ def vertices(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
 
 
 def no_columns(options: dict[str, Any], remedy: str) -> None:
-    """For operations that give their program's vertex columns themselves."""
+    """Refuse `columns=`, for an operation that gives its program's columns itself."""
     if "columns" in options:
         raise OptionError(f"columns= is for programs of your own, in dgraph.run; {remedy}")

@@ -1,4 +1,4 @@
-"""What was chosen for a run: engine, device, limits, and the optimisations that are on."""
+"""The plan of a run: engine, device, limits, and the optimisations that are on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def refuse_uncounted(engine: str, why: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class Plan:
-    """A value that travels to the workers. `runs/choice.py` makes it of what a user asked."""
+    """All that was chosen for a run: a value that travels to the workers. `runs/choice.py` makes it of what a user
+    asked."""
 
     engine: str
     device: str  # "auto": each worker takes what it has, and some have CUDA
@@ -80,16 +81,16 @@ class Plan:
 
     @property
     def free(self) -> bool:
-        """Whether all workers must run at once, because they never wait for each other's rounds."""
+        """Whether partitions never wait for each other's rounds: then all workers must run at once."""
         return self.engine in WITHOUT_ROUNDS or (self.blocks is not None and self.blocks.free)
 
     @property
     def has_rounds(self) -> bool:
-        """Whether there are moments at which nothing is under way."""
+        """Whether there are moments, between two rounds, when nothing is under way."""
         return not (self.engine == LOCAL or self.free or self.blocks)
 
     def begun(self, rounds: Rounds) -> Superstep:
-        """The engine, before its first stage."""
+        """The engine, as a generator that has not begun."""
         if self.blocks is not None:
             return block_descent(rounds, self.blocks)
         if self.engine == "bulk_async":
@@ -98,12 +99,13 @@ class Plan:
 
     @property
     def kernels_for(self) -> tuple[str, ...]:
-        """The devices of which workers may need kernels."""
+        """The devices for which kernels are generated."""
         return (CPU,) if self.device == CPU else (CPU, CUDA)
 
     def orders(self, analysis: Analysis, directed: bool) -> tuple[str, ...]:
-        """The orders of edges that are read: rows of those who are sent to, and to push, of those who send. Blocks that
-        gather need these to tell others, or where all of a vertex's changes are alike, nothing more."""
+        """The orders of edges that the run reads. A pull wants rows of the vertices that are sent to, a push rows of
+        those that send. Blocks that gather also tell others, so they want both; or only the first, where all of a
+        vertex's changes are alike."""
         operator = self.blocks.operator if self.blocks else ""
         pushes_only = "push" in (operator, self.switches.direction)
         pulls_only = analysis.synchronous and operator in ("", "pull")

@@ -1,7 +1,7 @@
-"""What goes on when a worker is lost: the same work again, on the workers that are left or came instead.
+"""After the loss of a worker: the same work again, on the workers that are left or have come.
 
-Dask computes again what it has a recipe for. What it has none for is made anew: frames that were sent from here, the
-state of a run, results that stayed where they were found.
+Dask computes again what it has a recipe for. What it has none for is made again here: frames that were sent from this
+process, the state of a run, results that stayed where they were found.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -> T:
-    """The answer of `work`, which is done again after each loss; before that, what went away is forgotten."""
+    """The answer of `work`, which is done again after each loss, once `forget_lost` has let go of what went away."""
     if client is None:
         return work()
     from dgraph.exchange.client import not_connected, workers_of
@@ -55,7 +55,7 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
 
 
 def retried(work: Callable[..., T]) -> Callable[..., T]:
-    """A function of a graph, which is done again after each loss."""
+    """Decorates a function of a graph: its work is done again after each loss."""
 
     @wraps(work)
     def until_done(graph: Any, *arguments: Any, **options: Any) -> T:
@@ -65,9 +65,9 @@ def retried(work: Callable[..., T]) -> Callable[..., T]:
 
 
 def twice(workers: Workers, held: Sequence[Any]) -> list[Any]:
-    """Each result once more on another worker, on another host if there is one, when all of these are there. Who reads
-    them can do without either of the two: the second is there, or Dask makes it again from the first. With one worker
-    there is nowhere else."""
+    """A copy of each result on another worker (on another host, if there is one), once all are there; with a single
+    worker, the results themselves. A reader can do without either of the two: if the copy goes, Dask makes it again
+    from the first."""
     homes, everybody = workers.where(held) or [], workers.addresses
     if absent := set(homes).difference(everybody):
         raise LostError(f"worker {min(absent)} has left with values of a result")
@@ -81,7 +81,7 @@ def twice(workers: Workers, held: Sequence[Any]) -> list[Any]:
 
 
 def is_loss(error: BaseException) -> bool:
-    """Whether work failed because a worker was lost, rather than by itself."""
+    """Whether work failed because a worker was lost."""
     from distributed import CancelledError, KilledWorker
     from distributed.comm import CommClosedError
 
@@ -89,7 +89,8 @@ def is_loss(error: BaseException) -> bool:
 
 
 def await_workers(client: Any, loss: BaseException) -> set[str]:
-    """Until there is a worker: who is there. Those that are left go on at once; a nanny's replacement takes seconds."""
+    """Wait until there is a worker; returns all there are. Workers that are left go on at once; a nanny's replacement
+    takes seconds."""
     from dgraph.exchange.client import workers_of
 
     begun = time.monotonic()

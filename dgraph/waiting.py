@@ -1,8 +1,8 @@
-"""Waiting for results: on a cluster until they have ended, the client is closed, no worker is left, or none has the
-memory to go on; in this process, for its threads.
+"""Waiting for results. On a cluster until they are there, or the client is closed, or no worker is left, or none has
+the memory to go on; in this process, for its threads.
 
-A worker that is over its limit is paused: it takes no task until it has less. If that is never, or where there is no
-worker, Dask waits for ever.
+A worker that is over its memory limit is paused: it takes no task until it uses less. If that never happens, or there
+is no worker, Dask itself waits for ever.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ DONE = ("finished", "error")
 
 
 def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> None:
-    """Wait until all have ended, well or not. `distributed.wait` would need a current client, and making one current
-    changes Dask's setting of the scheduler for the whole process; and what is submitted while another thread closes the
-    client never ends, so look up now and then, and have the caller `look` too.
-    """
+    """Wait until all futures have ended, well or not. `distributed.wait` would need a current client, and making one
+    current changes Dask's scheduler for the whole process. Futures of a client that another thread closes never end: so
+    look at that once a second, and call `look`, too."""
     stillness = Stillness(client)
     for future in futures:
         while future.status not in DONE:
@@ -46,15 +45,15 @@ def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lam
 
 
 def bring(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> list[Any]:
-    """The results, here, once all have ended. They may leave with a worker meanwhile, and Dask finds them again, or
-    waits for somebody who could."""
+    """The results, in this process, once all have ended. If one leaves with a worker meanwhile, Dask makes it again or
+    waits for a worker that can."""
     with telling_losses():
         wait_for(client, futures, look)
         return list(answer(client, client.gather(list(futures), asynchronous=True), look))
 
 
 def answer(client: Any, question: Coroutine[Any, Any, Any], look: Callable[[], None] = lambda: None) -> Any:
-    """What a coroutine gives that the client's thread runs: it may wait as long as results may."""
+    """What a coroutine of the client returns. It may take as long as results may."""
     stillness, on_its_way = Stillness(client), _asked(client, question)
     try:
         while True:
@@ -71,7 +70,7 @@ def answer(client: Any, question: Coroutine[Any, Any, Any], look: Callable[[], N
 
 
 def on_each(client: Any, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """What `function(worker, its number, *arguments)` gives on each worker."""
+    """What `function(worker, its number, *arguments)` returns on each worker, in this process."""
     tasks, look = _of_each(client, workers, function, [arguments] * len(workers))
     return dict(zip(workers, bring(client, tasks, look), strict=True))
 
@@ -79,8 +78,8 @@ def on_each(client: Any, workers: Sequence[str], function: Callable[..., Any], *
 def held_on_each(
     client: Any, workers: Sequence[str], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
 ) -> list[Any]:
-    """The same, each with arguments of its own, and the results stay there. The first that fails ends the wait: others
-    may wait for it."""
+    """The same, with arguments for each worker; the results stay there. The first failure ends the wait, for other
+    workers may wait for the one that failed."""
     tasks, look = _of_each(client, workers, function, arguments)
 
     def look_at_all() -> None:
@@ -98,7 +97,8 @@ def held_on_each(
 def _of_each(
     client: Any, workers: Sequence[str], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
 ) -> tuple[list[Any], Callable[[], None]]:
-    """A task that no other worker may do would wait for ever if its worker left: so look for that."""
+    """A task for each worker, and a function to call while waiting for them: it raises if a worker has left, because a
+    task that is pinned to it would wait for ever."""
     from dgraph.exchange.client import workers_of
 
     def look() -> None:
@@ -110,7 +110,7 @@ def _of_each(
 
 
 def _asked(client: Any, question: Coroutine[Any, Any, Any]) -> Future[Any]:
-    """It is on its way to the client's thread: which may just have ended."""
+    """Hand a coroutine to the client's thread, which may just have ended."""
     try:
         return asyncio.run_coroutine_threadsafe(question, client.loop.asyncio_loop)
     except RuntimeError as error:
@@ -120,7 +120,7 @@ def _asked(client: Any, question: Coroutine[Any, Any, Any]) -> Future[Any]:
 
 
 def _is_early(client: Any, error: Exception) -> None:
-    """Waiting goes on, or is an error."""
+    """Called with the error that ended a wait of a second: return to wait on, or raise what is wrong."""
     if _is_closed(client):
         raise RunError(f"{client!r} was closed during the run; run again with another") from None
     if not isinstance(error, TimeoutError):
@@ -133,7 +133,7 @@ def _is_closed(client: Any) -> bool:
 
 @contextmanager
 def telling_losses() -> Iterator[None]:
-    """What was cancelled because a worker left is a loss."""
+    """In the body, what Dask cancels because a worker left is a LostError."""
     from distributed import CancelledError
 
     try:
@@ -143,7 +143,7 @@ def telling_losses() -> Iterator[None]:
 
 
 class Stillness:
-    """Whether all workers have left, or stand still because they have no memory left."""
+    """Notices when all workers have left, or when all stand still for want of memory."""
 
     def __init__(self, client: Any):
         self.client, self.next = client, 0.0
@@ -173,7 +173,7 @@ class Stillness:
 
 
 def _standing(workers: Mapping[str, Any]) -> Any:
-    """What all workers have, if some is paused and none at work: it differs as long as anything moves."""
+    """Counts that would change if anything moved; None unless some worker is paused and none is at work."""
     counts = [worker["metrics"].get("task_counts", {}) for worker in workers.values()]
     if not any(worker["status"] == "paused" for worker in workers.values()):
         return None
@@ -184,8 +184,8 @@ def _standing(workers: Mapping[str, Any]) -> Any:
 
 
 def computed(tasks: Sequence[Any]) -> list[Any]:
-    """The results of tasks, by threads of this process, and what is no task as it is: what `dask.compute` does, but for
-    the half of a millisecond in which it looks for something to improve."""
+    """The results of tasks, by threads of this process; other values as they are. It does what `dask.compute` does
+    without its optimisers, which take half a millisecond."""
     keys = [one.key for one in tasks if isinstance(one, Delayed)]
     graphs = (one.dask for one in tasks if isinstance(one, Delayed))
     graph, _ = cull(HighLevelGraph.merge(*graphs).to_dict(), keys)

@@ -1,4 +1,4 @@
-"""Where tasks run: on threads in this process, or on the workers of a Dask cluster; the same calls go to both."""
+"""Where tasks run: on threads in this process, or on the workers of a Dask cluster, by the same calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ MEMORY_SHARE = 6  # the edges of one partition may take this fraction of a worke
 
 
 class Workers:
-    """`client=None` is this process. Results kept by `hold` stay where they were made: futures on a cluster."""
+    """A cluster; with `client=None` this process. *Held* results stay where they were made: futures, or here the
+    values."""
 
     def __init__(self, client: Any = None, threads: int | None = None):
         self.client, self._threads = client, threads
@@ -35,7 +36,7 @@ class Workers:
 
     @classmethod
     def find(cls, client: Any = None) -> Workers:
-        """The client given, else the default client of this thread, else this process."""
+        """With the client given, else the default client of this thread, else this process."""
         if client is None:
             client = _default_client()
         elif not hasattr(client, "submit"):
@@ -67,7 +68,7 @@ class Workers:
         return found
 
     def parts_for(self, arcs: int) -> int:
-        """A partition for each worker, or several where so many edges would fill a worker's memory."""
+        """Partitions to make of so many edges: one a worker, or several where one would fill a worker's memory."""
         if self.client is None:
             return 1
         workers, least = len(self._infos), self.memory or 1 << 62
@@ -75,18 +76,18 @@ class Workers:
 
     @property
     def memory(self) -> int | None:
-        """Bytes that the smallest worker may use; None where there is no limit."""
+        """Bytes that the smallest worker may use; None if there is no limit."""
         limits = [info["memory_limit"] for info in self._infos.values() if info["memory_limit"]]
         return min(limits, default=None)
 
     @property
     def by_name(self) -> dict[Any, str]:
-        """The addresses of workers by the names that they were given."""
+        """The addresses of workers by the names that their user gave them."""
         return {info["name"]: address for address, info in self._infos.items()}
 
     @property
     def _infos(self) -> dict[str, dict[str, Any]]:
-        """What the scheduler knows of each."""
+        """What the scheduler knows of each worker."""
         if self.client is None:
             return {}
         from dgraph.exchange.client import known_of_workers  # a quarter of a second where there is no cluster
@@ -95,11 +96,11 @@ class Workers:
 
     @property
     def threads(self) -> int:
-        """Threads that one task may use by itself, while every worker has one such task."""
+        """Threads that a task may use if every worker has one task."""
         return self.threads_each(1)
 
     def threads_each(self, tasks: int) -> int:
-        """Threads for each of so many tasks, which the workers share out."""
+        """Threads that each of so many tasks may use, which the workers share out."""
         if self.client is None:
             return self._threads or threads.cores()
         infos = self._infos.values()
@@ -107,14 +108,14 @@ class Workers:
         return max(1, least // -(-tasks // max(1, len(infos))))
 
     def host(self, part: int, parts: int) -> str | None:
-        """The worker on which a partition is built."""
+        """The worker on which a partition is to be built; None in this process."""
         if self.client is None:
             return None
         addresses = self.addresses
         return addresses[part * len(addresses) // parts]
 
     def where(self, held: Sequence[Any]) -> list[str] | None:
-        """The worker of each result, which is where what goes with it is to be; None in this process."""
+        """The worker of each held result; None in this process."""
         if self.client is None:
             return None
         from dgraph.runs.step_graph import where
@@ -122,36 +123,35 @@ class Workers:
         return where(self.client, held)
 
     def call(self, function: Any, *arguments: Any, on: str | None = None, **options: Any) -> Delayed:
-        """A task, wanted on one worker but at home on any: a task pinned to a worker that dies would wait for ever."""
+        """A task, wanted on one worker but able to run on any: one pinned to a worker that dies would wait for ever."""
         if on is None:
             return delayed(function, pure=False)(*arguments, **options)
         with dask.annotate(workers=[on], allow_other_workers=True):
             return delayed(function, pure=False)(*arguments, **options)
 
     def hold(self, tasks: Sequence[Delayed]) -> list[Any]:
-        """Start the tasks and keep their results where they are made."""
+        """Start tasks, and hold their results."""
         if self.client is None:
             return computed(tasks)
         return list(self.client.compute(list(tasks)))
 
     def each(self, function: Any, given: Sequence[tuple], homes: Sequence[str] | None = None) -> list[Any]:
-        """`function` of each, kept where it is made; what is given is there already. One call in this process is just
-        that: it takes Dask a millisecond."""
+        """Call `function` with each tuple (held on `homes`); held. A single call in this process avoids Dask."""
         if self.client is None and len(given) == 1:
             return [function(*given[0])]
         places = zip(given, homes or cycle([None]), strict=False)
         return self.hold([self.call(function, *one, on=on) for one, on in places])
 
     def reduce(self, function: Any, tasks: Sequence[Any]) -> Any:
-        """`function` of a list of all results, by a tree of tasks: no worker holds more than a few of them at once.
-        The result stays where it is made."""
+        """`function` of the list of all results, held; by a tree of tasks, so that no worker has many of them at
+        once."""
         held = self.hold(list(tasks))
         while len(held) > 1:
             held = self.hold([self.call(function, held[i : i + FAN]) for i in range(0, len(held), FAN)])
         return held[0]
 
     def wait(self, held: list[Any]) -> list[Any]:
-        """The same, once every one is there; a failure is raised."""
+        """The same results, once all are there; raises if one failed."""
         if self.client is not None:
             with telling_losses():
                 for future in held:
@@ -161,8 +161,8 @@ class Workers:
         return held
 
     def pieces(self, frame: Any) -> list[Any]:
-        """A frame in pieces that tasks can read: a lazy frame's own, one of a frame in this process, or its slices sent
-        to the workers."""
+        """A frame in pieces that tasks can read: a lazy frame's partitions; a frame in memory, on a cluster in
+        slices."""
         if is_lazy(frame) and is_cudf(frame) and not isinstance(frame, Pieces):  # to main memory, where they can travel
             fitting = cycle(self.that_have("a frame of dask-cudf", probe.CUDF, probe.INSTALL))
             return [self.call(local, one, on=on) for one, on in zip(frame.to_delayed(), fitting, strict=False)]
@@ -174,7 +174,7 @@ class Workers:
         return self.send(cut(frame, len(self.addresses)))
 
     def send(self, values: Sequence[Any]) -> list[Any]:
-        """Values of this process, each on some worker."""
+        """Values of this process, each held by some worker."""
         if self.client is None:
             return list(values)
         try:
@@ -187,7 +187,7 @@ class Workers:
         return int(sum(worker["metrics"].get("spilled_bytes", {}).get("disk", 0) for worker in self._infos.values()))
 
     def keep(self, task: Delayed) -> Any:
-        """The result of a task, here, and on the workers for whoever wants to `share` it."""
+        """The result of a task, in this process; and on the workers, for `share`."""
         (held,) = self.hold([task])
         if self.client is None:
             return held
@@ -200,22 +200,22 @@ class Workers:
         self._kept.clear()
 
     def share(self, value: Any) -> Any:
-        """A value that many tasks read, kept on the workers: where a task made it, if it is still there."""
+        """A value that many tasks read, held by the worker that made it if it is still there."""
         if self.client is None:
             return value
         held = self._kept.get(value)
         return self.hold([self.call(itself, value)])[0] if held is None or lost([held]) else held
 
     def threads_of_each(self, parts: int) -> int | None:
-        """Threads for the kernels of each of so many partitions; None on a cluster: as many as their worker has."""
+        """Threads for the kernels of each of so many partitions here; None on a cluster: each worker has its own."""
         return max(1, self.threads // min(parts, self.threads)) if self.client is None else None
 
     def get(self, tasks: Sequence[Any]) -> list[Any]:
-        """The results of tasks, here."""
+        """Run tasks; their results, in this process."""
         return self.bring(self.hold(tasks))
 
     def bring(self, held: Sequence[Any]) -> list[Any]:
-        """What is held, here."""
+        """Held results, in this process."""
         if self.client is None:
             return list(held)
         return bring(self.client, self.wait(list(held)))
@@ -228,20 +228,20 @@ class Workers:
         return [where for where, missing in self.lacking(probe.KERNELS).items() if not missing]
 
     def lacking(self, packages: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-        """What each worker, or this process, lacks of a GPU and some packages; they find it out themselves."""
+        """For each worker (or this process) what it lacks of a GPU and some packages: it finds that out itself."""
         if self.client is None:
             return {"this process": probe.lacking(packages)}
         return self._known(tuple(packages), probe.lacking, dict(packages))
 
     def that_have(self, what: str, packages: Mapping[str, str], remedy: str) -> list[str | None]:
-        """Who has a GPU and some packages: workers, or None for this process. Nobody is an error that says why."""
+        """The workers with a GPU and some packages (None: this process). If there are none, an error says why."""
         found = self.lacking(packages)
         if all(found.values()):
             probe.need(what, found, remedy)
         return [None if self.client is None else where for where, missing in found.items() if not missing]
 
     def measured(self, *, anew: bool = False) -> dict[str, float]:
-        """Edges a second of each worker; unless `anew`, only if there is one that has not been measured."""
+        """Edges a second of each worker; measured if some worker has not been, or if `anew`."""
         known, addresses = _answers.setdefault(self.client, {}).setdefault("edges a second", {}), self.addresses
         if anew or not known.keys() >= set(addresses):
             from dgraph.estimates.calibration import capacities
@@ -252,7 +252,7 @@ class Workers:
         return {address: known[address] for address in addresses}
 
     def _known(self, what: Any, ask: Any, *arguments: Any) -> dict[str, Any]:
-        """What each worker has answered; each is asked once in its life, and a new one perhaps a moment later."""
+        """What each worker has answered to `ask`. Each is asked once in its life; a new one perhaps a moment later."""
         known = _answers.setdefault(self.client, {}).setdefault(what, {})
         addresses = self._addresses(fresh=False)
         if new := [address for address in addresses if address not in known]:
@@ -264,14 +264,14 @@ _answers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary(
 
 
 def threads_of_worker() -> int:
-    """Threads of the worker on which this task runs, of which no more than it has cores do any good."""
+    """Threads of the worker that runs this task; no more than it has cores."""
     from distributed import get_worker
 
     return min(get_worker().state.nthreads, threads.cores())
 
 
 def lost(held: Sequence[Any]) -> bool:
-    """Whether any of the results, which were there, went away with its worker; Dask may have tried to make it again."""
+    """Whether some result, which was there, went away with its worker (Dask may have tried to make it again)."""
     futures = (one for one in held if hasattr(type(one), "status"))  # others are delayed, or in this process
     return any(future.status in ("lost", "cancelled", "error") for future in futures)
 
@@ -292,8 +292,8 @@ def _default_client() -> Any:
 
 
 def _step_aside() -> None:
-    """In a task of a cluster: let its worker take others meanwhile, as Dask's own `compute` does. The graph's tasks may
-    be among them, and this thread the only one."""
+    """In a task of a cluster: give this thread to other tasks, as Dask's `compute` does, for they may be the
+    graph's."""
     from distributed import secede
 
     with suppress(ValueError, KeyError):  # in no task; or it has done so already

@@ -121,6 +121,13 @@ def test_a_measurement_becomes_a_row(readme):
     assert lines[3].endswith("| 2.00 | ≤ 0.5, **not met** |")
     assert lines[4].endswith("| 0.17 |  |")
     assert lines[5:] == ["", "Measured 2020-02-02 on two cores; dgraph 1."]
+    later = [
+        ROW | {"date": f"2020-02-{day:02}", "versions": {"dgraph": f"1.{day}", "numpy": "2"}} for day in (11, 3, 9)
+    ]
+    assert (
+        readme.table(later).splitlines()[-1]
+        == "Measured 2020-02-03 to 2020-02-11 on two cores; dgraph 1.3 to 1.11, numpy 2."
+    )
 
 
 @pytest.mark.tiny

@@ -1,5 +1,5 @@
-"""Rows in ascending order, whose first neighbour of a kind is the smallest. Sorting takes longer than a search does, so
-rows are sorted once enough edges have been looked at in vain."""
+"""Rows whose neighbours are in ascending order, so that the first that fits is the smallest. Sorting takes longer than
+a search, so rows are sorted only once unsorted ones have cost enough."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE = 2  # how often all edges are looked at before rows are sorted
 
 @dataclass
 class Order:
-    """What is known of some rows; `looked` counts the edges that rows in order would have spared."""
+    """What is known of a table's rows; `looked` counts the edges that sorted rows would have spared."""
 
     rows: Adjacency
     ascending: bool
@@ -30,8 +30,8 @@ _lock = threading.Lock()
 
 
 def order_of(rows: Adjacency, reverse: Adjacency, threads: int) -> Order:
-    """The rows as they are, or a copy in order, without columns, made of the same edges by their other end. It is kept
-    as long as the rows are."""
+    """The rows as they are, or a sorted copy without columns, made of the edges in their other order. It is kept as
+    long as the rows are."""
     with _lock:
         if rows not in _known:
             disorder = np.zeros(1, np.int64)
@@ -47,7 +47,7 @@ def order_of(rows: Adjacency, reverse: Adjacency, threads: int) -> Order:
 
 @kernel
 def _find_disorder(rank, size, signals, indptr, neighbours, disorder):
-    """Sets disorder[0] if some neighbour comes after a larger one in its row."""
+    """Sets disorder[0] if the neighbours of some row are not in ascending order."""
     first, last = share(rank, size, indptr.size - 1)
     for u in range(uint64(first), uint64(last)):
         before = np.uint32(0)

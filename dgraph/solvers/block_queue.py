@@ -33,7 +33,7 @@ _sleep: Any = types.ExternalFunction("Sleep" if os.name == "nt" else "usleep", t
 
 
 def new_queue(blocks: int, threads: int) -> dict[str, np.ndarray]:
-    """An empty one."""
+    """The arrays of an empty queue."""
     board = np.zeros(STARTED + LINE * threads, np.int64)
     board[STARTED::LINE] = NEVER
     board[LAST] = -1
@@ -48,7 +48,7 @@ def new_queue(blocks: int, threads: int) -> dict[str, np.ndarray]:
 
 @part
 def lock(board):
-    """Wait for the lock; who holds it does a few stores."""
+    """Wait for the lock. It is held for a few stores only."""
     spins = 0
     while not compare_and_swap(board, LOCK, 0, 1):
         spins += 1
@@ -63,7 +63,7 @@ def unlock(board):
 
 @kernel
 def put(b, key, heap, place, keys, board):
-    """Let block b be in the heap, with this key unless it has a better one."""
+    """Put block b on the heap, or move it up, unless it has a better key already."""
     lock(board)
     here = place[b]
     if not waits(here) or key < keys[b]:
@@ -77,13 +77,13 @@ def put(b, key, heap, place, keys, board):
 
 @part
 def waits(here):
-    """Whether a block at this place will be taken."""
+    """Whether a block with this place will be taken."""
     return here >= 0 or here == AGAIN
 
 
 @part
 def insert(b, heap, place, keys, board):
-    """Into the heap, or further up; under the lock."""
+    """Put block b on the heap, or move it up; call it under the lock."""
     i, key = place[b], keys[b]
     if i < 0:
         i = board[COUNT]
@@ -100,7 +100,7 @@ def insert(b, heap, place, keys, board):
 
 @part
 def pop(heap, place, keys, board):
-    """The block of the least key; call it under the lock, when there is one."""
+    """Take the block of the least key off the heap; call it under the lock, and only if there is one."""
     first = heap[0]
     count = board[COUNT] - 1
     board[COUNT] = count
@@ -125,7 +125,7 @@ def pop(heap, place, keys, board):
 
 @kernel
 def take(rank, heap, place, keys, board, limits):
-    """The next block, NONE if there is none and nobody at work might make one, or LATER."""
+    """The next block; NONE if there is none and no block at work may yet make one; else LATER."""
     lock(board)
     if limits[SWEEP]:
         b = board[CURSOR] if board[CURSOR] < limits[BLOCKS] else NONE
@@ -145,8 +145,8 @@ def take(rank, heap, place, keys, board, limits):
 
 @kernel
 def next_block(rank, size, signals, heap, place, keys, board, limits):
-    """The next block for this thread. Threads that go `TOGETHER` meet before each; else nobody waits, but for one that
-    has worked on a block while the others have done more than `BOUND`: so values are no older than that."""
+    """The next block for this thread. With `TOGETHER`, threads meet before each block. Else nobody waits, except for a
+    thread that has been at one block while others did more than `BOUND`: so values are never older than that."""
     if limits[TOGETHER]:
         barrier(size, signals)
         over = board[EDGES] >= limits[BUDGET] or (board[COUNT] == 0 and not limits[SWEEP])
@@ -168,7 +168,7 @@ def next_block(rank, size, signals, heap, place, keys, board, limits):
 
 @part
 def oldest(size, board):
-    """How many blocks were done when the block was taken that has been worked on for longest."""
+    """How many blocks had been done when the block was taken that has now been worked on for longest."""
     least = board[DONE]
     for rank in range(size):
         least = min(least, atomic_load(board, STARTED + LINE * rank))
@@ -177,7 +177,8 @@ def oldest(size, board):
 
 @kernel
 def finish(b, rank, fired, edges, pace, owed, heap, place, keys, board):
-    """Block b is done; returns the nanoseconds that a worker of the given pace (an edge) owes still."""
+    """Block b is done. Returns how many nanoseconds a thread of the given pace (nanoseconds an edge; for tests) still
+    has to wait."""
     owed += pace[rank] * edges
     if owed > PATIENCE:
         _sleep(np.uint32(owed / 1000))
@@ -201,15 +202,15 @@ def finish(b, rank, fired, edges, pace, owed, heap, place, keys, board):
 
 @part
 def turn(b, board, limits):
-    """The key of a block whose turn comes after that of the block last taken: blocks in their order, over and over."""
+    """The key of a block in cyclic order: after that of the block last taken."""
     blocks, last = limits[BLOCKS], board[LAST]
     return float(b + blocks * ((last - b) // blocks + 1))
 
 
 @kernel
 def last_key(b, heap, keys, board, limits):
-    """What waits in block b after this is left for another turn: so many times as far behind as one in the middle of
-    the heap."""
+    """The largest key of a message that is worked off with block b now; later ones wait for another turn. They are so
+    many times as far behind as a block in the middle of the heap."""
     if limits[CYCLIC] or limits[SWEEP] or board[COUNT] == 0:
         return np.inf
     return keys[b] + FURTHER * max(0.0, keys[heap[board[COUNT] >> 1]] - keys[b])
@@ -217,7 +218,7 @@ def last_key(b, heap, keys, board, limits):
 
 @kernel
 def changed(b, change, size, heap, place, keys, live, board, limits):
-    """What block b reads has changed by so much: it moves up when that is twice what it was known for."""
+    """What block b reads has changed by `change`. The block moves up when its changes have doubled."""
     if size > 1:
         now = atomic_add(live, b, change) + change
     else:
@@ -233,7 +234,7 @@ def changed(b, change, size, heap, place, keys, live, board, limits):
 
 @kernel
 def improved(b, key, heap, place, keys, board, limits):
-    """A message waits in block b, better the smaller its key is."""
+    """A message waits in block b; the smaller its key, the better."""
     known = waits(atomic_load(place, b))
     if limits[CYCLIC]:
         if not known:

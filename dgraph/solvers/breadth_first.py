@@ -1,5 +1,5 @@
-"""Breadth-first search that turns round: frontiers push along their edges while they are small, and the vertices not
-yet reached look for a predecessor while frontiers are large (Beamer, Asanović, Patterson, SC 2012)."""
+"""Breadth-first search in both directions: while frontiers are small they push along their edges; while they are large,
+vertices not yet reached look for a predecessor in them (Beamer, Asanović, Patterson, SC 2012)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, part, p
 
 
 class Sizes(NamedTuple):
-    """What is small and what is large; the answer is the same for all of these. The paper has alpha 14, beta 24."""
+    """What counts as small and as large; the answer does not depend on it. The paper has alpha 14, beta 24."""
 
     alpha: int = 30  # to look for predecessors pays from 1/alpha of the edges on that have not been pushed along,
     beta: int = 18  # and no longer below 1/beta of the vertices
@@ -25,14 +25,14 @@ class Sizes(NamedTuple):
 
 
 class CsrArrays(NamedTuple):
-    """An adjacency's arrays."""
+    """The arrays of an Adjacency."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
 
 
 class Goal(NamedTuple):
-    """Where the search ends: at a depth, or at the level of a vertex (NONE: of no vertex)."""
+    """Where the search ends: at a depth, or at the level of a vertex (NONE: at no vertex)."""
 
     depth: int
     target: int
@@ -69,8 +69,8 @@ def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solved:
 def _search(
     rank, size, signals, out, incoming, ascending, sources, goal, sizes, best, distance, queues, marks, bits, counts
 ):  # fmt: skip
-    """Writes distance[v], and in best[v] the predecessor. All of the team take the same turns, because every choice is
-    made from what all can read. Returns how many levels there were, and along how many edges it was pushed."""
+    """Writes distance[v], and the predecessor to best[v]. All threads of the team take the same turns, because every
+    choice depends on what all can read. Returns the number of levels, and of edges pushed along."""
     first, last = share(rank, size, best.size)
     for v in range(uint64(first), uint64(last)):
         best[v] = UNREACHED
@@ -117,7 +117,7 @@ def _search(
 
 @part
 def _start(sources, out, best, queue, mark):
-    """The sources are the first frontier."""
+    """Make the sources the first frontier."""
     for i in range(uint64(sources.size)):
         u = uint64(sources[i])
         best[u] = NOBODY
@@ -128,14 +128,14 @@ def _start(sources, out, best, queue, mark):
 
 @part
 def _hand_over(mark, begin, end, ahead):
-    """A thread's queue in the next turn."""
+    """Make what a thread has found its queue of the next level."""
     mark[BEGIN], mark[TAKEN], mark[END], mark[AHEAD] = begin, begin, end, ahead
 
 
 @part
 def _push(frontier, begin, end, level, out, best, queue, at):
-    """frontier[begin:end] reach their neighbours; those that are new go to queue[at:]. Returns where that ends now, and
-    how many edges lead on."""
+    """Reach the neighbours of frontier[begin:end]; new ones go to queue[at:]. Returns where that ends, and how many
+    edges lead on from them."""
     ahead = np.int64(0)
     word, later = np.int64(level + 1) << BITS, np.int64(level + 2) << BITS
     for i in range(uint64(begin), uint64(end)):
@@ -156,7 +156,7 @@ def _push(frontier, begin, end, level, out, best, queue, at):
 
 @part
 def _push_together(rank, size, level, out, sizes, best, queues, now, next_):
-    """Each thread pushes its own queue first, which is in its cache because it found it; then what others have left."""
+    """Each thread first pushes its own queue, which is in its cache because it found it; then what others have left."""
     begin = at = now[rank, END]
     ahead = np.int64(0)
     for k in range(size):
@@ -173,8 +173,8 @@ def _push_together(rank, size, level, out, sizes, best, queues, now, next_):
 
 @part
 def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
-    """One thread pushes, level after level, until the frontier is no longer small. Returns the level, edges pushed. A
-    level may be a single edge, so what is called for each edge or level is written out, and nobody else writes."""
+    """One thread pushes level after level, while the frontier is small. Returns the level, and edges pushed. A level
+    may be a single edge, so calls are written out, and no atomics are needed."""
     pushed, ahead = np.int64(0), np.int64(0)
     begin = at = now[0, END]
     for owner in range(size):

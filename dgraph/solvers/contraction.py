@@ -1,5 +1,5 @@
-"""Components of partitions made one another's: each local component is no more than a label, its smallest vertex by
-number, and what is left of the graph are pairs of labels of vertices that two partitions have in common."""
+"""Components of several partitions joined: each local component becomes one label, its smallest vertex by number; what
+is left of the graph are pairs of labels, of vertices that two partitions have in common."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONE = uint64(1)
 
 
 class Labels:
-    """Those of one partition, which are kept in `of`, by local vertex, owned or proxy."""
+    """The labels of one partition, in `of`, by local vertex, owned or proxy."""
 
     def __init__(self, component: np.ndarray, numbers: np.ndarray, of: np.ndarray):
         self.component, self.of = component, of
@@ -24,25 +24,25 @@ class Labels:
         _label(component, numbers, of)
 
     def narrow(self, vertices: int) -> np.ndarray:
-        """The same in as few bytes as so many vertices allow: to travel."""
+        """The labels in as few bytes as so many vertices allow: to travel."""
         return self.of.astype(np.uint32) if vertices <= 1 << 32 else self.of
 
     def meet(self, vertices: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Pairs, as two rows, of labels here and those that the same vertices have elsewhere; most duplicates are left
+        """Pairs, as two rows: the label here and the label elsewhere of the same vertices. Most duplicates are left
         out."""
         pairs = np.empty((2, len(vertices)), self.of.dtype)
         return pairs[:, : int(_meet(self.component, self.of, vertices, others, self._met, pairs))].copy()
 
     def lower(self, known: np.ndarray, lowest: np.ndarray, n: int) -> None:
-        """Some labels, in ascending order, become others: those of the first n vertices, who have all components of
-        theirs."""
+        """Replace labels `known` (ascending) by `lowest`, for the first n vertices, among which every component has
+        one."""
         changed = known != lowest
         if changed.any():
             _lower(self.component, self._met, self._none, known[changed], lowest[changed], self.of[:n])
 
 
 def joined(pairs: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """All labels of some pairs, in ascending order, and for each the smallest that they join it with."""
+    """All labels of some pairs, ascending, and for each the smallest label that the pairs join it with."""
     ends = np.concatenate(list(pairs), axis=1)
     labels = np.sort(ends, axis=None)
     labels = np.delete(labels, 1 + np.flatnonzero(labels[1:] == labels[:-1]))  # np.unique takes ten times as long
@@ -53,7 +53,7 @@ def joined(pairs: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 @kernel
 def _label(component, numbers, labels):
-    """The first vertex of a component comes first, and gathers for the others."""
+    """The first vertex of a component finds its label; the others take that."""
     for v in range(uint64(component.size)):
         c = uint64(component[v])
         labels[c] = numbers[v] if c == v else min(labels[c], numbers[v])
@@ -83,7 +83,7 @@ def _join(some, others, above):
 
 @kernel
 def _lower(component, met, none, known, lowest, labels):
-    """The first vertex of a component that has met others looks its label up; the others have what that has."""
+    """The first vertex of a component that has met others looks its new label up; the others take that."""
     for v in range(uint64(labels.size)):
         c, label = uint64(component[v]), labels[v]
         if c == v and met[v] != none:

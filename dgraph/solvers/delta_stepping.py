@@ -44,8 +44,8 @@ LISTED, TAKEN, NEXT, WINDOW, TURN = 24, 32, 40, 48, 32
 
 
 class Relaxed(NamedTuple):
-    """At how many edges it was looked; whether some distance was reached by an edge that adds nothing: then parents
-    may be missing; and whether some distance is too large for its word: then not all are known."""
+    """The number of edges looked at; whether some distance was reached by an edge of length 0, so that predecessors may
+    be missing; whether some distance is too large for its word, so that not all are known."""
 
     looked: int
     flat: bool
@@ -53,7 +53,7 @@ class Relaxed(NamedTuple):
 
 
 def rows_of(indptr, neighbours, weights, dist, *, tree: bool = False) -> PathTables:
-    """Rows without any news; with a `tree`, predecessors are found, too."""
+    """PathTables in which nothing has improved yet; with a `tree`, predecessors are found, too."""
     parent = np.full(len(dist) if tree else 0, UNREACHED)
     improved = np.zeros(len(dist), np.bool_)
     return PathTables(indptr, neighbours, weights, dist, parent, improved, parent[:0], improved[:0])
@@ -74,13 +74,15 @@ def relax(
 ) -> Relaxed:
     """Lower rows.dist until dist[v] <= dist[u] + weight(u, v) for all edges here.
 
-    Rows are those of one partition, of owned vertices and proxies alike; weights are not negative. Before, only edges
-    of the `frontier`, and of who is `waiting`, may break that rule: different vertices whose distance is new. What was
-    lowered is marked in rows.improved, which is all False before, and holds the frontier, too, afterwards. Distances
-    above the `bound`, or that of the `target`, need not be final; nor those that lead on from who is still waiting
-    afterwards, because no slot is begun after so many edges as `limit` says. `delta` is the width of a slot, the same
-    as long as some are waiting; `room` how many vertices can wait at once: at least the frontier. With `words`,
-    rows.dist are the distances in these.
+    The rows are one partition's, of owned vertices and proxies alike; weights are not negative. Before the call, only
+    edges of the `frontier` (different vertices whose distance is new) and of vertices that are `waiting` may break that
+    rule. Every vertex whose distance was lowered is marked in rows.improved, which is all False before; so is the
+    frontier.
+
+    Three things may be left unfinished: distances above the `bound`, or above that of the `target`; and those that lead
+    on from vertices still `waiting` afterwards, because no slot is begun after `limit` edges. `delta` is the width of a
+    slot, and must stay the same while some wait; `room` is how many vertices can wait at once, at least the frontier.
+    With `words`, distances are kept in these.
     """
     scale, looked, flat, beyond = 1.0 / max(delta or width(rows), LEAST), 0, False, False
     senders = int(np.searchsorted(rows.indptr, rows.indptr[-1]))  # rows from there on are empty
@@ -104,8 +106,9 @@ def relax(
 
 
 def width(rows: PathTables) -> float:
-    """Of a slot: such a weight that of the edges that lead on from an edge, one is no heavier; from a sample. Then a
-    vertex hardly lowers another of its own slot, and few slots are empty, whatever the distribution of weights."""
+    """A width of slots such that, of the edges that lead on from an edge, one on average is no heavier; from a sample.
+    Then a vertex hardly lowers another of its own slot, and few slots are empty, whatever the distribution of
+    weights."""
     step = max(1, len(rows.neighbours) // SAMPLE)
     weights, ends = rows.weights[::step].astype(np.float64), rows.neighbours[::step].astype(np.int64)
     weights = weights[(weights > 0) & (weights < np.inf)]
@@ -122,7 +125,7 @@ def _relax(
     tails, marks, spare, pool, chained, work, shared,
 ):  # fmt: skip
     """Each thread has lists of its own; the chunks of the nearest slot are shared out. Where these are few, rank 0
-    works off the lists of all, and moves the window, while the others wait. Returns where to go on."""
+    works off the lists of all threads, and moves the window, while the others wait. Returns where to go on."""
     dist, lists = rows.dist, Lists(tails[rank], marks[rank], spare[rank], pool, chained, shared)
     first, last = share(rank, size, frontier.size)
     for i in range(first, last):
@@ -189,5 +192,5 @@ def _relax(
 
 @scalar_part
 def _matters(slot, window, target, far, dist, scale):
-    """Whether a path that is short enough may lead on from there."""
+    """Whether a path that is short enough may lead on from a vertex."""
     return first_of(slot, window) <= (far if target < 0 else number_of(dist[target], scale))

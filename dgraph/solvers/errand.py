@@ -1,5 +1,5 @@
-"""A call that Ctrl-C ends. Python hears of signals in its main thread alone, and between calls only, of which a kernel
-may be a long one: so the main thread sends another thread, and waits."""
+"""Calls that Ctrl-C ends. Python handles signals in its main thread alone, and only between calls, of which a kernel
+may be a long one. So another thread makes the call, and the main thread waits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Errand(threading.Thread):
-    """`signals` are those of the teams that the call has at work, one after the other."""
+    """The thread that makes the call; `signals` are those of the teams that it has at work."""
 
     def __init__(self, call: Callable[[], Any]):
         super().__init__(name="dgraph errand", daemon=True)
@@ -34,7 +34,8 @@ class Errand(threading.Thread):
 
 
 def answered(call: Callable[[], T]) -> T:
-    """What `call` gives. After Ctrl-C kernels of many rounds stop at the next; others end by themselves, unheard of."""
+    """What `call` returns. After Ctrl-C, kernels of many rounds stop at the next round; other calls end by themselves,
+    and nobody hears of it."""
     if threading.current_thread() is not threading.main_thread():
         return call()
     errand = Errand(call)
@@ -49,7 +50,7 @@ def answered(call: Callable[[], T]) -> T:
 
 
 def signals_here() -> np.ndarray:
-    """For a team of this thread's."""
+    """New signals for a team that this thread starts."""
     here = threading.current_thread()
     return here.signals if isinstance(here, Errand) else _signals()
 

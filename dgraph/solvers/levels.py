@@ -1,7 +1,7 @@
-"""Breadth-first search on one partition of several: levels in ascending order from what others have told, so that no
-vertex goes twice in a round. Before a large level the round ends, because what others know may spare it; and after many
-small ones, because others go on from there meanwhile. Large levels are found by those who are not reached yet (Beamer,
-Asanović, Patterson, SC 2012)."""
+"""Breadth-first search on one of several partitions: levels in ascending order from what others have told, so that no
+vertex goes twice in a round. A round ends before a large level, because what others know may spare it; and after many
+small ones, so that others can go on meanwhile. In large levels, vertices not yet reached look for a predecessor
+(Beamer, Asanović, Patterson, SC 2012)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONE, SIX, LOW = uint64(1), uint64(6), uint64(63)
 
 
 class BothOrders(NamedTuple):
-    """The edges by either end; `ascending` says that the first neighbour found has the smallest number."""
+    """The edges in both orders. `ascending`: the first neighbour found in a row has the smallest number."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
@@ -36,14 +36,14 @@ class BothOrders(NamedTuple):
 
 
 class Tight(NamedTuple):
-    """Only along these edges it is pushed: those by which the distance of their end is `known`."""
+    """Pushes only along edges u -> v with `known[u]` + weight = `known[v]`."""
 
     known: np.ndarray
     weights: np.ndarray
 
 
 class Reached(NamedTuple):
-    """A message is a level, and in its last bits sender + 1."""
+    """A message is a level, with sender + 1 in its last bits."""
 
     best: np.ndarray
     improved: np.ndarray
@@ -52,8 +52,8 @@ class Reached(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What is kept from one round to the next; counts: edges looked at in this round, the length of `now`, from where
-    on those of the frontier have not gone, and edges pushed along in all rounds."""
+    """What is kept from one round to the next. Counts: edges looked at in this round, the length of `now`, where in the
+    frontier those begin that have not gone, and edges pushed along in all rounds."""
 
     now: np.ndarray
     next: np.ndarray
@@ -86,7 +86,7 @@ def settle(part: Unsettled, tight: Tight | None = None) -> tuple[int, np.ndarray
 
 
 def _by_number(indptr: np.ndarray, numbers: np.ndarray) -> bool:
-    """Whether those who send have ascending numbers."""
+    """Whether the neighbours of each row have ascending numbers."""
     senders = numbers[np.flatnonzero(np.diff(indptr))]
     return bool((senders[1:] > senders[:-1]).all())
 
@@ -101,7 +101,7 @@ def _levels(best, frontier, bits):
 
 @kernel
 def _settle(rows, reached, room, frontier, levels, tight, large, many):
-    """Leaves in room.now what is in hand. Returns at how many edges it was looked in vain, or for a predecessor."""
+    """Leaves the level at hand in room.now. Returns the number of edges looked at in vain, or for a predecessor."""
     indptr, best, bits, now, after = rows.indptr, reached.best, reached.bits, room.now, room.next
     rest, length, level = uint64(0), uint64(0), np.int64(0)
     ahead, looked, pulled = uint64(0), np.int64(0), np.int64(0)
@@ -140,8 +140,8 @@ def _settle(rows, reached, room, frontier, levels, tight, large, many):
 
 @part
 def _push(rows, reached, level, tight, now, length, after):
-    """Those in `now` tell their neighbours of a level; who had none so low goes next. Returns how many these are, and
-    how many edges lead on from them."""
+    """Tell the neighbours of `now` of a level; those that had none so low go next. Returns how many these are, and how
+    many edges lead on from them."""
     indptr, neighbours, best, improved = rows.indptr, rows.neighbours, reached.best, reached.improved
     count, ahead, above = uint64(0), uint64(0), (level + 1) << reached.bits
     if tight is not None:
@@ -169,7 +169,7 @@ def _push(rows, reached, level, tight, now, length, after):
 
 @part
 def _pull(rows, reached, level, front, now, length, after):
-    """The same, by all who are not below that level; and at how many edges it was looked."""
+    """The same, by all vertices that are not below that level; returns also the number of edges looked at."""
     indptr, neighbours, best = rows.in_indptr, rows.in_neighbours, reached.best
     front[:] = uint64(0)
     for i in range(length):

@@ -1,4 +1,5 @@
-"""The levels of a breadth-first search that are found by those not reached yet: bitmaps take the place of queues."""
+"""Large levels of a breadth-first search: vertices not yet reached look for a predecessor; bitmaps take the place of
+queues."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ NEXT, FOUND, SEEN = 0, 8, 16  # counts of a pulled level, on cache lines of thei
 
 @part
 def ends(level, goal, best):
-    """Others may be a level on, which changes nothing here."""
+    """Whether the search ends at this level. Another thread may be a level further, which changes nothing."""
     return level >= goal.depth or (goal.target != NONE and best[goal.target] >> BITS <= level)
 
 
 @part
 def pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, best, bits, counts):
-    """Levels in which bitmaps take the place of queues. Returns the level, its bitmap, and the edges looked at."""
+    """Take levels until the frontier is small. Returns the level, its bitmap, and the number of edges looked at."""
     front, found, unknown = bits[0], bits[1], bits[2]
     _mark(rank, size, level, incoming, best, front, unknown)
     edges = np.int64(0)
@@ -56,7 +57,7 @@ def pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, b
 
 @part
 def _mark(rank, size, level, incoming, best, front, unknown):
-    """Bitmaps of the frontier, and of the vertices not yet reached that have a row to look at."""
+    """Set the bits of the frontier, and of the vertices not yet reached that have in-edges."""
     first, last = share(rank, size, front.size)
     for w in range(uint64(first), uint64(last)):
         here, rest = uint64(0), uint64(0)
@@ -71,7 +72,8 @@ def _mark(rank, size, level, incoming, best, front, unknown):
 
 @part
 def _look(first, last, level, incoming, ascending, best, front, found, unknown):
-    """Vertices look for a predecessor in the frontier. Returns how many have found one, and at how many edges."""
+    """Vertices look for a predecessor in the frontier. Returns how many found one, and the number of edges looked
+    at."""
     reached, edges = np.int64(0), np.int64(0)
     for w in range(uint64(first), uint64(last)):
         rest, new = unknown[w], uint64(0)
@@ -101,7 +103,7 @@ def _look(first, last, level, incoming, ascending, best, front, found, unknown):
 
 @part
 def listed(rank, size, front, out, queue, at):
-    """A share of a bitmap as a queue. Returns where that ends, and how many edges lead on."""
+    """A thread's share of a bitmap as a queue. Returns where that ends, and how many edges lead on."""
     first, last = share(rank, size, front.size)
     ahead = np.int64(0)
     for w in range(uint64(first), uint64(last)):

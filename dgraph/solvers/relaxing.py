@@ -1,8 +1,8 @@
-"""Relax the edges of those who wait in a chunk: the inner loop of `delta_stepping.py`, in two forms.
+"""The inner loop of `delta_stepping.py`, in two forms: relax the edges of the vertices that wait in a chunk.
 
-Distances are float64, and predecessors numbers beside them, which are locked one by one. Where weights are whole
-numbers and distances below 2**32 - 1, both are one *word*, the distance in its upper half and the predecessor in the
-lower: the smaller word is the shorter path, and of paths as long the one by the smaller predecessor. So one atomic
+Either distances are float64, and predecessors numbers beside them, which are locked one by one. Or, where weights are
+whole numbers and distances below 2**32 - 1, both are one *word*: the distance in its upper half and the predecessor in
+the lower. The smaller word is the shorter path, and of paths as long the one by the smaller predecessor. So one atomic
 minimum takes the place of a lock, and a vertex is on one cache line, not on two.
 """
 
@@ -39,7 +39,7 @@ LOOKED, FLAT, BEYOND = 16, 17, 18  # places in `shared`, after those of `slots.p
 
 
 class PathTables(NamedTuple):
-    """The edges of a partition's vertices, and what is known of these."""
+    """The edges of a partition's vertices, and what is known of their distances."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
@@ -52,33 +52,35 @@ class PathTables(NamedTuple):
 
 
 class Words(NamedTuple):
-    """Of each vertex; and the largest weight of all."""
+    """Distance and predecessor of each vertex, in words; and the largest weight."""
 
     known: np.ndarray
     largest: int
 
     @property
     def dist(self) -> np.ndarray:
-        """The distances, where they stand in the words."""
+        """The distances: a view of the words."""
         return self.known.view(np.uint32)[sys.byteorder == "little" :: 2]
 
     def learn(self, ids: np.ndarray, dist: np.ndarray, parent: np.ndarray) -> bool:
-        """Take in what has come for some vertices, with predecessors if there are any; False if it finds no room."""
+        """Take in distances that have come for some vertices, with predecessors if there are any; False if one does not
+        fit."""
         return bool(_learn(self.known, ids, dist, parent))
 
     def tell(self, improved: np.ndarray, owned: int, dist: np.ndarray, parent: np.ndarray) -> None:
-        """What has improved here to where others look for it. A predecessor alone is news of proxies only."""
+        """Copy what has improved here to the arrays that travel. A new predecessor alone is news for masters of proxies
+        only."""
         _tell(self.known, improved, owned, dist, parent)
 
     def apart(self, threads: int) -> tuple[np.ndarray, np.ndarray]:
-        """Distances and predecessors by themselves."""
+        """Distances and predecessors as two arrays."""
         dist, parent = np.empty(len(self.known)), np.empty(len(self.known), np.int64)
         team(_apart, threads, self.known, dist, parent)
         return dist, parent
 
 
 def words_of(vertices: int, largest: int) -> Words:
-    """Of vertices of which nothing is known."""
+    """Words of vertices of which nothing is known."""
     return Words(np.full(vertices, (FAR << 32) | FAR, np.uint64), largest)
 
 
@@ -142,11 +144,11 @@ def _apart(rank, size, signals, known, dist, parent):
 
 @scalar_part
 def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
-    """Relax the edges of a chunk's vertices, and give back the chunk; the number of edges.
+    """Relax the edges of a chunk's vertices, and give back the chunk; returns the number of edges.
 
-    Numba leaves out what is for the other form. Without words, who sets the sign bit of a parent has that vertex for
-    itself; with words, who is so far that a distance might not fit is left out. `push` is written out here: a
-    call for every edge costs a fifth.
+    There are two forms, and Numba compiles only what the types need. Without words, whoever sets the sign bit of a
+    parent has that vertex for itself; with words, vertices so far that a distance might not fit are left out. `push` is
+    written out here, because a call for every edge costs a fifth.
     """
     indptr, neighbours, weights, dist, parent, improved, numbers, tied = rows
     tails, marks, _, pool, chained, shared = lists

@@ -40,8 +40,9 @@ _first: Any = trailing_zeros  # the place of a word's first bit
 
 
 class Lists(NamedTuple):
-    """A thread's vertices by slot: tails[slot] is one past the last place of its list in the pool, 0 if it is empty.
-    chained[chunk] is the chunk before it in its list. The pool belongs to all; of each chunk there is one owner."""
+    """A thread's waiting vertices by slot. tails[slot] is one past the last place of its list in the pool, 0 if it is
+    empty; chained[chunk] is the chunk before in its list. All threads share the pool; each chunk in it has one
+    owner."""
 
     tails: np.ndarray
     marks: np.ndarray  # a bit for each list, set if it is not empty, and maybe if it is
@@ -53,21 +54,21 @@ class Lists(NamedTuple):
 
 @kernel
 def number_of(distance, scale):
-    """Of the slot of a distance; distances are not negative."""
+    """The number of the slot of a distance, which is not negative."""
     x = distance * scale
     return np.int64(x) if x < 1 << DIGITS else _place_of(min(x, FURTHEST))
 
 
 @scalar_part
 def _place_of(x):
-    """Of a large number, counted on from 2**DIGITS."""
+    """The number of a large distance: its place among all float64, counted on from 2**DIGITS."""
     digits, power = math.frexp(x)
     return np.int64(power - DIGITS) * np.int64(1 << (DIGITS - 1)) + np.int64(digits * (1 << DIGITS))
 
 
 @kernel
 def list_of(number, window):
-    """Where a number belongs: a slot of the window that `window` is in, or a bin."""
+    """The list that a number belongs to: a slot of the window that `window` is in, or a bin beyond."""
     x = number ^ window
     return number & (SLOTS - 1) if x < SLOTS else SLOTS + 63 - BITS - np.int64(_zeros(x))
 
@@ -89,7 +90,7 @@ def push(slot, u, lists):
 
 @scalar_part
 def fresh(lists):
-    """A chunk of one's own, of what is over, or of the rest of the pool; -1 if there is none."""
+    """A free chunk: one given back, or of the rest of the pool; -1 if there is none."""
     spare, chained, shared = lists.spare, lists.chained, lists.shared
     chunk = spare[0]
     if chunk >= 0:
@@ -125,14 +126,14 @@ def free(chunk, lists):
 
 @scalar_part
 def before(place, lists):
-    """The end of the chunk before that which ends at `place`; 0 if it was the first."""
+    """The end of the chunk before that which ends at `place`; 0 if there is none."""
     return (lists.chained[uint64((place - 1) // ROOM)] + 1) * ROOM
 
 
 @scalar_part
 def next_of(slot, tails, marks, low, high):
     """The first slot or bin from `slot` on that is not empty, of the threads from `low` up to `high`; LISTS if there is
-    none. Most are empty, so their marks are looked through; one is taken back where nobody is found."""
+    none. It looks at marks, because most lists are empty, and clears those that are wrong."""
     word, before_it = slot >> 6, ONE << (uint64(slot) & LAST)
     while word < WORDS:
         found = uint64(0)
@@ -153,7 +154,7 @@ def next_of(slot, tails, marks, low, high):
 
 @scalar_part
 def any_long(slot, tails, low, high, lists):
-    """Whether a list of one of these threads is worth sharing."""
+    """Whether some of these threads' lists at this slot is long enough to share."""
     for rank in range(low, high):
         place = tails[rank, slot]
         for _ in range(FEW):
@@ -174,7 +175,7 @@ def first_of(slot, window):
 
 @scalar_part
 def nearest(place, slot, window, dist, scale, lists):
-    """The smallest number of those who wait in a bin; NOWHERE if all have left it for a nearer list."""
+    """The smallest number of the vertices that wait in a bin; NOWHERE if all have moved to nearer lists."""
     found = np.int64(NOWHERE)
     while place > 0:
         for i in range(uint64((place - 1) // ROOM * ROOM), uint64(place)):
@@ -187,7 +188,7 @@ def nearest(place, slot, window, dist, scale, lists):
 
 @scalar_part
 def move(slot, window, to, dist, scale, lists):
-    """Have the window where the nearest of a bin is, if there is one, and those of the bin where they belong then."""
+    """Move the window to number `to`, the nearest of a bin, and the vertices of that bin to where they belong then."""
     place, lists.tails[slot] = lists.tails[slot], 0
     while place > 0:
         chunk, earlier = (place - 1) // ROOM, before(place, lists)
@@ -203,7 +204,7 @@ def move(slot, window, to, dist, scale, lists):
 
 @scalar_part
 def move_all(slot, window, dist, scale, tails, marks, spare, lists):
-    """The same for all threads at once; where the window is then."""
+    """The same for all threads at once; returns where the window is then."""
     to, there = np.int64(NOWHERE), window
     for rank in range(len(tails)):
         to = min(to, nearest(tails[rank, slot], slot, window, dist, scale, lists))
@@ -220,7 +221,7 @@ def _from_on(number, distances, scale):
 
 
 class Waiting:
-    """Who waits where, from one call of `relax` to the next if it ends before all have gone."""
+    """The vertices that wait, kept from one call of `relax` to the next if it ends before all have gone."""
 
     def __init__(self, size: int, threads: int, room: int | None = None):
         chunks = (4 * size if room is None else room) // ROOM + threads * (LISTS + HOARD + 1)
@@ -236,14 +237,14 @@ class Waiting:
         return self.slot < LISTS
 
     def one(self) -> np.ndarray:
-        """One of those who wait; none if nobody does who matters."""
+        """One vertex that waits, and matters; an empty list if there is none."""
         if not self.some or first_of(self.slot, self.window) > self.far:
             return self.pool[:0]
         place = self.tails[:, self.slot].max()
         return self.pool[place - 1 : place].copy()
 
     def begin(self, dist: np.ndarray, frontier: np.ndarray, scale: float, bound: float) -> np.ndarray:
-        """Have the window no farther than the frontier. Returns who is to be added to the lists."""
+        """Move the window so that it is no farther than the frontier. Returns the vertices to be added to the lists."""
         self.far = number_of(bound, scale)
         first = number_of(dist[frontier].min(), scale) if len(frontier) else NOWHERE
         if self.some and first >= first_of(0, self.window):

@@ -43,7 +43,7 @@ def worth(threads: int, looks: int) -> int:
 
 @contextmanager
 def standing_for(times: int) -> Iterator[None]:
-    """Within, a graph stands for one of so many times its edges, and is given as many threads as that would be."""
+    """In the body, a graph is a sample of one `times` as large, and gets as many threads as that would."""
     global _larger
     before, _larger = _larger, times
     try:
@@ -53,9 +53,9 @@ def standing_for(times: int) -> Iterator[None]:
 
 
 def team(kernel: Callable[..., Any], threads: int, *arrays: Any, beside: Sequence[Callable[..., Any]] = ()) -> Any:
-    """Run `kernel(rank, size, signals, *arrays)` on so many threads; what rank 0 returns. New threads each time: those
-    of a pool could wait behind another team's, which wait for theirs. Functions `beside` have the ranks after these;
-    they are called with rank, size and signals, and must not raise either."""
+    """Run `kernel(rank, size, signals, *arrays)` on so many threads at once; returns what rank 0 returns. The threads
+    are new each time: those of a pool could wait behind another team's. The functions `beside` get the ranks after
+    these; they are called with rank, size and signals, and must not raise either."""
     signals, size = signals_here(), threads + len(beside)
     if threads and size > 1:  # compiled before the threads start, which would wait for each other's compiler
         _compiled(kernel, signals, arrays)
@@ -93,7 +93,7 @@ def _compiled(kernel: Any, signals: np.ndarray, arrays: tuple[Any, ...]) -> None
 
 @part
 def barrier(size, signals):
-    """Go on when all are here; what any of them wrote before, all can read."""
+    """Go on when all threads of the team are here. What any of them wrote before, all can read afterwards."""
     if size == 1:
         signals[STOPPED] = atomic_load(signals, STOP)
         return
@@ -112,13 +112,13 @@ def barrier(size, signals):
 
 @part
 def stopped(signals):
-    """Whether nobody wants the answer any more, as of the last barrier: the same for all."""
+    """Whether the run was stopped, as of the last barrier: the same for all threads of the team."""
     return signals[STOPPED] != 0
 
 
 @part
 def share(rank, size, count):
-    """The rows of one of the team, of `count` in equal slices."""
+    """The slice of `count` rows that is this thread's, of equal slices."""
     return count * rank // size, count * (rank + 1) // size
 
 
@@ -160,7 +160,7 @@ def atomic_load(context, array, index):
 
 @_intrinsic
 def compare_and_swap(context, array, index, old, new):
-    """Store `new` where `old` is still there; whether it was. For whole numbers."""
+    """Store `new` if `old` is still there; returns whether it was. For whole numbers."""
 
     def generate(context, builder, signature, arguments):
         kind = signature.args[0].dtype
