@@ -72,14 +72,16 @@ class EdgeTables:
 
     def degrees(self, along: str) -> np.ndarray:
         """For each local vertex, the number of edges here along which it sends."""
-        return sum((self._degree(way) for way in self.ways(along)), np.zeros(self.partition.num_local, np.int64))
+        degree, *more = (self._degree(way) for way in self.ways(along))
+        return sum(more, degree)
 
     def _degree(self, way: str) -> np.ndarray:
+        """An array that nobody else has."""
         rows, columns = (getattr(self.partition, order) for order in ORDERS[way])
         if rows is not None:
             return np.diff(rows.indptr)
         size = self.partition.num_local
-        return kept_with(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size).astype(np.int64))
+        return kept_with(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size)).astype(np.int64)
 
 
 def kept_with(owner: Any, what: Any, make: Callable[[], Any]) -> Any:

@@ -18,8 +18,10 @@ from dgraph.solvers.solver import Problem, Solved, Solver
 
 
 def _counted(problem: Problem) -> Solved:
-    into, out = (problem.edges.degrees(along) for along in ("in", "out"))
-    return Solved({"in_degree": into, "out_degree": out}, edges=problem.edges.partition.num_edges)
+    edges = problem.edges
+    out = edges.degrees("out")
+    into = edges.degrees("in") if edges.directed else out
+    return Solved({"in_degree": into, "out_degree": out}, edges=edges.partition.num_edges)
 
 
 class Degrees(VertexProgram):

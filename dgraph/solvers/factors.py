@@ -63,7 +63,7 @@ def from_side_to_side(u: np.ndarray, v: np.ndarray, n: int) -> tuple[np.ndarray,
 
 def objective(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray, penalty: float) -> float:
     """What every turn of a vertex makes less: the squares of what factors miss, and the penalty for their own."""
-    return float(_squares(u, v, values, factors)) + penalty * float(np.vdot(factors, factors))
+    return float(_squares(u, v, values, factors)) + penalty * float(np.einsum("ij,ij", factors, factors))
 
 
 def rmse(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray) -> float:

@@ -63,7 +63,9 @@ def _match(
                     if open[v]:
                         choice[v] = chosen
                         asked += 1
-                        atomic_min(least, chosen, mix(random_word(random_seed, 3 * turn - 1, chosen) ^ v))
+                        lot = mix(random_word(random_seed, 3 * turn - 1, chosen) ^ v)
+                        if lot < least[chosen]:  # else the lines of who is asked by many pass from core to core
+                            atomic_min(least, chosen, lot)
         atomic_add(tally, ASKED + 8 * (turn % 2), asked)
         if rank == 0:
             tally[SECOND] = 0

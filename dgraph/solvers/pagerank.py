@@ -75,7 +75,7 @@ def katz(problem: Problem) -> Solved:
     factors = values["alpha"], values["beta"], 0.0
     scores, solved = fixed_point(problem, layout, np.ones(n, np.uint32), np.zeros(n), factors, values["tol"] * n)
     with np.errstate(over="ignore", invalid="ignore"):  # where alpha is too large for the graph
-        squares = float(scores @ scores)
+        squares = float(np.einsum("i,i", scores, scores))  # `@` would wake the threads of BLAS
         if values["normalized"] and squares > 0:
             scores /= np.sqrt(squares)
     totals = {"change": solved.totals["change"], "squares": squares, "largest": int(layout.degree.max(initial=0))}
