@@ -140,6 +140,16 @@ def test_imports_go_down_and_dask_stays_in_its_place():
     assert [line for name, path in MODULES.items() for line in climbs(name, path.read_text())] == []
 
 
+def test_a_name_of_a_class_means_one_thing():
+    homes = {}
+    for name, path in MODULES.items():
+        for one in ast.parse(path.read_text()).body:
+            if isinstance(one, ast.ClassDef):
+                homes.setdefault(one.name, []).append(name)
+    del homes["State"]  # a field that a program declares; and of all a partition's vertices: docs/how_it_works.md
+    assert {one: found for one, found in homes.items() if len(found) > 1} == {}
+
+
 def test_no_module_needs_itself_to_load():
     graph = {
         name: {target for target, _ in imported(at_load(ast.parse(path.read_text()))) if target in MODULES} - {name}

@@ -33,7 +33,7 @@ _TYPES |= {f"uint{bits}_t": (0, 2**bits - 1) for bits in (8, 16, 32)}
 _COMMENT_LIMIT = 1 << 24
 
 
-class Header(NamedTuple):
+class MatrixHeader(NamedTuple):
     """The first lines of a file: what its entries are, and how many; `lines` is how many these take."""
 
     layout: str
@@ -75,7 +75,7 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = None) -> EdgeLi
     return EdgeList(pa.table(data), "source", "destination", label, directed, vertices=range(1, n + 1))
 
 
-def read_header(path: str) -> Header:
+def read_header(path: str) -> MatrixHeader:
     """The checked first lines: banner, type, sizes."""
     with files.open_bytes(path) as stream:
         head = stream.read(1 << 16)
@@ -119,7 +119,7 @@ def read_header(path: str) -> Header:
     rows, columns = int(numbers[0]), int(numbers[1])
     if symmetry != "general" and rows != columns:
         raise _refused(path, line, f"a {symmetry} matrix of {rows} rows and {columns} columns", "it must be square")
-    return Header(layout, field, symmetry, kind, rows, columns, int(numbers[2]) if expected == 3 else -1, line)
+    return MatrixHeader(layout, field, symmetry, kind, rows, columns, int(numbers[2]) if expected == 3 else -1, line)
 
 
 def _refused(path: str, line: int | None, problem: str, remedy: str) -> FileError:
@@ -141,7 +141,7 @@ def _header_lines(head: bytes) -> tuple[str, str | None, str, int] | None:
     return None if banner.lower().startswith("%%matrixmarket") and len(lines) > 1 else (banner, kind, "", 1)
 
 
-def _value_kind(header: Header) -> str:
+def _value_kind(header: MatrixHeader) -> str:
     if header.type in ("float", "double"):
         return "number"  # GraphBLAS writes `integer` with an entry of `inf` here and there
     if header.field == "unsigned-integer" or (header.field == "integer" and header.type == "uint64_t"):
@@ -149,7 +149,7 @@ def _value_kind(header: Header) -> str:
     return "integer" if header.field == "integer" else "number"
 
 
-def _coordinates(path: str, header: Header) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def _coordinates(path: str, header: MatrixHeader) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     kinds = {"row": "integer", "column": "integer"}
     if header.field != "pattern":
         kinds["value"] = _value_kind(header)
@@ -165,7 +165,7 @@ def _coordinates(path: str, header: Header) -> tuple[np.ndarray, np.ndarray, np.
     return i, j, table["value"].to_numpy() if "value" in kinds else None
 
 
-def _dense(path: str, header: Header) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _dense(path: str, header: MatrixHeader) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Every position of an array, column by column; of a symmetric one the lower triangle."""
     n = header.rows
     kinds = {"value": _value_kind(header)}
@@ -182,7 +182,7 @@ def _dense(path: str, header: Header) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return i.astype(np.int64), j.astype(np.int64), table["value"].to_numpy()
 
 
-def _check_values(path: str, header: Header, values: np.ndarray) -> None:
+def _check_values(path: str, header: MatrixHeader, values: np.ndarray) -> None:
     limits = _TYPES[header.type or "double"]
     if limits is None or not len(values):
         return
@@ -193,7 +193,7 @@ def _check_values(path: str, header: Header, values: np.ndarray) -> None:
         raise FileError(f"entry {at + 1} has value {values[at]}, no {header.type}", path=path, remedy=remedy)
 
 
-def _check_triangle(path: str, header: Header, i: np.ndarray, j: np.ndarray, values: np.ndarray | None) -> None:
+def _check_triangle(path: str, header: MatrixHeader, i: np.ndarray, j: np.ndarray, values: np.ndarray | None) -> None:
     """A symmetric file lists one triangle: an entry and its mirror image would be one edge, listed twice."""
     if header.symmetry == "general":
         return
@@ -211,7 +211,7 @@ def _check_triangle(path: str, header: Header, i: np.ndarray, j: np.ndarray, val
             raise FileError(problem, path=path, remedy="list the lower triangle only, or say general")
 
 
-def _refuse_repeats(path: str, header: Header, i: np.ndarray, j: np.ndarray) -> None:
+def _refuse_repeats(path: str, header: MatrixHeader, i: np.ndarray, j: np.ndarray) -> None:
     if header.symmetry != "general":
         i, j = np.maximum(i, j), np.minimum(i, j)
     order = np.lexsort((j, i))

@@ -26,7 +26,7 @@ _COMMENT = re.compile(rb"(?m)^[ \t]*%[^\n]*\n?")
 _FORMATS = ("0", "1", "00", "01", "10", "11", "000", "001", "010", "011", "100", "101", "110", "111")
 
 
-class Header(NamedTuple):
+class MetisHeader(NamedTuple):
     """The first line of a file: how many there are of each, and which of them rows have; `line` is where it stands."""
 
     vertices: int
@@ -73,7 +73,7 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = None) -> EdgeLi
     return EdgeList(pa.table(table), "source", "destination", label, directed, vertices)
 
 
-def _header(path: str, data: bytes) -> tuple[Header, bytes]:
+def _header(path: str, data: bytes) -> tuple[MetisHeader, bytes]:
     line = 0
     while data:
         text, _, data = data.partition(b"\n")
@@ -101,10 +101,10 @@ def _header(path: str, data: bytes) -> tuple[Header, bytes]:
         )
     sizes, loads, weighted = (digit == "1" for digit in fmt.zfill(3))
     constraints = (int(words[3]) if len(words) > 3 else 1) if loads else 0
-    return Header(int(words[0]), int(words[1]), sizes, constraints, weighted, line), data
+    return MetisHeader(int(words[0]), int(words[1]), sizes, constraints, weighted, line), data
 
 
-def _numbers(path: str, body: bytes, header: Header) -> tuple[np.ndarray, np.ndarray]:
+def _numbers(path: str, body: bytes, header: MetisHeader) -> tuple[np.ndarray, np.ndarray]:
     """All numbers of the rows, and how many there are in each row."""
     if b"%" in body:
         body = _COMMENT.sub(b"", body)
@@ -145,12 +145,12 @@ def _numbers(path: str, body: bytes, header: Header) -> tuple[np.ndarray, np.nda
     return numbers, lengths
 
 
-def _short(path: str, header: Header, rows: int) -> NoReturn:
+def _short(path: str, header: MetisHeader, rows: int) -> NoReturn:
     problem = f"{rows} rows where the header announces {header.vertices} vertices"
     raise FileError(problem, path=path, remedy="the file is cut short: fetch it again")
 
 
-def _rows(path: str, header: Header, numbers: np.ndarray, lengths: np.ndarray):
+def _rows(path: str, header: MetisHeader, numbers: np.ndarray, lengths: np.ndarray):
     """(source, destination, weights, vertex attributes), or None when the rows do not have this form."""
     before = header.sizes + header.constraints
     step = 1 + header.weighted
@@ -176,7 +176,7 @@ def _rows(path: str, header: Header, numbers: np.ndarray, lengths: np.ndarray):
     return source, destination, weights, attributes
 
 
-def _ragged(path: str, header: Header, lengths: np.ndarray) -> NoReturn:
+def _ragged(path: str, header: MetisHeader, lengths: np.ndarray) -> NoReturn:
     before, step = header.sizes + header.constraints, 1 + header.weighted
     row = int(((lengths < before) | ((lengths - before) % step != 0)).argmax())
     form = (
@@ -187,7 +187,7 @@ def _ragged(path: str, header: Header, lengths: np.ndarray) -> NoReturn:
     )
 
 
-def _direction(path, header: Header, source, destination, weights) -> tuple[bool, np.ndarray]:
+def _direction(path, header: MetisHeader, source, destination, weights) -> tuple[bool, np.ndarray]:
     """Whether the rows are directed, and which of the listings to keep."""
     loop = source == destination
     loops, listings = int(loop.sum()), len(source)
