@@ -86,7 +86,7 @@ def in_process(bench: Bench) -> None:
             begun = time.perf_counter()
             run()
             elapsed = time.perf_counter() - begun
-            if not np.allclose(values["message"], expected):
+            if not np.allclose(values["inbox_message"], expected):
                 raise Wrong("a pull of equal messages counts edges")
             if trial:
                 seconds.append(elapsed)

@@ -127,8 +127,8 @@ def pagerank(edges, trials):
     indptr, neighbours, _ = rows(edges.destination, edges.source, n)
     degree = np.bincount(edges.source, minlength=n)
     kernels = load(generate(PageRank()))
-    arrays = {name: np.zeros(n) for name in ("rank", "message", "sent_message")}
-    arrays |= {"indptr": indptr, "neighbours": neighbours, "degree": degree, "alpha": 0.85, "vertices": n}
+    arrays = {name: np.zeros(n) for name in ("field_rank", "inbox_message", "sent_message")}
+    arrays |= {"indptr": indptr, "neighbours": neighbours, "degree": degree, "field_alpha": 0.85, "vertices": n}
     rank, word = np.zeros(n), np.zeros(n)
 
     def by_hand():
@@ -141,11 +141,11 @@ def pagerank(edges, trials):
     def generated():
         kernels["begin"].on(0, n, arrays)
         for _ in range(ROUNDS):
-            (arrays["dangling"],) = kernels["fold"].on(0, n, arrays)
+            (arrays["field_dangling"],) = kernels["fold"].on(0, n, arrays)
             kernels["emit"].on(0, n, arrays)
             kernels["pull"].on(0, n, arrays)
             kernels["fire"].on(0, n, arrays)
-        return arrays["rank"]
+        return arrays["field_rank"]
 
     def check(found):
         verify("pagerank", edges, {"pagerank": found}, rounds=ROUNDS)
@@ -162,8 +162,8 @@ def shortest_paths(edges, trials):
     kernels = load(generate(ShortestPaths(source=source)))
     dist, best, queued = np.zeros(n), np.zeros(n), np.zeros(n, bool)
     lists = np.zeros(n, np.uint32), np.zeros(n, np.uint32)
-    arrays = {"dist": np.zeros(n), "message": np.zeros(n), "arrived": np.zeros(n, bool), "number": np.arange(n)}
-    arrays |= {"indptr": indptr, "neighbours": neighbours, "weight": weight, "source": source}
+    arrays = {"field_dist": np.zeros(n), "inbox_message": np.zeros(n), "field_weight": weight, "field_source": source}
+    arrays |= {"indptr": indptr, "neighbours": neighbours, "arrived": np.zeros(n, bool), "number": np.arange(n)}
     frontier, senders = np.zeros(n, np.uint32), np.zeros(n, np.uint32)
 
     def by_hand():
@@ -171,12 +171,12 @@ def shortest_paths(edges, trials):
         return dist
 
     def generated():
-        arrays["dist"][:] = inf
+        arrays["field_dist"][:] = inf
         size = int(kernels["begin"].on(0, n, arrays | {"queue": frontier}))
         while size:
             count = int(kernels["fire"].on(0, size, arrays | {"frontier": frontier, "queue": senders}))
             size = int(kernels["push"].on(0, count, arrays | {"senders": senders, "queue": frontier, "queued": 0}))
-        return arrays["dist"]
+        return arrays["field_dist"]
 
     def check(found):
         verify("sssp", edges, {"distance": found}, source=source)

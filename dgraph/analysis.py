@@ -12,6 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dgraph.functions import Function, read_function
+from dgraph.names import key, sent
 from dgraph.program import (
     Delta,
     EdgeColumn,
@@ -44,7 +45,8 @@ class Reads:
         return tuple(name for name, kind in self.kinds.items() if kind in kinds)
 
     def __contains__(self, name: str) -> bool:
-        return name in self.kinds
+        """Whether it reads what every vertex, run or edge has under a name, and no field that is called so."""
+        return self.kinds.get(name) in ("vertex", "run", "ahead")
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,12 @@ class PhaseAnalysis:
     @property
     def broadcast(self) -> tuple[str, ...]:
         """The arrays that travel from a master to its proxies with out-edges, when the vertex sends."""
-        return tuple(f"sent_{m.name}" for m in self.messages) if self.hoisted else self.send.of("state")
+        return tuple(sent(self, m) for m in self.messages if self.hoisted) or tuple(map(key, self.send.of("state")))
 
     @property
     def target_broadcast(self) -> tuple[str, ...]:
-        """The fields that travel from a master to its proxies with in-edges before every round."""
-        return tuple(name.removeprefix("target_") for name in self.send.of("target"))
+        """The arrays that travel from a master to its proxies with in-edges before every round."""
+        return tuple(key(name.removeprefix("target_")) for name in self.send.of("target"))
 
     @property
     def sends_copies(self) -> bool:
@@ -207,7 +209,7 @@ def _analysed(program: VertexProgram) -> Analysis:
             send.function.refuse(why, None, "Leave the test to `apply`.")
         columns = tuple(program.fields.get(column, WEIGHT) for column in send.of("edge"))
         triggers = send.of("state") or tuple(field.name for field in states)
-        later = program.kind == "accumulative" and bool(send.of("global") or {"round", "random"} & set(send.kinds))
+        later = program.kind == "accumulative" and bool(send.of("global") or "round" in send or "random" in send)
         phases.append(PhaseAnalysis(phase.name, phase.along, phase.messages, send, apply, columns, triggers, later))  # type: ignore[arg-type]
 
     def folds(kind: type) -> dict[str, tuple[Any, Reads]]:
@@ -233,8 +235,8 @@ def _analysed(program: VertexProgram) -> Analysis:
 
 
 def component_of(name: str, c: int | None) -> str:
-    """The name of one component of a global value: to kernels it is a value of its own."""
-    return name if c is None else f"{name}__{c}"
+    """The name of one component of a global value, which no field can have: to kernels it is a value of its own."""
+    return name if c is None else f"{c}_{name}"
 
 
 _AT_A_VERTEX = frozenset({"state", "vertex", "column", "global"})
@@ -244,11 +246,10 @@ _OF_A_RUN = ("round", "vertices")
 
 
 def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple[str, Field | None]:
-    """Where a parameter comes from, and the field behind it."""
+    """Where a parameter comes from, and the field behind it: a declared one before what has the same name anyway."""
+    if phase and (found := [message for message in phase.messages if message.name == name]):
+        return "message", found[0]
     field = program.fields.get(name)
-    message = next((m for m in phase.messages if m.name == name), None) if phase else None
-    if message is not None:
-        return "message", message
     for kind, field_class in (("state", State), ("parameter", Parameter), ("global", Global), ("column", VertexColumn)):
         if isinstance(field, field_class):
             return kind, field
@@ -265,29 +266,29 @@ def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple
         target = name.removeprefix("target_")
         there = program.fields.get(target)
         fixed = isinstance(there, VertexColumn) or target in ("id", "degree")
-        return ("ahead" if fixed else "target" if isinstance(there, State) else ""), there
+        return ("target" if isinstance(there, State) else "ahead" if fixed else ""), there
     return "", None
 
 
-def _reads(
-    program: VertexProgram, function: Function, phase: type[Phase] | None, admitted: frozenset, vector: bool
-) -> Reads:
-    kinds, vectors = {}, set()
+def _reads(program: VertexProgram, function: Function, phase: Any, admitted: frozenset, vector: bool) -> Reads:
+    kinds, vectors, phase = {}, set(), phase if "message" in admitted else None
     for name in function.parameters:
         kind, field = _kind(program, name, phase)
         if kind not in admitted | {"parameter", "run"}:
-            problem = f"the parameter {name!r} " + (
-                "cannot be read here" if kind else "is neither declared nor built in"
+            known = kind or name == "message" or name in program.fields
+            problem = "cannot be read here" if known else "is neither declared nor built in"
+            function.refuse(
+                f"the parameter {name!r} {problem}",
+                None,
+                f"To be read here: {', '.join(_readable(program, phase, admitted))}.",
             )
-            function.refuse(problem, None, f"To be read here: {', '.join(_readable(program, phase, admitted))}.")
         kinds[name] = kind
-        if field is not None and field.shape is not None:
-            vectors.add(name)
+        vectors |= {name} if field is not None and field.shape is not None else set()
     for pair in function.dots:
         if not set(pair) <= vectors:
             function.refuse(f"dot({', '.join(pair)}) takes two vectors", None, "Declare them with a shape.")
-    by_component = program.vector_length > 0 and kinds.get("component") == "vertex"
-    return Reads(function, kinds, vector or by_component or bool(vectors))
+    vector |= bool(vectors) or (program.vector_length > 0 and kinds.get("component") == "vertex")
+    return Reads(function, kinds, vector)
 
 
 def _readable(program: VertexProgram, phase: type[Phase] | None, admitted: frozenset) -> list[str]:

@@ -16,7 +16,7 @@ DgraphError
     └── RoomError              the workers' memory cannot hold what is asked for: told before the work begins
 
 Each message names the value at fault and the remedy. A warning says what is worth knowing of an answer that is given
-all the same: UnsettledWarning.
+all the same: UnsettledWarning, UnsentWarning.
 """
 
 from __future__ import annotations
@@ -92,3 +92,7 @@ class RoomError(RunError):
 
 class UnsettledWarning(UserWarning):
     """Scores are as `max_iter` left them, not as near to the fixed point as `tol` asks."""
+
+
+class UnsentWarning(UserWarning):
+    """Nobody has sent anything, for what `seed` brings is no news to who has it at the start."""

@@ -21,20 +21,25 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dgraph.errors import ProgramError
-
-BUILTINS = ("min", "max", "abs", "round", "int", "float", "bool", "range")
-MATH = (
-    *("sqrt", "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "hypot", "floor", "ceil", "fabs", "fmod"),
-    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-    *("copysign", "isnan", "isinf", "isfinite", "erf", "erfc", "gamma", "lgamma", "degrees", "radians"),
+from dgraph.syntax import (
+    ALLOWED,
+    BUILTINS,
+    EXPRESSIONS,
+    IN_PLACE,
+    MATH,
+    PIECES,
+    STATEMENTS,
+    alternatives,
+    dot_name,
+    flaws,
+    folded,
+    literal,
+    math_name,
+    names_within,
+    noun,
+    number,
+    rename_within,
 )
-ALLOWED = (
-    "numbers; + - * / // % ** and comparisons; and, or, not; if, for ... in range(...), while; assignments; min max "
-    "abs round int float bool; math.*; dot(a, b) of two vectors; and plain functions of your own made of these"
-)
-STATEMENTS = (ast.Return, ast.Assign, ast.AugAssign, ast.If, ast.For, ast.While, ast.Pass, ast.Break, ast.Continue)
-EXPRESSIONS = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Tuple)
-PIECES = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context, ast.arguments, ast.arg)
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -54,7 +59,7 @@ class Function:
     line: int
     arity: int  # how many values it returns
     helpers: dict[str, Function] = field(default_factory=dict)
-    dots: tuple[tuple[str, str], ...] = ()  # the dot products it takes; each an argument in the kernel text
+    dots: tuple[tuple[str, str], ...] = ()  # the products of vectors it takes; each an argument in the kernel text
 
     @property
     def name(self) -> str:
@@ -85,7 +90,7 @@ class Function:
             return ast.IfExp(
                 test=value.test, body=self._cast(value.body, casts), orelse=self._cast(value.orelse, casts)
             )
-        for one in _alternatives(value):
+        for one in alternatives(value):
             if ast.unparse(one) in ("math.inf", "-math.inf", "math.nan") and "float" not in casts[0]:
                 remedy = "Declare a float; or say dgraph.UNREACHED for no path, dgraph.NONE for no vertex."
                 self.refuse(f"it is declared {casts[0]}, which has no infinity", one, remedy)
@@ -116,6 +121,11 @@ class Function:
 def read_function(python: Callable, title: str, within: tuple[Callable, ...] = ()) -> Function:
     """Read a function's source, resolve its outer names, and refuse what not every device can run. It is a helper of
     the functions `within` which it is."""
+    python = getattr(python, "__func__", python)  # of a static method
+    if hasattr(python, "__wrapped__"):
+        raise ProgramError(
+            f"{title}: kernels are made of the function's own text, without its decorator; leave that out"
+        )
     try:
         lines, first = inspect.getsourcelines(python)
         file = inspect.getsourcefile(python) or "?"
@@ -140,18 +150,14 @@ def read_function(python: Callable, title: str, within: tuple[Callable, ...] = (
     tree.decorator_list, tree.returns = [], None
     for argument in arguments.args:
         argument.annotation = None
+    rename_within(tree)
     resolver = _Resolver(function, (*within, python))
     tree.body = [resolver.visit(statement) for statement in tree.body]
-    if not _always_returns(tree.body):
-        function.refuse("some path through the function returns nothing", None, "End every path with a return.")
-    arguments.args += [ast.arg(arg=dot_name(pair)) for pair in resolver.dots]
+    for problem, node, remedy in flaws(tree):
+        function.refuse(problem, node, remedy)
+    arguments.args += [ast.arg(arg=dot_name(i)) for i in range(len(resolver.dots))]
     arity = _arity(function, tree)
     return Function(python, title, names, tree, file, first, arity, resolver.helpers, tuple(resolver.dots))
-
-
-def dot_name(pair: tuple[str, str]) -> str:
-    """The name of the kernel argument that holds a dot product."""
-    return f"dot_{pair[0]}_{pair[1]}"
 
 
 class _Resolver(ast.NodeTransformer):
@@ -161,19 +167,34 @@ class _Resolver(ast.NodeTransformer):
         self.function, self.within = function, within  # the last of them is the function itself
         closure = inspect.getclosurevars(function.python)
         self.outer = {**closure.globals, **closure.nonlocals}
-        self.local = set(function.parameters)
-        self.local |= {
-            n.id for n in ast.walk(function.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
+        self.local = names_within(function.tree)
+        written = (argument.arg for argument in function.tree.args.args)
+        self.parameters = dict(zip(written, function.parameters, strict=True))
         self.helpers: dict[str, Function] = {}
         self.dots: list[tuple[str, str]] = []
 
     def visit(self, node: ast.AST) -> Any:
         if not isinstance(node, (*STATEMENTS, *EXPRESSIONS, *PIECES, ast.Attribute)):
-            self.function.refuse(f"{_noun(node)} cannot run on every device", node)
+            self.function.refuse(f"{noun(node)} cannot run on every device", node)
         return super().visit(node)
 
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is None:
+            self.function.refuse("an annotation alone does nothing", node, "Leave it out.")
+        assign = ast.Assign(targets=[self.visit(node.target)], value=self.visit(node.value))
+        return ast.copy_location(assign, node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Numbers made of numbers are made now; a whole number has no negative powers, but floats have."""
+        node.left, node.right = self.visit(node.left), self.visit(node.right)
+        power = number(node.right)
+        if isinstance(node.op, ast.Pow) and power is not None and power < 0 and number(node.left) is None:
+            node.left = ast.Call(func=ast.Name(id="float64", ctx=ast.Load()), args=[node.left], keywords=[])
+        return folded(node)
+
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if node.value is None:
+            self.function.refuse("None is no number", node, "Say what the merge's identity is, or NONE.")
         if not isinstance(node.value, bool | int | float):
             self.function.refuse(f"a {type(node.value).__name__} is no number", node)
         return node
@@ -186,40 +207,54 @@ class _Resolver(ast.NodeTransformer):
                 return node
             if hasattr(builtins, node.id):
                 self.function.refuse(f"{node.id!r} cannot run on every device", node)
-            known = ", ".join(self.function.parameters) or "none"
-            self.function.refuse(f"{node.id!r} is not known here", node, f"Make it a parameter; those are: {known}.")
+            known = ", ".join(self.function.parameters) or "nothing"
+            remedy = f"This function reads {known}: make it a parameter, too, or define it outside of the class."
+            self.function.refuse(f"{node.id!r} is not known here", node, remedy)
         return self.value(self.outer[node.id], node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         owner = self.outer.get(node.value.id) if isinstance(node.value, ast.Name) else None
-        if not inspect.ismodule(owner) or not hasattr(owner, node.attr):
-            self.function.refuse("only modules have attributes here", node)
+        if owner is None or node.value.id in self.local:  # type: ignore[attr-defined]
+            self.function.refuse("numbers have no attributes, only what is defined outside", node)
+        if not hasattr(owner, node.attr):
+            self.function.refuse(f"there is no {node.attr!r}", node, "It is read once, when kernels are made.")
         return self.value(getattr(owner, node.attr), node)
 
     def value(self, value: Any, node: ast.expr) -> ast.AST:
         """An outer value as an expression that needs no outer name."""
         if isinstance(value, np.bool_ | np.number):
             value = value.item()
-        if isinstance(value, bool | int | float):
-            return ast.copy_location(_literal(value), node)
+        if isinstance(value, bool | int | float):  # or of an enumeration
+            exact = bool if isinstance(value, bool) else int if isinstance(value, int) else float
+            return ast.copy_location(literal(exact(value)), node)
         name = getattr(value, "__name__", "")
         if name in MATH and getattr(math, name) is value:
-            return ast.copy_location(_math(name), node)
+            return ast.copy_location(math_name(name), node)
         if isinstance(value, np.ufunc) or str(getattr(value, "__module__", "")).startswith("numpy"):
-            self.function.refuse("a NumPy function cannot run on every device", node, "Take the one of `math`.")
+            remedy = (
+                f"Take {IN_PLACE.get(name) or (f'math.{name}' if name in MATH else 'numbers of Python, and math.*')}."
+            )
+            self.function.refuse("a NumPy function cannot run on every device", node, remedy)
         if inspect.isfunction(value):
             if value in self.within:
                 self.function.refuse("a function that calls itself cannot run on every device", node, "Take a loop.")
             helper = read_function(value, f"{name}, a helper of {self.function.title}", self.within)
             self.helpers[helper.own_name] = helper
             return ast.copy_location(ast.Name(id=helper.own_name, ctx=ast.Load()), node)
-        return self.function.refuse(f"a {type(value).__name__} cannot be read in a kernel", node)
+        if getattr(value, "__module__", "") == "math":
+            self.function.refuse(f"{name!r} cannot run on every device", node, f"Of math there are {', '.join(MATH)}.")
+        problem = (
+            f"{name!r} cannot run on every device" if callable(value) else f"a {type(value).__name__} is no number"
+        )
+        return self.function.refuse(problem, node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if node.keywords:
             self.function.refuse("arguments by keyword are not admitted", node)
         target = node.func
-        if isinstance(target, ast.Name) and self.outer.get(target.id) is dot and target.id not in self.local:
+        owner = target.value if isinstance(target, ast.Attribute) else target
+        called = self.outer.get(owner.id) if isinstance(owner, ast.Name) and owner.id not in self.local else None
+        if (getattr(called, target.attr, None) if isinstance(target, ast.Attribute) else called) is dot:
             return self.dot(node)
         if isinstance(target, ast.Name) and target.id in self.local:
             self.function.refuse("a value cannot be called", node)
@@ -228,13 +263,12 @@ class _Resolver(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def dot(self, node: ast.Call) -> ast.AST:
-        names = [a.id if isinstance(a, ast.Name) else "" for a in node.args]
-        if len(names) != 2 or not set(names) <= set(self.function.parameters):
+        pair = tuple(self.parameters.get(a.id, "") for a in node.args if isinstance(a, ast.Name))
+        if len(node.args) != 2 or len(pair) != 2 or "" in pair:
             self.function.refuse("dot takes two vectors among the parameters", node)
-        pair = (names[0], names[1])
         if pair not in self.dots:
             self.dots.append(pair)
-        return ast.copy_location(ast.Name(id=dot_name(pair), ctx=ast.Load()), node)
+        return ast.copy_location(ast.Name(id=dot_name(self.dots.index(pair)), ctx=ast.Load()), node)
 
     def visit_For(self, node: ast.For) -> ast.AST:
         call = node.iter
@@ -244,39 +278,6 @@ class _Resolver(ast.NodeTransformer):
         call.args = [self.visit(argument) for argument in call.args]  # type: ignore[attr-defined]
         node.body = [self.visit(statement) for statement in node.body]
         return node
-
-
-def _literal(value: bool | int | float) -> ast.expr:
-    if isinstance(value, float) and math.isinf(value):
-        return _math("inf") if value > 0 else ast.UnaryOp(op=ast.USub(), operand=_math("inf"))
-    if isinstance(value, float) and math.isnan(value):
-        return _math("nan")
-    return ast.Constant(value=value)
-
-
-def _math(name: str) -> ast.expr:
-    return ast.Attribute(value=ast.Name(id="math", ctx=ast.Load()), attr=name, ctx=ast.Load())
-
-
-def _noun(node: ast.AST) -> str:
-    words = {
-        "ListComp": "a list comprehension",
-        "JoinedStr": "a string",
-        "Subscript": "an index",
-        "Expr": "a call alone",
-    }
-    return words.get(type(node).__name__, f"`{type(node).__name__}`")
-
-
-def _alternatives(value: ast.expr) -> list[ast.expr]:
-    return [*_alternatives(value.body), *_alternatives(value.orelse)] if isinstance(value, ast.IfExp) else [value]
-
-
-def _always_returns(body: list[ast.stmt]) -> bool:
-    last = body[-1]
-    if isinstance(last, ast.If):
-        return _always_returns(last.body) and bool(last.orelse) and _always_returns(last.orelse)
-    return isinstance(last, ast.Return)
 
 
 def _arity(function: Function, tree: ast.FunctionDef) -> int:

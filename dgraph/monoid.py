@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dgraph.errors import ProgramError
 from dgraph.randomness import mix
 
 NONE = -1  # "no vertex": vertex numbers are never negative
@@ -32,6 +33,8 @@ class Monoid:
 
     def identity(self, dtype: Any) -> Any:
         """What changes nothing when merged, as a Python scalar."""
+        if np.dtype(dtype).kind == "b" and self in (SUM, PRODUCT):
+            raise ProgramError(f"a bool holds no {self}: say Message(int, {self}), or Global(int, {self})")
         return np.dtype(dtype).type(self.identity_of(np.dtype(dtype))).item()
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ the order of declaration. `reference.py` gives the meaning of a program in plain
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from types import EllipsisType
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from dgraph.errors import OptionError, ProgramError
 from dgraph.monoid import NONE, Merge, Monoid, Neighbourhood
-from dgraph.reserved import check_merges, check_names
+from dgraph.names import check_merges, check_names
 
 ADMITTED_DTYPES = ("bool", "int32", "int64", "float32", "float64")
 
@@ -36,12 +37,11 @@ class Field:
     """A declared name with a dtype; `shape` is the length of a vector, or the parameter that says it."""
 
     def __init__(self, dtype: Any, *, shape: int | str | EllipsisType | None = None):
-        self.name = ""
-        self.is_vertex = dtype is vertex
-        self.dtype = np.dtype(np.int64 if dtype is vertex else dtype)
-        self.shape = shape
+        self.name, self.shape, self.is_vertex = "", shape, dtype is vertex
         admitted = (*([] if isinstance(self, EdgeColumn) else ["vertex"]), *ADMITTED_DTYPES)
-        if ("vertex" if self.is_vertex else self.dtype.name) not in admitted:
+        with suppress(TypeError):  # it is none at all
+            self.dtype = np.dtype(np.int64 if dtype is vertex else dtype)
+        if ("vertex" if self.is_vertex else str(vars(self).get("dtype"))) not in admitted:
             raise ProgramError(f"{dtype!r} is no type for a {type(self).__name__}: take {', '.join(admitted)}")
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -108,14 +108,25 @@ class EdgeColumn(Field):
 
 
 class VertexColumn(Field):
-    """A column of the vertices that the functions may read; `missing` where there is none: 0, or NONE of vertices."""
+    """A column of the vertices; `missing` where there is none: 0, or NONE. If that is said, a graph may be without."""
 
     def __init__(self, dtype: Any, missing: Any = None, *, shape: int | str | None = None):
         super().__init__(dtype, shape=shape)
+        self.optional = missing is not None  # whether all vertices may do without
         self.missing = Field(dtype).cast((NONE if self.is_vertex else 0) if missing is None else missing, "missing")
 
 
-class Global(Field):
+class Decorator(Field):
+    """A field that a function makes."""
+
+    function: Callable | None = None
+
+    def __call__(self, function: Callable) -> Any:
+        self.function = function
+        return self
+
+
+class Global(Decorator):
     """Decorates a function of a vertex: its values over all vertices, folded after each round by a monoid. Components
     of vectors are folded one by one with a `shape`, and all to one value without.
 
@@ -129,21 +140,10 @@ class Global(Field):
             raise ProgramError(f"{merge!r} cannot fold a global value: take MIN, MAX, SUM, PRODUCT, AND, OR")
         self.merge = merge
         self.identity = merge.identity(self.dtype)
-        self.function: Callable | None = None
-
-    def __call__(self, function: Callable) -> Global:
-        self.function = function
-        return self
 
 
-class Result(Field):
+class Result(Decorator):
     """Decorates a function of a vertex: a column of the answer. Without any, the columns are the State fields."""
-
-    function: Callable | None = None
-
-    def __call__(self, function: Callable) -> Result:
-        self.function = function
-        return self
 
 
 class Phase:
@@ -157,7 +157,9 @@ class Phase:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.name = cls.__name__.lower()
+        cls.messages = tuple(value for value in vars(cls).values() if isinstance(value, Message))
+        check_names(cls.__name__, Phase, [message.name for message in cls.messages])
+        cls.name = cls.__name__.lower().replace("_", "")  # so that it ends at the first "_" of a kernel's name
 
 
 class VertexProgram:
@@ -180,7 +182,6 @@ class VertexProgram:
     operation: ClassVar[str] = ""  # that a user called to run this program: errors name it
     solver: ClassVar[Any] = None  # an algorithm of its own for a graph of one partition: dgraph.solvers.solver.Solver
     diffuse: ClassVar[Any] = None  # how its sums go on where nobody waits: dgraph.solvers.solver.Diffuse
-
     fields: ClassVar[dict[str, Field]] = {}  # all declared, in order
     functions: ClassVar[dict[str, Callable]] = {}  # start, seed, stop
     phases: ClassVar[tuple[type[Phase], ...]] = ()  # a program that declares none has one, made of its own functions
@@ -189,20 +190,20 @@ class VertexProgram:
         super().__init_subclass__(**kwargs)
         members = {name: value for ancestor in reversed(cls.__mro__) for name, value in vars(ancestor).items()}
         cls.fields = {name: value for name, value in members.items() if isinstance(value, Field)}
-        check_names(cls.__name__, cls.fields)
+        columns = [name for name, value in cls.fields.items() if isinstance(value, State | Result)]
+        check_names(cls.__name__, VertexProgram, cls.fields, columns)
         cls.functions = {name: members[name] for name in ("start", "seed", "stop") if name in members}
         nested = [m for m in members.values() if isinstance(m, type) and issubclass(m, Phase) and m is not Phase]
         if not nested:
-            own = {name: members[name] for name in (*cls.fields, "merge", "send", "apply") if name in members}
-            nested = [type("Phase", (Phase,), own)]
-            nested[0].name = ""
+            nested = [type("Phase", (Phase,), {name: members[name] for name in ("send", "apply") if name in members})]
+            nested[0].name, nested[0].messages = "", tuple(f for f in cls.fields.values() if isinstance(f, Message))
         for phase in nested:
             _complete_phase(cls, phase)
-        fields = [*cls.fields.values(), *(message for phase in nested for message in phase.messages)]
-        check_merges(cls.__name__, [field.merge for field in fields if isinstance(field, Message | Global)])
         cls.phases = tuple(nested)
+        declared = [*cls.fields.values(), *(message for phase in nested for message in phase.messages)]
+        check_merges(cls.__name__, nested, [field.merge for field in declared if isinstance(field, Message | Global)])
 
-    def __init__(self, **values: Any):
+    def __init__(self, /, **values: Any):
         declared = {f.name: f for f in self.fields.values() if isinstance(f, Parameter)}
         for name in values:
             if name not in declared:
@@ -252,23 +253,20 @@ class VertexProgram:
 def _complete_phase(program: type[VertexProgram], phase: type[Phase]) -> None:
     """Fill in what the phase leaves to the program."""
     title = f"{program.__name__}.{phase.name}".rstrip(".")
-    members = vars(phase)
     phase.along = phase.along or program.along
-    phase.messages = tuple(value for value in members.values() if isinstance(value, Message))
-    merge = phase.merge or program.merge
     states = [value for value in program.fields.values() if isinstance(value, State)]
     if not states:
         raise ProgramError(f"{title} declares no State: say what a vertex holds, as dist = State(float64)")
     if not phase.messages:
+        merge = phase.merge or program.merge
         if merge is None:
             raise ProgramError(f"{title} has no merge: say merge = MIN (or MAX, SUM ...), or declare a Message")
         message = Message(vertex if states[0].is_vertex else states[0].dtype, merge, shape=states[0].shape)  # type: ignore[arg-type]
         message.name = "message"
         phase.messages = (message,)
-    missing = [name for name in ("send", "apply") if name not in members]
-    if missing:
+    if missing := [name for name in ("send", "apply") if name not in vars(phase)]:
         raise ProgramError(f"{title} has no function {' and no '.join(missing)}")
-    phase.functions = {name: members[name] for name in ("send", "apply")}
+    phase.functions = {name: vars(phase)[name] for name in ("send", "apply")}
     _check_phase(program, phase, title)
 
 
@@ -280,6 +278,8 @@ def _check_phase(program: type[VertexProgram], phase: type[Phase], title: str) -
         fields = "a value and what it weighs" if whole.fields > 1 else "one field"
         raise ProgramError(f"{title}: {whole} merges whole neighbourhoods, of messages of {fields} and nothing else")
     for message in phase.messages:
+        if program.fields.get(message.name, message) is not message:
+            raise ProgramError(f"{title}: {message.name!r} is a message and a field; give one of them another name")
         if not message.merge.combines and (message.dtype.kind != "i" or message.shape is not None):
             raise ProgramError(f"{title}: {message.merge} merges whole numbers, not {message.dtype.name} or vectors")
     if phase.along not in ("out", "in", "both"):

@@ -159,7 +159,7 @@ class Reference:
             after = self.call(phase.functions["apply"], self.states, context)
             if any({**self.state[v], **fresh}[name] != after[name] for name in triggers):
                 self.senders.append(v)
-            self.changed |= self.state[v] != after
+            self.changed |= any(_differs(self.state[v][name], after[name]) for name in after)
             self.state[v] = after
         if self.synchronous:
             self.senders = list(range(self.vertices))
@@ -167,7 +167,8 @@ class Reference:
         self.fold()
         if self.rounds % len(self.program.phases) == 0:
             if "stop" in self.program.functions:
-                context = {**self.program.values, **self.globals, "round": self.rounds, "vertices": self.vertices}
+                known = {"round": self.rounds, "vertices": self.vertices}
+                context = {**known, **self.program.values, **self.globals}
                 stop = self.program.functions["stop"]
                 vector = any(hasattr(context[name], "__len__") for name in parameters(stop))
                 self.done = all(_call(stop, context, c) for c in range(self.program.vector_length if vector else 1))
@@ -182,7 +183,7 @@ class Reference:
             folded[field.name] = self.fill(field, field.identity)
             for v in range(self.vertices):
                 before = {f"{name}_before": value for name, value in self.before[v].items()}
-                value = self.call(field.function, [field], {**self.at(v, self.rounds), **before}, every=True)
+                value = self.call(field.function, [field], {**before, **self.at(v, self.rounds)}, every=True)
                 for one in [value[field.name]] if field.shape is not None else value[field.name]:
                     folded[field.name] = _merge(field.merge, folded[field.name], one)
         self.globals = folded
@@ -255,12 +256,19 @@ def _call(function: Callable, context: Mapping[str, Any], c: int = 0) -> Any:
     arguments = []
     for name in parameters(function):
         value = context[name]
-        if name.removeprefix("target_") == "random":
+        if callable(value):  # `random`, undeclared
             value = value(c)
         if value is None:  # `component`, undeclared
             value = c
         arguments.append(Component(value, c) if hasattr(value, "__len__") else value)
     return function(*arguments)
+
+
+def _differs(a: Any, b: Any) -> bool:
+    """Whether a field has changed: what is no number stays so."""
+    if isinstance(a, tuple):
+        return any(_differs(x, y) for x, y in zip(a, b, strict=True))
+    return a != b and (a == a or b == b)
 
 
 def _merge(monoid: Monoid, a: Any, b: Any) -> Any:

@@ -117,11 +117,11 @@ class Desk:
 
 
 def is_push(kernel: str) -> bool:
-    return kernel.rpartition("_")[2] == "push"
+    return kernel.partition("_")[0] == "push"
 
 
 def is_pull(kernel: str) -> bool:
-    return kernel.rpartition("_")[2] == "pull"
+    return kernel.partition("_")[0] == "pull"
 
 
 def over_edges(kernels: Iterable[str]) -> tuple[str, ...]:

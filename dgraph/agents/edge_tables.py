@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from dgraph.names import key
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.partition import Partition
 
@@ -58,13 +59,16 @@ class EdgeTables:
 
     def arguments(self, side: Adjacency) -> dict[str, np.ndarray]:
         """A table's arrays by the names that kernels use."""
-        found = {"indptr": side.indptr, "neighbours": side.neighbours}
-        for name, (column, dtype) in self.columns.items():
-            values = side.columns[column]
-            if values.dtype != dtype:
-                values = kept_with(side, (column, dtype), partial(values.astype, dtype))
-            found[name] = values
-        return found
+        found: dict[str, np.ndarray] = {"indptr": side.indptr, "neighbours": side.neighbours}
+        return found | {key(name): self.column(side, name) for name in self.columns}
+
+    def column(self, side: Adjacency, name: str) -> Any:
+        """What the program reads of the edges under a name, in the dtype that it wants; None if it does not."""
+        if name not in self.columns:
+            return None
+        column, dtype = self.columns[name]
+        values = side.columns[column]
+        return values if values.dtype == dtype else kept_with(side, (column, dtype), partial(values.astype, dtype))
 
     def numbers(self) -> np.ndarray:
         """The number of each local vertex, in the dtype that kernels want."""

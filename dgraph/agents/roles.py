@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dgraph.agents.daemon import BUFFERS, Room, Space, over_edges
-from dgraph.analysis import PhaseAnalysis
+from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.codegen.recipe import Recipe
-from dgraph.codegen.text import FIXED, Argument, inbox, name_in
+from dgraph.codegen.text import FIXED, Argument
+from dgraph.names import inbox, key, name_in
 
 LISTS = {"indptr", "neighbours", "senders", "queue", *SCRATCH}
 
@@ -30,14 +31,14 @@ class Roles:
 def roles_of(recipe: Recipe) -> dict[str, Roles]:
     """The roles of each kernel of a program, by name."""
     analysis, found = recipe.analysis, {}
-    columns = {column.name for column in analysis.edge_columns}
-    vectors = {parameter.name for parameter in analysis.parameters if parameter.shape is not None}
+    columns = {key(column.name) for column in analysis.edge_columns}
+    vectors = {key(parameter.name) for parameter in analysis.parameters if parameter.shape is not None}
     phases = {name_in(phase, what): phase for phase in analysis.phases for what in ("push", "pull")}
     for name in over_edges(recipe.source.kernels):
         phase, arguments = phases[name], recipe.source.kernels[name]
         arrays = [a for a in arguments if a.dims and a.name not in LISTS | columns | vectors]
         written = {a.name for a in arrays if a.written}
-        rows = written | _at_target(phase)
+        rows = written | _at_target(analysis, phase)
         sources = ({a.name for a in arrays} - rows) | (_at_source(phase) - written)
         found[name] = Roles(
             phase,
@@ -56,13 +57,15 @@ def _at_source(phase: PhaseAnalysis) -> set[str]:
     if phase.hoisted:
         return set()
     reads, arrays = phase.send, {"id": "number", "random": "number", "degree": "degree"}
-    return {*reads.of("state", "column"), *(array for name, array in arrays.items() if name in reads)}
+    return {*map(key, reads.of("state", "column")), *(array for name, array in arrays.items() if name in reads)}
 
 
-def _at_target(phase: PhaseAnalysis) -> set[str]:
+def _at_target(analysis: Analysis, phase: PhaseAnalysis) -> set[str]:
     """Arrays that are read at the vertex that is sent to."""
     names = {name.removeprefix("target_") for name in phase.send.of("target", "ahead")}
-    return {"number" if name == "id" else name for name in names} | (set() if phase.combines else {"number"})
+    declared = names & {field.name for field in (*analysis.states, *analysis.columns)}
+    found = {*map(key, declared), *("number" if name == "id" else name for name in names - declared)}
+    return found | (set() if phase.combines else {"number"})
 
 
 def room_for(recipe: Recipe, device: str, roles: dict[str, Roles], slots: int, area: int, edges: int) -> Room:
@@ -72,7 +75,7 @@ def room_for(recipe: Recipe, device: str, roles: dict[str, Roles], slots: int, a
     for name in roles:
         asked |= {argument.name: argument for argument in recipe.source.kernels[name] if argument.dims}
     columns = {column for one in roles.values() for column in one.edges}
-    vectors = {p.name for p in recipe.analysis.parameters if p.shape is not None}
+    vectors = {key(p.name): p.name for p in recipe.analysis.parameters if p.shape is not None}
     spaces = {}
     for name, argument in asked.items():
         if name in columns or name in ("neighbours", "senders", "queue"):
@@ -81,5 +84,5 @@ def room_for(recipe: Recipe, device: str, roles: dict[str, Roles], slots: int, a
         elif name not in vectors and name not in SCRATCH:
             spaces[name] = Space(argument.dtype, (slots + BUFFERS * area, recipe.analysis.width)[: argument.dims])
     spaces["indptr"] = Space(FIXED["indptr"].dtype, (slots + BUFFERS * area,))
-    constants = {name: recipe.values[name] for name in vectors}
+    constants = {array: recipe.values[name] for array, name in vectors.items()}
     return Room(recipe.source_for(device), tuple(roles), spaces, constants, device)

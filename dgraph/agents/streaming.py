@@ -18,9 +18,9 @@ from dgraph.agents.settings import Settings
 from dgraph.agents.triplets import Inboxes, Pull, Push, Request
 from dgraph.agents.vertex_arrays import IN_PROCESS
 from dgraph.codegen.recipe import Recipe
-from dgraph.codegen.text import name_in
 from dgraph.devices.cpu import Cpu
 from dgraph.devices.probe import CPU
+from dgraph.names import name_in
 
 
 class Streaming:

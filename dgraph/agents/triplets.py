@@ -19,6 +19,7 @@ from dgraph.agents.lane import Lane
 from dgraph.agents.pipeline import Stages
 from dgraph.agents.vertex_cache import Located, VertexCache
 from dgraph.devices.cpu import Cpu
+from dgraph.names import incoming
 
 
 @dataclass
@@ -171,9 +172,9 @@ class Inboxes:
         """The bytes that were moved."""
         if not len(ids):
             return 0
-        incoming = {f"incoming_{name}": array for name, array in messages.items()}
+        news = {incoming(name): array for name, array in messages.items()}
         with self.lock:
-            values = {**self.values, **incoming, "ids": ids, "queued": self.queued}
+            values = {**self.values, **news, "ids": ids, "queued": self.queued}
             self.queued = int(self.cpu.once(self.kernel, len(ids), values))
         return ids.nbytes + sum(array.nbytes for array in messages.values())
 

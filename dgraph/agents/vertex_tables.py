@@ -10,7 +10,7 @@ import numpy as np
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.analysis import Analysis
 from dgraph.codegen.recipe import Recipe
-from dgraph.codegen.text import inbox, sent
+from dgraph.names import before, inbox, key, sent
 from dgraph.program import State
 
 
@@ -30,16 +30,16 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
         table["number"] = edges.numbers()
     for column in analysis.vertex_columns:
         shape = (size,) if column.shape is None else (size, analysis.width)
-        table[column.name] = np.full(shape, column.missing, column.dtype)
+        table[key(column.name)] = np.full(shape, column.missing, column.dtype)
         if column.name in columns:
-            table[column.name][: edges.partition.num_owned] = columns[column.name]
+            table[key(column.name)][: edges.partition.num_owned] = columns[column.name]
     return table
 
 
 def bytes_of_vertex(recipe: Recipe) -> int:
     """Bytes that a run takes for each local vertex: its row in the table, and in two lists of vertices."""
     asked = {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
-    columns = {column.name for column in recipe.analysis.vertex_columns}
+    columns = {key(column.name) for column in recipe.analysis.vertex_columns}
     named = [one for name, one in asked.items() if name in {*_starts(recipe.analysis), *columns}]
     each = [np.dtype(one.dtype).itemsize * (recipe.analysis.width if one.dims > 1 else 1) for one in named]
     flags, lists = 2, 8
@@ -48,7 +48,7 @@ def bytes_of_vertex(recipe: Recipe) -> int:
 
 def _starts(analysis: Analysis) -> dict[str, Any]:
     """The dtype and first value of each array of states and messages."""
-    starts: dict[str, Any] = {f"{state.name}{end}": state.start for state in analysis.states for end in ("", "_before")}
+    starts: dict[str, Any] = {array(state.name): state.start for state in analysis.states for array in (key, before)}
     for phase in analysis.phases:
         for message in phase.messages:
             starts |= {array(phase, message): message.identity for array in (inbox, sent)}
@@ -58,8 +58,8 @@ def _starts(analysis: Analysis) -> dict[str, Any]:
 def room_for_results(analysis: Analysis, n: int) -> dict[str, np.ndarray]:
     """Empty arrays for the kernel `finish` to fill, for n owned vertices."""
     return {
-        f"result_{name}": np.empty((n, analysis.width) if reads.vector else (n,), field.dtype)
-        for name, (field, reads) in analysis.results.items()
+        f"result_{name}": np.empty((n, analysis.width) if reads.vector else (n,), of.dtype)
+        for name, (of, reads) in analysis.results.items()
     }
 
 
@@ -68,8 +68,8 @@ def states_as_columns(analysis: Analysis, table: Mapping[str, Any], n: int) -> d
     array."""
 
     def column(state: State) -> np.ndarray:
-        if state.name in table:
-            return table[state.name][:n]
+        if key(state.name) in table:
+            return table[key(state.name)][:n]
         return np.full((n,) if state.shape is None else (n, analysis.width), state.start, state.dtype)
 
     return {state.name: column(state) for state in analysis.plain}

@@ -19,8 +19,8 @@ from dgraph.checkpoint.folder import KEPT, Folder
 from dgraph.checkpoint.memory import MemoryHere, MemoryStore
 from dgraph.checkpoint.option import Checkpoint
 from dgraph.checkpoint.piece import NUMBERS, Piece, name_of, round_of, rows_for
-from dgraph.codegen.text import inbox, sent
 from dgraph.errors import StorageError
+from dgraph.names import inbox, key, sent
 
 SENDS = " sends"  # the array of who sends next: the name of no field
 PATIENCE = 120.0  # seconds that a run waits for a checkpoint to be written when the next one is due
@@ -129,7 +129,7 @@ def fields_of(state: Any) -> Sequence[str]:
     """The arrays that a round leaves behind for the next: states; and what accumulative programs have in inboxes and
     are about to send."""
     analysis = state.analysis
-    names = [one.name for one in analysis.states]
+    names = [key(one.name) for one in analysis.states]
     if not analysis.synchronous:
         for phase in analysis.phases:
             names += [array(phase, message) for message in phase.messages for array in (inbox, sent)]

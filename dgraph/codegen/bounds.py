@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dgraph.analysis import PhaseAnalysis
-from dgraph.codegen.text import inbox, sent
 from dgraph.monoid import AND, MAX, MIN, OR
+from dgraph.names import name_in, sent
 from dgraph.program import Message
 
 
@@ -29,7 +29,7 @@ def bounded(phase: PhaseAnalysis) -> bool:
 
 def bound(phase: PhaseAnalysis, message: Message) -> str:
     """The kernels' name of a bound."""
-    return f"first_{inbox(phase, message)}"
+    return f"{name_in(phase, 'best')}_{message.name}"
 
 
 def bounds(phase: PhaseAnalysis, values: Mapping[str, Any], senders: np.ndarray) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from dgraph.codegen.cache import module_of
 from dgraph.codegen.source import Source
 from dgraph.codegen.text import Argument
 from dgraph.errors import ProgramError
-from dgraph.functions import ALLOWED
+from dgraph.syntax import ALLOWED
 
 _loaded: dict[str, Kernels] = {}
 _lock = threading.Lock()

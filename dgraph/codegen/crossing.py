@@ -8,19 +8,8 @@ from typing import Any
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.neighbourhood import LOADS, SCRATCH
-from dgraph.codegen.text import (
-    ALONG,
-    NOTHING,
-    KernelText,
-    any_message,
-    call,
-    inbox,
-    inner_products,
-    item,
-    literal,
-    name_in,
-    sent,
-)
+from dgraph.codegen.text import ALONG, NOTHING, KernelText, any_message, call, inner_products, item, literal
+from dgraph.names import inbox, incoming, key, name_in, sent
 from dgraph.program import Message
 
 IN_EDGES = "for e in range(uint64(indptr[v]), uint64(indptr[v + one])):"
@@ -45,7 +34,7 @@ class Crossing:
             if hoist:
                 kernel.add(*(f"new_{m.name} = {kernel.use(sent(phase, m))}[u]" for m in phase.messages))
             source = {} if self.width or hoist else {name: f"from_{name}" for name in phase.send.of("state")}
-            kernel.add(*(f"{local} = {kernel.use(name)}[u]" for name, local in source.items()))
+            kernel.add(*(f"{local} = {kernel.use(key(name))}[u]" for name, local in source.items()))
             with kernel.block(OUT_EDGES):
                 kernel.add("v = neighbours[e]")
                 self.deliver(kernel, phase, "" if hoist else "edge", source)
@@ -204,8 +193,8 @@ class Crossing:
             if origin == "edge":
                 kernel.add(f"new_{message.name} = {item(kernel.use(sent(phase, message)), 'u', message)}")
             elif origin == "incoming":
-                incoming = kernel.use(f"incoming_{inbox(phase, message)}")
-                kernel.add(f"new_{message.name} = {item(incoming, 'i', message)}")
+                array = kernel.use(incoming(inbox(phase, message)))
+                kernel.add(f"new_{message.name} = {item(array, 'i', message)}")
 
     def deliver(self, kernel: KernelText, phase: PhaseAnalysis, origin: str, source: Mapping = NOTHING) -> None:
         """Merge a message into v's inbox; `changed` says whether that was news."""

@@ -19,7 +19,8 @@ from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.crossing import Crossing, merge
 from dgraph.codegen.kernels import KernelTexts
 from dgraph.codegen.neighbourhood import SCRATCH
-from dgraph.codegen.text import NOTHING, Argument, KernelText, identities, inbox, literal, name_in, sent
+from dgraph.codegen.text import NOTHING, Argument, KernelText, identities, literal
+from dgraph.names import inbox, key, name_in, sent
 from dgraph.program import Field, Global, Message
 
 Folded = Global | Message
@@ -60,7 +61,7 @@ def total(name: str) -> str:
 
 def folded(analysis: Analysis) -> dict[str, Folded]:
     """The values that kernels fold: global ones, and the best message of a round."""
-    found: dict[str, Folded] = {name: field for name, (field, _) in analysis.globals.items()}
+    found: dict[str, Folded] = {key(name): of for name, (of, _) in analysis.globals.items()}
     return found | {bound(phase, m): m for phase in analysis.phases if bounded(phase) for m in phase.messages}
 
 
@@ -79,7 +80,7 @@ class CudaCrossing(Crossing):
         kernel.add(THREADS, GROUPS)
         with kernel.block("for i in range(lo + group_number, hi, group_count):"):
             kernel.add("u = senders[i]", "if u < row_low or u >= row_high: continue")
-            kernel.add(*(f"{local} = {kernel.use(name)}[u]" for name, local in source.items()))
+            kernel.add(*(f"{local} = {kernel.use(key(name))}[u]" for name, local in source.items()))
             kernel.add("part_start = uint64(indptr[u]) + part_size * parts[min(i, uint64(len(parts)) - one)]")
             kernel.add("part_end = min(part_start + part_size, uint64(indptr[u + one]))")
             with shared_edges(kernel, "part_start - edge_base", "part_end - edge_base"):
@@ -248,7 +249,7 @@ class CudaTexts(KernelTexts):
         """The threads of each block merge what they have folded, and the last block what blocks have."""
         values = [(f"tile_{n}", f"fold_{n}", f"merge_{f.merge.name.lower()}") for n, f in fields.items()]
         kernel.add("group_size = uint64(BLOCK)", "in_block = thread - block_start", "in_group = in_block")
-        kernel.add(*(f"tile_{name} = cuda.shared.array(BLOCK, {dtype_name(field)})" for name, field in fields.items()))
+        kernel.add(*(f"tile_{name} = cuda.shared.array(BLOCK, {dtype_name(of)})" for name, of in fields.items()))
         in_group(kernel, values)
         with kernel.block("if thread == block_start:"):
             kernel.add(*(f"{kernel.use(partial(n), True)}[block_start // group_size] = fold_{n}" for n in fields))
@@ -276,10 +277,10 @@ def in_group(kernel: KernelText, values: Sequence[tuple[str, str, str]]) -> None
 def arrays_of(analysis: Analysis, arrays: Mapping[str, Argument]) -> dict[str, Argument]:
     """Everything that the kernels may ask for, from what those for a CPU may."""
     found = folded(analysis).items()
-    folds = {what(n): Argument(what(n), field.dtype.name, 1, True) for n, field in found for what in (partial, total)}
+    folds = {what(n): Argument(what(n), of.dtype.name, 1, True) for n, of in found for what in (partial, total)}
     return {**arrays, **ARGUMENTS, **folds}
 
 
-def dtype_name(field: Field) -> str:
+def dtype_name(of: Field) -> str:
     """As the head imports it."""
-    return "bool_" if field.dtype.kind == "b" else field.dtype.name
+    return "bool_" if of.dtype.kind == "b" else of.dtype.name

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dgraph.codegen.descent import DescentKernels
 from dgraph.codegen.news import QUEUE, real
-from dgraph.codegen.text import inbox
+from dgraph.names import inbox, incoming
 
 OF_DAEMONS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # by the operator
 
@@ -62,5 +62,5 @@ class DaemonBlocks(DescentKernels):
         kernel.add("_owned = _limits[_queue.OWNED]")
         with kernel.block("for i in range(lo, hi):"):
             kernel.add(f"_w = {kernel.use('ids')}[i]")
-            kernel.add(f"_new = {kernel.use(f'incoming_{inbox(self.phase, self.message)}')}[i]")
+            kernel.add(f"_new = {kernel.use(incoming(inbox(self.phase, self.message)))}[i]")
             self.deliver(f"abs({real(self.message, '_new')})")

@@ -20,7 +20,8 @@ from pathlib import Path
 from dgraph.analysis import Analysis
 from dgraph.codegen.crossing import OUT_EDGES, merge
 from dgraph.codegen.news import BELOW, OWN, QUEUE, News, real
-from dgraph.codegen.text import Argument, KernelText, Site, call, inbox, item, literal, sent
+from dgraph.codegen.text import Argument, KernelText, Site, call, literal
+from dgraph.names import before, inbox, key, sent
 from dgraph.program import Delta
 from dgraph.solvers import block_queue, team
 
@@ -43,7 +44,7 @@ def more_arrays(analysis: Analysis) -> dict[str, Argument]:
     arrays += [Argument(name, "float64", 1, True) for name in ("_keys", "_live")]
     arrays += [Argument("_limits", "int64", 1), Argument("_pace", "float64", 1), Argument("_news", "bool", 1, True)]
     arrays += [Argument("_in_indptr", "int64", 1), Argument("_in_neighbours", "uint32", 1)]
-    arrays += [Argument(f"_in_{column.name}", column.dtype.name, 1) for column in analysis.edge_columns]
+    arrays += [Argument(f"_in_{key(column.name)}", column.dtype.name, 1) for column in analysis.edge_columns]
     arrays += [Argument("_slot_of", "int64", 1), Argument("_ids", "uint32", 1), Argument("_pairs", "int64", 1)]
     arrays += [Argument("_readers", "int64", 1), Argument("_share", "float64", 1), Argument("_gain", "float64", 1)]
     arrays += [Argument("_fresh", "bool", 1, True), Argument("_copied", "bool", 1)]
@@ -106,8 +107,7 @@ class DescentKernels(News):
         kernel = self.new("wake", doc, "lo", "hi", "_size", *QUEUE)
         with kernel.block("for i in range(lo, hi):"):
             kernel.add(f"_w = {kernel.use('_ids')}[i]")
-            array = kernel.use(inbox(self.phase, self.message))
-            kernel.add(f"_new = {array}[_w]")
+            kernel.add(f"_new = {kernel.use(inbox(self.phase, self.message))}[_w]")
             with kernel.block("if _w < _limits[_queue.OWNED]:"):
                 self.tell(f"abs({real(self.message, '_new')})")
 
@@ -203,11 +203,12 @@ class DescentKernels(News):
         local = {m.name: "_total"}
         news = ", ".join(f"new_{state.name}" for state in states)
         kernel.add(f"{news} = {call(kernel, self.analysis, phase.apply, 'apply', OWN, phase, local)}")
-        triggers = [state for state in states if state.name in self.triggers]
-        kernel.add(f"_changes = {' or '.join(f'new_{s.name} != {self.old(s)}' for s in triggers)}")
+        triggers = [state for state in states if state.name in phase.triggers]
+        old = {state.name: self.kernels.old(kernel, state) for state in triggers}
+        kernel.add(f"_changes = {' or '.join(self.kernels.differs(kernel, state, 'new') for state in triggers)}")
         for state in triggers:
-            kernel.add(f"_by_{state.name} = abs({real(state, f'new_{state.name}')} - {real(state, self.old(state))})")
-        kernel.add(*(f"{kernel.use(s.name, True)}[v] = new_{s.name}" for s in states if s.name in self.kernels.kept))
+            kernel.add(f"_by_{state.name} = abs({real(state, f'new_{state.name}')} - {real(state, old[state.name])})")
+        self.keep()
         kernel.add("if not _changes: continue")
         own = {state.name: f"new_{state.name}" for state in states}
         send = call(kernel, self.analysis, phase.send, "send", OWN, None, own) if phase.hoisted else ""
@@ -220,11 +221,11 @@ class DescentKernels(News):
                 kernel.add(f"{array}[v] = {merge(m)}({array}[v], _new)")
                 change = f"abs({real(m, '_new')})"
             else:
-                kernel.add(f"_by_message = abs({real(m, '_new')} - {real(m, f'{array}[v]')})", f"{array}[v] = _new")
+                kernel.add(f"_moved = abs({real(m, '_new')} - {real(m, f'{array}[v]')})", f"{array}[v] = _new")
                 # what is sent to nobody may be no number (rank / degree): then the state tells
-                kernel.add(f"if not _by_message < inf: _by_message = {change}")
-                kernel.add("if not _by_message < inf: _by_message = 1e300")
-                change = "_by_message"
+                kernel.add(f"if not _moved < inf: _moved = {change}")
+                kernel.add("if not _moved < inf: _moved = 1e300")
+                change = "_moved"
         elif self.operator != "push" and not self.synchronous:
             kernel.add(f"{kernel.use('_news', True)}[v] = True")
         kernel.add(f"{kernel.use('_fresh', True)}[v] = True")
@@ -235,9 +236,14 @@ class DescentKernels(News):
             kernel.add(f"{kernel.use('_news', True)}[v] = True")
         else:
             kernel.add(
-                "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the value is there"
+                "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the value is here"
             )
         self.cross(change, own)
+
+    def keep(self) -> None:
+        """What `apply` has returned goes where states are."""
+        for name in [state.name for state in self.analysis.states if state.name in self.kernels.kept]:
+            self.kernel.add(f"{self.kernel.use(key(name), True)}[v] = new_{name}")
 
     def pass_on(self) -> None:
         """Fold what came in, and add to the inboxes of others by how much what v sends has changed since it last did. A
@@ -246,22 +252,20 @@ class DescentKernels(News):
         states, sums, rows = self.analysis.states, kernel.use(inbox(phase, m), True), kernel.use("indptr")
         kernel.add("_fired += 1", "_first = _limits[_queue.FIRST]")
         for name in self.analysis.before:  # what others know
-            before, held = kernel.use(f"{name}_before", True), kernel.use("_held", True)
-            kernel.add(f"{before}[v] = {before}[v] if {held}[v] else {kernel.use(name)}[v]")
+            copy, held = kernel.use(before(name), True), kernel.use("_held", True)
+            kernel.add(f"{copy}[v] = {copy}[v] if {held}[v] else {kernel.use(key(name))}[v]")
         with kernel.block("if not _first:"):
             news = ", ".join(f"new_{state.name}" for state in states)
             own = {m.name: f"{sums}[v]"}
             kernel.add(f"{news} = {call(kernel, self.analysis, phase.apply, 'apply', OWN, phase, own)}")
-            kernel.add(
-                *(f"{kernel.use(s.name, True)}[v] = new_{s.name}" for s in states if s.name in self.kernels.kept)
-            )
+            self.keep()
         kernel.add(f"_count = {rows}[v + one] - {rows}[v]", "if _count == 0: continue")
         said = {name: kernel.use(f"_told_{name}", True) for name in phase.send.of("state") if not phase.hoisted}
         if phase.hoisted:
             array = kernel.use(sent(phase, m), True)
             kernel.add(f"_now = {m.dtype.name}({self._send({})})", f"_new = _now - {array}[v]", "_change = abs(_new)")
         else:
-            changes = [f"abs({kernel.use(name)}[v] - {array}[v])" for name, array in said.items()]
+            changes = [f"abs({kernel.use(key(name))}[v] - {array}[v])" for name, array in said.items()]
             kernel.add(f"_change = ({' + '.join(changes) or '0.0'}) / _count")
         kernel.add("_told += _change * _count")
         kernel.add(
@@ -274,7 +278,10 @@ class DescentKernels(News):
                 kernel.add(f"_new = {m.dtype.name}({self._send({})})")
                 kernel.add(f"if not _first: _new -= {self._send({name: f'{said[name]}[v]' for name in said})}")
             self.merge_into(sums)
-        kernel.add(*([f"{array}[v] = _now"] if phase.hoisted else [f"{said[name]}[v] = {name}[v]" for name in said]))
+        kernel.add(
+            *([f"{array}[v] = _now"] if phase.hoisted else ()),
+            *(f"{told}[v] = {key(name)}[v]" for name, told in said.items()),
+        )
 
     def _send(self, own: dict[str, str]) -> str:
         """What v sends, with the states that are given in place of what it holds now."""
@@ -283,18 +290,11 @@ class DescentKernels(News):
     @property
     def told_one_by_one(self) -> bool:
         """Whether what a vertex sends cannot merge on its way to proxies: then it waits until they are told."""
-        deltas = any(isinstance(state, Delta) and state.name in self.phase.send for state in self.analysis.states)
+        sent_states = self.phase.send.of("state")
+        deltas = any(isinstance(state, Delta) and state.name in sent_states for state in self.analysis.states)
         return self.operator == "push" and not self.phase.hoisted and (deltas or not self.phase.idempotent)
 
     @property
     def in_order(self) -> bool:
         """Whether of the messages that wait in a block only those are taken that come before many other blocks'."""
         return self.operator == "push" and self.side is not None and not self.synchronous
-
-    @property
-    def triggers(self) -> tuple[str, ...]:
-        return self.phase.triggers
-
-    def old(self, state) -> str:
-        """A field before this firing: a Delta is at its start again."""
-        return literal(state.start) if isinstance(state, Delta) else item(self.kernel.use(state.name), "v", state)

@@ -71,9 +71,10 @@ def _phase(analysis: Analysis, phase: PhaseAnalysis) -> list[str]:
     messages = ", ".join(f"{m.name} ({m.merge} of {m.dtype})" for m in phase.messages)
     lines = [f"phase {phase.name}" if phase.name else "round", f"  messages  {messages}, {directions[phase.along]}"]
     lines += [f"  send      reads {reads(phase.send)}", f"  apply     reads {reads(phase.apply)}"]
-    lines.append(f"  broadcast {', '.join(phase.broadcast) or 'nothing'}: master to proxies with out-edges")
+    travels, there = (", ".join(arrays) or "nothing" for arrays in (phase.broadcast, phase.target_broadcast))
+    lines.append(f"  broadcast {travels}: master to proxies with out-edges")
     if phase.target_broadcast:
-        lines.append(f"            {', '.join(phase.target_broadcast)}: master to proxies with in-edges")
+        lines.append(f"            {there}: master to proxies with in-edges")
     if phase.combines:
         lines.append("  reduce    messages merge at proxies, then at the master; none under an incoming cut")
     else:

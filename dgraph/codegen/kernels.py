@@ -5,7 +5,7 @@ neighbours uint32`, an edge column each. A kernel takes its arguments by name (`
 
     begin    rows lo:hi: what `start` and `seed` say; vertices with a message go to queue[lo:], it returns how many
     fire     accumulative: frontier[lo:hi] take their inboxes; who must send goes to queue[lo:], it returns how many
-             synchronous: rows lo:hi, after a copy of fields that `..._before` names; it returns how many have changed
+             synchronous: rows lo:hi, after a copy of fields that `before_...` names; it returns how many have changed
     emit     synchronous: rows lo:hi of what vertices send, where that is the same along all their edges
     sweep    accumulative: rows lo:hi take their inboxes one after the other, and each sends at once along its edges; it
              returns how many fired, how many sent, and along how many edges. One thread a partition
@@ -27,21 +27,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from dgraph.analysis import Analysis, PhaseAnalysis, Reads
+from dgraph.codegen.bounds import falls
 from dgraph.codegen.crossing import Crossing
-from dgraph.codegen.text import (
-    NOTHING,
-    ROW,
-    KernelText,
-    any_message,
-    call,
-    identities,
-    inbox,
-    inner_products,
-    item,
-    literal,
-    name_in,
-    sent,
-)
+from dgraph.codegen.text import NOTHING, ROW, KernelText, any_message, call, identities, inner_products, item, literal
+from dgraph.names import before, inbox, key, name_in, sent
 from dgraph.program import Delta, State
 
 
@@ -108,8 +97,8 @@ class KernelTexts:
             kernel.add(*identities("fold", fields))
             with kernel.block("for v in range(part_start, min(part_start + part_size, hi)):"):
                 yield
-            for name, field in fields.items():
-                kernel.add(f"total_{name} = merge_{field.merge.name.lower()}(total_{name}, fold_{name})")
+            for name, of in fields.items():
+                kernel.add(f"total_{name} = merge_{of.merge.name.lower()}(total_{name}, fold_{name})")
         kernel.add(f"return {', '.join(f'total_{name}' for name in fields)},")
 
     def call(self, kernel: KernelText, reads: Reads, name: str, place=ROW, phase=None, local=NOTHING) -> str:
@@ -122,28 +111,35 @@ class KernelTexts:
             self.open_list(kernel)
         with self.rows(kernel):
             if analysis.start:
-                plain = [state for state in analysis.states if not isinstance(state, Delta)]
-                targets = [(state.name, state) for state in plain]
-                self.assign(kernel, analysis.start, "start", targets, "v")
+                self.assign(kernel, analysis.start, "start", {key(state.name): state for state in analysis.plain})
             if analysis.seed:
                 phase = analysis.phases[0]
-                self.assign(kernel, analysis.seed, "seed", [(inbox(phase, m), m) for m in phase.messages], "v")
+                self.assign(kernel, analysis.seed, "seed", {inbox(phase, m): m for m in phase.messages})
+                self.leave_out_nan(kernel, phase)
                 with kernel.block(f"if {any_message(kernel, phase, inbox, self.width, 'v')}:"):
                     kernel.add(f"{kernel.use('arrived')}[v] = True")
                     self.enlist(kernel)
         if analysis.seed:
             self.close_list(kernel)
 
-    def assign(self, kernel: KernelText, reads: Reads, function: str, targets: list, row: str, local=NOTHING) -> None:
+    def assign(self, kernel: KernelText, reads: Reads, function: str, targets: Mapping, local=NOTHING) -> None:
         """Call a function and store what it returns, component by component where it must be."""
         inner_products(kernel, reads, ROW)
-        vector = reads.vector or any(field.shape is not None for _, field in targets)
-        news = [f"new_{name}" for name, _ in targets]
+        vector = reads.vector or any(of.shape is not None for of in targets.values())
+        news = [f"new_{array}" for array in targets]
         with kernel.components(vector, self.width):
             kernel.add(f"{', '.join(news)} = {self.call(kernel, reads, function, ROW, None, local)}")
-            for (name, field), new in zip(targets, news, strict=True):
-                store = f"{item(kernel.use(name, True), row, field)} = {new}"
-                kernel.add(f"if c == 0: {store}" if vector and field.shape is None else store)
+            for (array, of), new in zip(targets.items(), news, strict=True):
+                store = f"{item(kernel.use(array, True), 'v', of)} = {new}"
+                kernel.add(f"if c == 0: {store}" if vector and of.shape is None else store)
+
+    def leave_out_nan(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
+        """What is no number is neither less nor more than others: where messages have an order it is none."""
+        for message in phase.messages:
+            if message.dtype.kind == "f" and falls(message) is not None:
+                with kernel.components(message.shape is not None, self.width):
+                    place = item(kernel.use(inbox(phase, message), True), "v", message)
+                    kernel.add(f"if {place} != {place}: {place} = {literal(message.identity)}")
 
     def fire(self, phase: PhaseAnalysis) -> None:
         """Accumulative: fold inboxes in, compute what will be sent."""
@@ -165,9 +161,9 @@ class KernelTexts:
 
     def hoist(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """What v sends along all its edges, from its new state."""
-        targets = [(sent(phase, message), message) for message in phase.messages]
+        targets = {sent(phase, message): message for message in phase.messages}
         local = {} if self.width else {name: f"new_{name}" for name in phase.send.of("state")}
-        self.assign(kernel, phase.send, name_in(phase, "send"), targets, "v", local)
+        self.assign(kernel, phase.send, name_in(phase, "send"), targets, local)
 
     def fire_all(self, phase: PhaseAnalysis) -> None:
         """Synchronous: every vertex."""
@@ -177,8 +173,8 @@ class KernelTexts:
         with self.rows(kernel):
             for name in self.analysis.before:
                 with kernel.components(states[name].shape is not None, self.width):
-                    before = item(kernel.use(f"{name}_before", True), "v", states[name])
-                    kernel.add(f"{before} = {item(kernel.use(name), 'v', states[name])}")
+                    copy = item(kernel.use(before(name), True), "v", states[name])
+                    kernel.add(f"{copy} = {item(kernel.use(key(name)), 'v', states[name])}")
             self.fold_inbox(kernel, phase, tuple(states))
             kernel.add("count += uint64(changed)")
         self.close_count(kernel)
@@ -193,15 +189,14 @@ class KernelTexts:
             kernel.add("changed = False")
             for state in states:
                 if state.shape is None:  # of component 0; the other components still read the old one
-                    kernel.add(f"first_{state.name} = {kernel.use(state.name, True)}[v]")
+                    kernel.add(f"first_{state.name} = {kernel.use(key(state.name), True)}[v]")
         tests = []
         with kernel.components(vector, self.width):
             kernel.add(f"{news} = {self.call(kernel, reads, name_in(phase, 'apply'), ROW, phase)}")
             for state in states:
-                test = f"new_{state.name} != {self.old(kernel, state)}" if state.name in triggers else ""
-                store = (
-                    f"{item(kernel.use(state.name, True), 'v', state)} = new_{state.name}" if self.keeps(state) else ""
-                )
+                test = self.differs(kernel, state, "new") if state.name in triggers else ""
+                array = kernel.use(key(state.name), True) if self.keeps(state) else ""
+                store = f"{item(array, 'v', state)} = new_{state.name}" if array else ""
                 if vector and state.shape is None:
                     kernel.add(f"if c == 0: first_{state.name} = new_{state.name}")
                 elif vector:
@@ -210,20 +205,26 @@ class KernelTexts:
                     tests += [test] if test else []
             if not vector:
                 kernel.add(f"changed = {' or '.join(tests)}")
-                kernel.add(*(f"{kernel.use(s.name, True)}[v] = new_{s.name}" for s in states if self.keeps(s)))
+                kernel.add(*(f"{kernel.use(key(s.name), True)}[v] = new_{s.name}" for s in states if self.keeps(s)))
         if vector:
             for state in states:
                 if state.shape is None:
                     if state.name in triggers:
-                        kernel.add(f"changed = changed or first_{state.name} != {self.old(kernel, state)}")
-                    kernel.add(f"{kernel.use(state.name, True)}[v] = first_{state.name}")
+                        kernel.add(f"changed = changed or {self.differs(kernel, state, 'first')}")
+                    kernel.add(f"{kernel.use(key(state.name), True)}[v] = first_{state.name}")
+
+    def differs(self, kernel: KernelText, state: State, local: str) -> str:
+        """Whether a field is new. Where rounds go on until none is, what was no number, and is none, is not."""
+        new, old = f"{local}_{state.name}", self.old(kernel, state)
+        waits = self.analysis.synchronous and self.analysis.stop is None and state.dtype.kind == "f"
+        return f"{new} != {old}" + (f" and ({new} == {new} or {old} == {old})" if waits else "")
 
     def keeps(self, state: State) -> bool:
         return state.name in self.kept
 
     def old(self, kernel: KernelText, state: State) -> str:
         """A field before this firing: a Delta is at its start again."""
-        return literal(state.start) if isinstance(state, Delta) else item(kernel.use(state.name), "v", state)
+        return literal(state.start) if isinstance(state, Delta) else item(kernel.use(key(state.name)), "v", state)
 
     def empty_inbox(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         for message in phase.messages:
@@ -237,8 +238,8 @@ class KernelTexts:
             return
         kernel = self.kernel(name_in(phase, "emit"), "What rows lo:hi send along each of their edges.")
         with self.rows(kernel):
-            targets = [(sent(phase, message), message) for message in phase.messages]
-            self.assign(kernel, phase.send, name_in(phase, "send"), targets, "v")
+            targets = {sent(phase, message): message for message in phase.messages}
+            self.assign(kernel, phase.send, name_in(phase, "send"), targets)
 
     def fold(self, name: str, names: tuple[str, ...]) -> None:
         """Global values over the rows."""
@@ -246,14 +247,14 @@ class KernelTexts:
             return
         kernel = self.kernel(name, f"Rows lo:hi of {', '.join(names)}.")
         found = {name: self.analysis.globals[name] for name in names}
-        with self.rows_to_fold(kernel, {name: field for name, (field, _) in found.items()}):
-            for name, (field, reads) in found.items():
+        with self.rows_to_fold(kernel, {key(name): of for name, (of, _) in found.items()}):
+            for name, (of, reads) in found.items():
                 inner_products(kernel, reads, ROW)
                 if reads.component is not None:
                     kernel.add(f"c = {reads.component}")
                 with kernel.components(reads.vector and reads.component is None, self.width):
-                    value = self.call(kernel, reads, f"value_of_{field.name}")
-                    kernel.add(f"fold_{name} = merge_{field.merge.name.lower()}(fold_{name}, {value})")
+                    total, value = f"fold_{key(name)}", self.call(kernel, reads, f"value_of_{of.name}")
+                    kernel.add(f"{total} = merge_{of.merge.name.lower()}({total}, {value})")
 
     def finish(self) -> None:
         """The columns of the answer."""
@@ -268,7 +269,7 @@ class KernelTexts:
         (phase,), news = self.analysis.phases, {state.name: f"new_{state.name}" for state in self.analysis.states}
         kernel = self.kernel("settled", "Rows lo:hi of the results, from messages that have come.")
         with self.rows(kernel):
-            kernel.add(*(f"{new} = {kernel.use(name)}[v]" for name, new in news.items()))
+            kernel.add(*(f"{new} = {kernel.use(key(name))}[v]" for name, new in news.items()))
             with kernel.block(f"if {any_message(kernel, phase, inbox, self.width, 'v')}:"):
                 call = self.call(kernel, phase.apply, name_in(phase, "apply"), ROW, phase, news)
                 kernel.add(f"{', '.join(news.values())} = {call}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.bounds import falls
 from dgraph.codegen.crossing import OUT_EDGES, merge
-from dgraph.codegen.text import KernelText, Site, call, inbox
+from dgraph.codegen.text import KernelText, Site, call
+from dgraph.names import inbox
 from dgraph.program import Field, Message
 
 QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")

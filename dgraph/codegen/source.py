@@ -14,12 +14,12 @@ from dgraph.codegen.bounds import bound
 from dgraph.codegen.daemon_blocks import DaemonBlocks
 from dgraph.codegen.descent import IMPORTS, more_arrays
 from dgraph.codegen.kernels import KernelTexts
-from dgraph.codegen.layout import ProgramLayout, layout_of
 from dgraph.codegen.neighbourhood import TEXTS
-from dgraph.codegen.text import FIXED, Argument, inbox, name_in, sent
+from dgraph.codegen.text import FIXED, Argument
 from dgraph.errors import ProgramError
 from dgraph.functions import Function, read_function
 from dgraph.monoid import Monoid
+from dgraph.names import before, inbox, incoming, key, name_in, sent
 from dgraph.options import one_of
 from dgraph.program import Delta, Parameter, VertexProgram
 from dgraph.randomness import KERNEL_TEXT
@@ -75,7 +75,7 @@ class Source:
     text: str
     kernels: dict[str, tuple[Argument, ...]]
     origins: dict[int, str] = field_of(default_factory=dict)  # a line of the text -> where the user wrote it
-    layout: ProgramLayout | None = None  # of a program
+    edge_columns: tuple[str, ...] = ()  # arrays over edges, beside neighbours
 
     @property
     def digest(self) -> str:
@@ -106,8 +106,9 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     if "inner(" in used:
         parts.append(INNER.format(width=analysis.width))
     text = "\n\n".join(part.strip("\n") + "\n" for part in [*parts, *body])
+    columns = tuple(key(column.name) for column in analysis.edge_columns)
     arguments = {kernel.name: tuple(kernel.arguments.values()) for kernel in kernels}
-    return Source(analysis.name, text, arguments, _origins(analysis, text), layout_of(analysis))
+    return Source(analysis.name, text, arguments, _origins(analysis, text), columns)
 
 
 def _origins(analysis: Analysis, text: str) -> dict[int, str]:
@@ -135,19 +136,20 @@ def arrays_of(analysis: Analysis, target: str = "cpu") -> dict[str, Argument]:
         arrays[name] = Argument(name, dtype, 2 if vector else 1)
 
     for state in analysis.states:
-        array(state.name, state.dtype.name, state.shape is not None)
-        array(f"{state.name}_before", state.dtype.name, state.shape is not None)
+        for name in (key(state.name), before(state.name)):
+            array(name, state.dtype.name, state.shape is not None)
     for phase in analysis.phases:
         for message in phase.messages:
-            for name in (inbox(phase, message), sent(phase, message), f"incoming_{inbox(phase, message)}"):
+            for name in (inbox(phase, message), sent(phase, message), incoming(inbox(phase, message))):
                 array(name, message.dtype.name, message.shape is not None)
             arrays[bound(phase, message)] = Argument(bound(phase, message), message.dtype.name)
     for column in (*analysis.edge_columns, *analysis.vertex_columns):
-        array(column.name, column.dtype.name, column.shape is not None)
+        array(key(column.name), column.dtype.name, column.shape is not None)
     for parameter in analysis.parameters:
-        arrays[parameter.name] = Argument(parameter.name, parameter.dtype.name, int(parameter.shape is not None))
-    for name, (field, _) in analysis.globals.items():
-        arrays[name] = Argument(name, field.dtype.name)
+        name = key(parameter.name)
+        arrays[name] = Argument(name, parameter.dtype.name, int(parameter.shape is not None))
+    for name, (of, _) in analysis.globals.items():
+        arrays[key(name)] = Argument(key(name), of.dtype.name)
     for name, (result, reads) in analysis.results.items():
         array(f"result_{name}", result.dtype.name, reads.vector)
     return cuda.arrays_of(analysis, arrays) if target == "cuda" else arrays
@@ -170,10 +172,10 @@ def functions_of(analysis: Analysis) -> dict[Function, tuple[str, tuple[str, ...
 
     def put(reads: Reads | None, name: str, fields) -> None:
         if reads is not None:
-            add(reads.function, name, tuple(field.dtype.name for field in fields))
+            add(reads.function, name, tuple(of.dtype.name for of in fields))
 
     merges = [message.merge for phase in analysis.phases for message in phase.messages]
-    for merge in dict.fromkeys([*merges, *(field.merge for field, _ in analysis.globals.values())]):
+    for merge in dict.fromkeys([*merges, *(of.merge for of, _ in analysis.globals.values())]):
         if isinstance(merge, Monoid):
             add(read_function(merge.merge, f"the merge {merge.name}"), f"merge_{merge.name.lower()}", ())
     put(analysis.start, "start", [state for state in analysis.states if not isinstance(state, Delta)])
@@ -182,8 +184,8 @@ def functions_of(analysis: Analysis) -> dict[Function, tuple[str, tuple[str, ...
     for phase in analysis.phases:
         put(phase.send, name_in(phase, "send"), phase.messages)
         put(phase.apply, name_in(phase, "apply"), analysis.states)
-    for field, reads in analysis.globals.values():
-        put(reads, f"value_of_{field.name}", [field])
+    for of, reads in analysis.globals.values():
+        put(reads, f"value_of_{of.name}", [of])
     for name, (result, reads) in analysis.results.items():
         put(reads, f"value_of_{name}", [result])
     return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as field_of
 from typing import Any
 
 from dgraph.analysis import Analysis, PhaseAnalysis, Reads, component_of
-from dgraph.functions import dot_name
-from dgraph.program import Field, Message
+from dgraph.names import before, inbox, key
+from dgraph.program import Field
+from dgraph.syntax import dot_name
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ class KernelText:
     name: str
     doc: str
     arrays: dict[str, Argument]  # all that may be asked for
-    arguments: dict[str, Argument] = field(default_factory=dict)
-    lines: list[str] = field(default_factory=list)
+    arguments: dict[str, Argument] = field_of(default_factory=dict)
+    lines: list[str] = field_of(default_factory=list)
     indent: int = 1
     at_edge: str = "{array}[{edge}]"  # how an element of an array over edges is read
 
@@ -118,24 +120,9 @@ ALONG = Site(at="u")
 NOTHING: Mapping[str, str] = {}
 
 
-def name_in(phase: PhaseAnalysis, name: str) -> str:
-    """The name of a phase's function, kernel or inbox: as it is, or with the phase's name before it."""
-    return f"{phase.name}_{name}" if phase.name else name
-
-
-def inbox(phase: PhaseAnalysis, message: Message) -> str:
-    """The array of merged messages."""
-    return name_in(phase, message.name)
-
-
-def sent(phase: PhaseAnalysis, message: Message) -> str:
-    """The array of messages that vertices send, where they send the same along all their edges."""
-    return f"sent_{inbox(phase, message)}"
-
-
-def item(array: str, row: str, field: Field | None) -> str:
+def item(array: str, row: str, of: Field | None) -> str:
     """An element of an array: of component c, where the field is a vector."""
-    return f"{array}[{row}, c]" if field is not None and field.shape is not None else f"{array}[{row}]"
+    return f"{array}[{row}, c]" if of is not None and of.shape is not None else f"{array}[{row}]"
 
 
 def call(
@@ -156,60 +143,64 @@ def call(
         if kind in ("state", "message") and name in local:
             arguments.append(local[name])
         elif kind == "state":
-            arguments.append(item(kernel.use(name), place.at, states[name]))
+            arguments.append(item(kernel.use(key(name)), place.at, states[name]))
         elif kind == "before":
-            arguments.append(item(kernel.use(name), place.at, states[name.removesuffix("_before")]))
+            state = states[name.removesuffix("_before")]
+            arguments.append(item(kernel.use(before(state.name)), place.at, state))
         elif kind == "message" and phase is not None:
             message = next(m for m in phase.messages if m.name == name)
             arguments.append(item(kernel.use(inbox(phase, message)), place.at, message))
         elif kind == "edge":
-            arguments.append(kernel.of_edge(place.rows + name, place.edge))
+            arguments.append(kernel.of_edge(place.rows + key(name), place.edge))
         elif kind in ("target", "ahead"):
             target = name.removeprefix("target_")
-            array = kernel.use({"id": "number"}.get(target, target))
-            arguments.append(item(array, place.target, states.get(target, columns.get(target))))
+            declared = states.get(target) or columns.get(target)
+            array = key(target) if declared else {"id": "number"}.get(target, target)
+            arguments.append(item(kernel.use(array), place.target, declared))
         elif kind == "column":
-            arguments.append(item(kernel.use(name), place.at, columns[name]))
+            arguments.append(item(kernel.use(key(name)), place.at, columns[name]))
         elif kind == "global" and name not in analysis.globals:
-            components = [kernel.use(component_of(name, c)) for c in range(analysis.width)]
+            components = [kernel.use(key(component_of(name, c))) for c in range(analysis.width)]
             arguments.append(f"({', '.join(components)},)[c]")
         elif kind == "parameter" and parameters[name].shape is not None:
-            arguments.append(f"{kernel.use(name)}[c]")
+            arguments.append(f"{kernel.use(key(name))}[c]")
+        elif kind in ("parameter", "global"):
+            arguments.append(kernel.use(key(name)))
         elif name == "id":
             arguments.append(f"{kernel.use('number')}[{place.at}]")
-        elif name == "degree" and kind == "vertex":
+        elif name == "degree":
             arguments.append(f"{kernel.use('degree')}[{place.at}]")
-        elif name == "component" and kind == "vertex":
+        elif name == "component":
             arguments.append("c" if reads.vector else "0")
-        elif name == "random" and kind == "vertex":
+        elif name == "random":
             seeds = ", ".join(kernel.use(seed) for seed in ("random_seed", "round"))
             component = "c" if reads.vector else "0"
             arguments.append(f"uniform({seeds}, {kernel.use('number')}[{place.at}], {component})")
-        else:  # a parameter, a global value, `round` or `vertices`: a scalar argument of the kernel
+        else:  # `round` or `vertices`
             arguments.append(kernel.use(name))
-    arguments += [dot_name(pair) for pair in reads.function.dots]
+    arguments += map(dot_name, range(len(reads.function.dots)))
     return f"{function}({', '.join(arguments)})"
 
 
 def inner_products(kernel: KernelText, reads: Reads, place: Site, phase: PhaseAnalysis | None = None) -> None:
     """Compute the dot products that a function takes, before the loop over its components."""
-    for pair in reads.function.dots:
+    for i, pair in enumerate(reads.function.dots):
         rows = []
         for name in pair:
             kind = reads.kinds[name]
             if kind == "parameter":
                 reads.function.refuse(f"dot({', '.join(pair)}) of a parameter", None, "Take vectors of vertices.")
             there = kind in ("target", "ahead")
-            array = name.removeprefix("target_") if there else name
+            array = key(name.removeprefix("target_") if there else name)
             if kind == "message" and phase is not None:
-                array = name_in(phase, name)
+                array = inbox(phase, next(m for m in phase.messages if m.name == name))
             rows.append(f"{kernel.use(array)}[{place.target if there else place.at}]")
-        kernel.add(f"{dot_name(pair)} = inner({', '.join(rows)})")
+        kernel.add(f"{dot_name(i)} = inner({', '.join(rows)})")
 
 
 def literal(value: Any) -> str:
     """A number as kernel text; inf stands for itself."""
-    return repr(value)
+    return repr(value) if value == value else "math.nan"
 
 
 def any_message(kernel: KernelText, phase: PhaseAnalysis, array: Callable, width: int, row: str) -> str:

@@ -78,8 +78,7 @@ class Cuda:
         self.memory = self.grid.memory
         self.memory.begin(budget)
         self.blocks = EdgeBlocks(self.memory, block)
-        columns = source.layout.edge_columns if source.layout else ()
-        self.of_edges = {"neighbours", *(column.name for column in columns)}
+        self.of_edges = {"neighbours", *source.edge_columns}
         dtypes = {name: field.dtype for name, field in self.folded.items()}
         self.tally = Tally(self.memory, {**slots.SLOTS, **dtypes})
         self.arrays = DeviceVertexArrays(self.memory, self.tally, self._general, self._fold)

@@ -12,10 +12,10 @@ import numpy as np
 from dgraph.agents.vertex_arrays import VertexArrays, Where
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.cuda import BEST
-from dgraph.codegen.text import name_in
 from dgraph.devices.memory import DeviceArray, Memory
 from dgraph.devices.tally import Tally
 from dgraph.errors import DeviceError
+from dgraph.names import name_in
 
 QUEUED, LISTED, EDGES, COUNTED = "queued", "listed", "edges", "counted"  # what kernels tell beside global values
 REST = "rest_out", "rest_in"  # of each table of senders

@@ -8,6 +8,7 @@ from typing import Any
 
 from dgraph.codegen.recipe import Recipe
 from dgraph.exact import ExactSum, exact_sums
+from dgraph.names import key
 from dgraph.states.state import State
 
 
@@ -46,9 +47,9 @@ class GlobalValues:
         self.values |= values
         self.folded, self.unshared = [], False
         for state in self.states:
-            state.values |= values
+            state.values |= {key(name): value for name, value in values.items()}
 
     def stop(self, round: int) -> bool:
         """Whether the program's `stop` ends the run after this round."""
-        known = {**self.recipe.values, **self.values, "round": round}
-        return self.recipe.should_stop({**known, "vertices": self.states[0].values["vertices"]})
+        known = {"round": round, "vertices": self.states[0].values["vertices"]}
+        return self.recipe.should_stop({**known, **self.recipe.values, **self.values})

@@ -46,8 +46,8 @@ class Residuals(VertexProgram):
     alpha = Parameter(float64, 0.85)
     kept = Parameter(float64, 1.0)
     least = Parameter(float64)  # that is passed on, for each edge: what it costs
-    known = VertexColumn(float64)  # of an earlier run: its rank,
-    left = VertexColumn(float64)  # what it held,
+    known = VertexColumn(float64, missing=0)  # of an earlier run: its rank,
+    left = VertexColumn(float64, missing=0)  # what it held,
     times = Parameter(float64, 0.0)  # and how many times that is the start of this one
     stages, falls = Parameter(int64, 1), Parameter(float64, 1.0)  # where partitions look at all edges: see `Diffuse`
     diffuse = Diffuse(

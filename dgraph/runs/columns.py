@@ -71,7 +71,7 @@ def with_columns(
     held, called = [one.held for one in there.values()], [one.name for one in there.values()]
     width = analysis.width
     sent = {name: _by_number(graph, read[name], width, values) for name, values in given.items() if name not in there}
-    sent |= _attributes(graph, [column for name, column in read.items() if name not in given])
+    sent |= _attributes(graph, analysis.title, [column for name, column in read.items() if name not in given])
     if not sent and not there:
         return partitions
     workers = graph.workers
@@ -131,9 +131,17 @@ def _cast(graph: Graph, column: VertexColumn, values: Any) -> np.ndarray:
     return cast
 
 
-def _attributes(graph: Graph, columns: Sequence[VertexColumn]) -> dict[str, All]:
-    """The columns that are attributes of the graph's own vertices."""
-    columns = [one for one in columns if one.shape is None and one.name in graph.listed.vertices.columns]
+def _attributes(graph: Graph, reader: str, columns: Sequence[VertexColumn]) -> dict[str, All]:
+    """Those that the graph's own vertices have; the others they can do without, if that is declared."""
+    known = graph.listed.vertices.columns
+    absent = [one.name for one in columns if not one.optional and (one.shape is not None or one.name not in known)]
+    if absent:
+        has = ", ".join(map(repr, known)) or "none"
+        raise ColumnError(
+            f"{reader} reads the vertex column {absent[0]!r}; the vertices have {has}: "
+            f"give columns={{{absent[0]!r}: ...}}, or declare what stands in its place: VertexColumn(..., missing=0)"
+        )
+    columns = [one for one in columns if one.shape is None and one.name in known]
     if not columns:
         return {}
     table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)

@@ -30,6 +30,7 @@ from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.resuming import forget, forgetting, kept_for
 from dgraph.runs.solving import solve
 from dgraph.runs.steps import CHUNK, Outcome, run_steps
+from dgraph.runs.unsettled import warn_unsent
 
 
 @known_options()
@@ -122,7 +123,9 @@ def run(
     work = partial(_in_rounds, recipes=recipes, columns=columns, gathering=gathering)
     again = partial(work, plan=replace(plan, rebalance=False), progress=False)
     with forgetting(graph, plan.checkpoints):
-        return lasting(graph, partial(work, plan=plan, progress=progress), columns, again)
+        found = lasting(graph, partial(work, plan=plan, progress=progress), columns, again)
+    warn_unsent(program, found)
+    return found
 
 
 def _recipes(graph: Graph, program: VertexProgram, plan: Plan) -> dict[str, Recipe]:

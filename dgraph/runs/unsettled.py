@@ -1,4 +1,5 @@
-"""The warning where rounds ended before an answer was as near to its fixed point as was asked."""
+"""Warnings where rounds ended early: before an answer was as near to its fixed point as was asked, or before anything
+was sent."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.errors import UnsettledWarning
+from dgraph.errors import UnsentWarning, UnsettledWarning
+from dgraph.program import Delta, Result, State, VertexProgram
 from dgraph.runs.result import RunResult
 
 CALLER = 5  # frames from `warnings.warn` to who called the operation
@@ -26,6 +28,31 @@ def warn_not_converged(totals: dict[str, Any], max_iter: int, tol: float | None)
     """The same, where only the total `converged` tells."""
     if tol and not totals["converged"]:
         warnings.warn(_text(max_iter, f"tol={tol!r} was not reached"), UnsettledWarning, stacklevel=CALLER)
+
+
+def warn_unsent(program: VertexProgram, result: RunResult) -> None:
+    """Where a program of the user's keeps the best of what has come, and nobody has sent anything."""
+    (phase, *_) = program.phases
+    keeps = program.kind == "accumulative" and all(message.merge.idempotent for message in phase.messages)
+    if not keeps or program.operation or result.rounds > 1:
+        return
+    fired, edges = (result.report[count].any() for count in ("fired", "edges"))
+    if fired and not edges and ("start" in program.functions or _as_at_the_start(program, result)):
+        warnings.warn(
+            f"{program.title}: nothing was sent. A vertex sends when a field has changed that `send` reads, and what "
+            "it holds at the start, by `start` or `start=`, has not: let that be the merge's identity, such as inf "
+            "where the least counts, and `seed` bring all else",
+            UnsentWarning,
+            stacklevel=CALLER - 1,
+        )
+
+
+def _as_at_the_start(program: VertexProgram, result: RunResult) -> bool:
+    """Whether no field has changed."""
+    states = [] if program.of(Result) else program.of(State)
+    known = [one for one in states if one.shape is None and not one.is_vertex and not isinstance(one, Delta)]
+    changed = [(result.frame[one.name] != one.start).any() for one in known]
+    return len(known) == len(states) > 0 and not any(one.compute() for one in changed)
 
 
 def _text(max_iter: int, why: str) -> str:

@@ -90,7 +90,7 @@ class Diffusion:
 
 def _laid_out(edges: EdgeTables, table: Any) -> tuple[Layout, np.ndarray]:
     """The layout of all rows, and the place of each local id."""
-    layout = lay_out(table, edges.arguments(table).get("weight"), edges.threads)
+    layout = lay_out(table, edges.column(table, "weight"), edges.threads)
     places = np.empty_like(layout.rows)
     places[layout.rows] = np.arange(len(places), dtype=np.uint32)
     return layout, places

@@ -19,7 +19,7 @@ def hubs_and_authorities(problem: Problem) -> Solved:
     cuts = blocks_of(incoming.indptr), blocks_of(out.indptr)
     sums = np.zeros((2, max(map(len, cuts)), 2))
     came = np.empty((problem.threads, max(int(np.diff(one).max(initial=0)) for one in cuts)))
-    weights = [problem.edges.arguments(table).get("weight") for table in (incoming, out)]
+    weights = [problem.edges.column(table, "weight") for table in (incoming, out)]
     sides = (
         *(cuts[0], incoming.indptr, incoming.neighbours, weights[0]),
         *(cuts[1], out.indptr, out.neighbours, weights[1]),

@@ -33,8 +33,8 @@ def spread(
     a vote each; where weights are read, as many as they say."""
     unit, threads = problem.values.get("unit"), problem.threads
     weighted = unit is not None
-    sides = [problem.edges.arguments(side) for side in problem.edges.senders("both")]
-    tables = [(side["indptr"], side["neighbours"], side.get("weight")) for side in sides]
+    sides = problem.edges.senders("both")
+    tables = [(side.indptr, side.neighbours, problem.edges.column(side, "weight")) for side in sides]
     none = np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0) if weighted else None
     first, second = (*tables, none)[:2]
     grain = max(1, min(GRAIN, len(labels) // 64))

@@ -85,7 +85,7 @@ def katz(problem: Problem) -> Solved:
 def strengths(problem: Problem) -> Solved:
     """The program `Strength` of `ops/pagerank.py`."""
     table = table_of(problem, "out")
-    weights, n = problem.edges.arguments(table)["weight"], problem.vertices
+    weights, n = problem.edges.column(table, "weight"), problem.vertices
     strength = np.bincount(table.neighbours, weights, n)
     totals = {"lowest": float(weights.min(initial=np.inf)), "highest": float(strength.max(initial=0))}
     return Solved({"strength": strength}, 1, len(weights), totals)
@@ -103,7 +103,7 @@ def layout_of(problem: Problem) -> Layout:
     return kept_with(
         table,
         ("layout", edges.columns.get("weight")),
-        lambda: lay_out(table, edges.arguments(table).get("weight"), problem.threads),
+        lambda: lay_out(table, edges.column(table, "weight"), problem.threads),
     )
 
 

@@ -146,7 +146,7 @@ def _weighted(problem: Problem | Unsettled) -> tuple[np.ndarray, np.ndarray, np.
         return out.indptr, out.neighbours, np.broadcast_to(np.float64(1), out.num_edges)
     weights = out.columns[problem.edges.columns["weight"][0]]
     if weights.dtype.name not in AS_THEY_ARE:
-        weights = problem.edges.arguments(out)["weight"]
+        weights = problem.edges.column(out, "weight")
     return out.indptr, out.neighbours, weights
 
 

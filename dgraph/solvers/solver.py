@@ -55,7 +55,7 @@ class Unsettled:
     """What `Settle.take` is given: one of several partitions, with news to pass on along its edges."""
 
     edges: EdgeTables
-    values: dict[str, Any]  # the program's parameters, and arrays by local id, `number` among them if it is read
+    values: dict[str, Any]  # the program's fields: arrays by local id, and numbers
     best: np.ndarray  # for each local vertex, owned or proxy, the best message that it has had
     beside: np.ndarray  # the state named by `Settle.beside`, for each local vertex; empty if there is none
     frontier: np.ndarray  # local ids of vertices whose best message their neighbours here do not know yet

@@ -9,6 +9,7 @@ import numpy as np
 
 from dgraph.agents.edge_tables import kept_with
 from dgraph.analysis import PhaseAnalysis
+from dgraph.names import key
 from dgraph.solvers import block_queue as queue
 from dgraph.states.block_options import BlockOptions
 from dgraph.states.state import State
@@ -39,7 +40,7 @@ def arguments_of(state: State, phase: PhaseAnalysis, blocks: BlockOptions, side:
         "_least": 0.0,
     }
     if adds(state, blocks):
-        found |= {f"_told_{name}": np.zeros_like(state.values[name]) for name in phase.send.of("state")}
+        found |= {f"_told_{name}": np.zeros_like(state.values[key(name)]) for name in phase.send.of("state")}
     return found | _rows(state, phase, blocks.operator, shift)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from dgraph.agents.vertex_lists import NOBODY
 from dgraph.analysis import PhaseAnalysis
-from dgraph.codegen.text import inbox
 from dgraph.exchange.post import ANSWER, BROADCAST, REDUCE, REPORT
+from dgraph.names import inbox
 from dgraph.solvers.contraction import Labels, joined
 from dgraph.solvers.solver import Contract
 from dgraph.states.state import State

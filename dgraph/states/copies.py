@@ -10,6 +10,7 @@ import numpy as np
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.analysis import Analysis
 from dgraph.exchange.post import BROADCAST, REDUCE, Post
+from dgraph.names import key
 from dgraph.states.switches import Switches
 
 
@@ -42,7 +43,7 @@ class Copies:
 
     def copied_once(self) -> list[np.ndarray]:
         """The arrays that travel so."""
-        return [*self.degrees.values(), *(self.values[column.name] for column in self.analysis.vertex_columns)]
+        return [*self.degrees.values(), *(self.values[key(column.name)] for column in self.analysis.vertex_columns)]
 
     def take_copies(self) -> None:
         """Write the degrees and columns that have come to the proxies here."""

@@ -13,10 +13,10 @@ import numpy as np
 from dgraph.agents.settings import IN_PROCESS, InProcess
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import falls
-from dgraph.codegen.text import inbox, sent
 from dgraph.devices.cpu import Cpu
 from dgraph.errors import OptionError
 from dgraph.exchange.post import BROADCAST, REDUCE
+from dgraph.names import before, inbox, key, sent
 from dgraph.solvers import block_queue as queue
 from dgraph.states.block_options import BlockOptions, merges_at_once
 from dgraph.states.block_tables import adds, arguments_of
@@ -73,7 +73,7 @@ class Descent:
         sweep takes every block once, in order."""
         state = self.state
         for name in state.analysis.before if not self.adds else ():
-            np.copyto(state.values[f"{name}_before"], state.values[name])
+            np.copyto(state.values[before(name)], state.values[key(name)])
         state.aim(self.phase, number)
         self._descend(sweep)
         if self.adds and not self.residual < np.inf:  # sums that an infinite value has been added to never lose it
@@ -83,7 +83,7 @@ class Descent:
             )
         for name, relaxation in self.relaxations.items():
             relaxation.learn(self.residual)
-            state.values[name] = relaxation.factor
+            state.values[key(name)] = relaxation.factor
         self.more["_least"] = self.blocks.share * self.residual / self.edges
 
     def _descend(self, sweep: bool, first: bool = False) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dgraph.analysis import PhaseAnalysis
-from dgraph.codegen.text import inbox
 from dgraph.exchange.post import REDUCE
+from dgraph.names import by_name, inbox
 from dgraph.solvers.diffusion import Diffusion
 from dgraph.solvers.solver import Diffuse
 from dgraph.states.state import State
@@ -35,8 +35,9 @@ class Diffusing(State):
     def begin(self) -> None:
         super().begin()
         (phase,) = self.analysis.phases
-        names, values = self.diffuse, self.values
-        self.inbox = values[inbox(phase, phase.messages[0])]
+        self.fields = by_name(self.values)
+        names, values = self.diffuse, self.fields
+        self.inbox = self.values[inbox(phase, phase.messages[0])]
         given = np.add(values[names.held][: self.n], self.inbox[: self.n], dtype=np.float64)
         masters = {q: self.post.masters("any", q) for q in self.post.peers}
         self.told_by = {q for q, of in masters.items() if len(of)}  # the partitions that ever tell this one something
@@ -98,7 +99,7 @@ class Diffusing(State):
         """Write the states, when the run or a stage of it is over."""
         if self.stages == 1:
             names = self.diffuse.passed, self.diffuse.held
-            self.diffusion.results(*(self.values[name][: self.n] for name in names))
+            self.diffusion.results(*(self.fields[name][: self.n] for name in names))
 
     def fold(self, kernel: str = "fold") -> list[tuple]:
         """As in `State`; but at the end of a stage that is not the last, the sums that the next stage begins from."""
@@ -123,5 +124,5 @@ class Diffusing(State):
     def _limit(self, mass: float) -> float:
         """How much may be left at the end of this stage. `mass`: the sum of all that vertices have, 0 before the first
         stage has found it; with little mass, less may be left."""
-        least = self.values[self.diffuse.least] * self.values[self.diffuse.falls] ** (self.stages - 1)
+        least = self.fields[self.diffuse.least] * self.fields[self.diffuse.falls] ** (self.stages - 1)
         return NEARLY * min(mass or SURELY, 1.0) * least * len(self.diffusion.senders)

@@ -17,8 +17,8 @@ from dgraph.agents.triplets import Pull, Push
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.daemon_blocks import OF_DAEMONS
-from dgraph.codegen.text import inbox, name_in, sent
 from dgraph.devices.cpu import Cpu
+from dgraph.names import inbox, incoming, name_in, sent
 from dgraph.solvers import block_queue as queue
 
 QUEUE = ("_heap", "_place", "_keys", "_board")
@@ -93,8 +93,8 @@ class Driver:
 
     def receive(self, ids: np.ndarray, messages: dict[str, np.ndarray]) -> int:
         """Add what the daemon has merged for the targets of a block to their inboxes; the number of bytes."""
-        incoming = {f"incoming_{name}": array for name, array in messages.items()}
-        self.cpu.kernels["arriving"].on(0, len(ids), {**self.values, **incoming, "ids": ids})
+        values = {incoming(name): array for name, array in messages.items()}
+        self.cpu.kernels["arriving"].on(0, len(ids), {**self.values, **values, "ids": ids})
         return ids.nbytes + sum(array.nbytes for array in messages.values())
 
     def begin(self, values: Mapping[str, Any]) -> None:

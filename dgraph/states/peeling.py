@@ -13,6 +13,7 @@ import numpy as np
 from dgraph.agents.edge_tables import kept_with
 from dgraph.analysis import PhaseAnalysis
 from dgraph.exchange.post import BROADCAST
+from dgraph.names import key
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.solvers.bounds import count_support, lose_support, lower
 from dgraph.solvers.solver import Peel
@@ -28,7 +29,7 @@ class Peeling(State):
 
     def __init__(self, peel: Peel, *arguments: Any):
         super().__init__(*arguments)
-        self.core = self.values[peel.core]
+        self.core = self.values[key(peel.core)]
         self.support: np.ndarray | None = None  # how many neighbours have as high a bound; until all are known, None
         self.fallen, self.weak = np.zeros(self.size, bool), np.zeros(self.n, bool)
         self.queued = 0  # how many are weak, have less support than their bound: the first of the queue

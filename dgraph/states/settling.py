@@ -18,9 +18,9 @@ from dgraph.agents.edge_tables import kept_with
 from dgraph.agents.vertex_arrays import rows_that_differ
 from dgraph.agents.vertex_lists import NOBODY, put
 from dgraph.analysis import PhaseAnalysis
-from dgraph.codegen.text import inbox
 from dgraph.exchange.post import BROADCAST, REDUCE, Mail, Post
 from dgraph.monoid import UNREACHED
+from dgraph.names import by_name, inbox, key
 from dgraph.solvers.solver import Settle, Unsettled
 from dgraph.solvers.team import kernel
 from dgraph.states.state import State
@@ -39,7 +39,7 @@ class Settling(State):
     def __init__(self, settle: Settle, *arguments: Any):
         super().__init__(*arguments)
         self.settling = settle.take
-        self.beside = [] if settle.beside is None else [self.values[settle.beside]]
+        self.beside = [] if settle.beside is None else [self.values[key(settle.beside)]]
         self.improved = np.zeros(self.size, bool)
         self.shared = kept_with(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
         self.found = NOBODY  # proxies with news for their masters
@@ -66,7 +66,7 @@ class Settling(State):
         before = [array[proxies] for array in (best, *self.beside)]
         beside = self.beside[0] if self.beside else best[:0].view(np.int64)
         unheard = not self.post.buffers
-        part = Unsettled(self.edges, self.values, best, beside, came, improved, unheard, self.kept)
+        part = Unsettled(self.edges, by_name(self.values), best, beside, came, improved, unheard, self.kept)
         looked, left = self.settling(part)
         put(improved, came, True)
         now = [array[proxies] for array in (best, *self.beside)]

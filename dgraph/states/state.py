@@ -24,8 +24,8 @@ from dgraph.agents.vertex_tables import room_for_results, states_as_columns, ver
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import bounded
 from dgraph.codegen.recipe import Recipe
-from dgraph.codegen.text import inbox, name_in, sent
 from dgraph.exchange.post import BROADCAST, REDUCE, TARGET, Mail, Post
+from dgraph.names import before, inbox, incoming, key, name_in, sent
 from dgraph.states.copies import Copies
 from dgraph.states.frontier import Frontier
 from dgraph.states.switches import Switches
@@ -53,9 +53,10 @@ class State(Copies):
         self.partition, self.analysis = edges.partition, recipe.analysis
         self.arrays: VertexArrays = IN_PROCESS  # until all is here that others know
         self.n, self.size = self.partition.num_owned, self.partition.num_local
-        known = {"vertices": vertices, "round": 0, "random_seed": switches.random_seed}
-        known |= {name: field.identity for name, (field, _) in self.analysis.globals.items()}
-        self.values: dict[str, Any] = {**recipe.values, **known, **vertex_table(recipe, edges, columns)}
+        known: dict[str, Any] = {"vertices": vertices, "round": 0, "random_seed": switches.random_seed}
+        known |= {key(name): value for name, value in recipe.values.items()}
+        known |= {key(name): of.identity for name, (of, _) in self.analysis.globals.items()}
+        self.values = {**known, **vertex_table(recipe, edges, columns)}
         self.degrees: dict[str, Any] = {}  # along which edges -> of each vertex
         self.frontier = Frontier(self.size)
         self.pulled = False  # whether messages last crossed by a pull
@@ -95,7 +96,7 @@ class State(Copies):
 
     def broadcast(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Send values from masters to proxies: of the vertices that send; synchronous: of all that have changed."""
-        names, changed = self._broadcast_arrays(phase), None
+        names, changed = phase.broadcast, None
         arrays = [self.values[name] for name in names]
         if not self.analysis.synchronous:
             self._mark(True)
@@ -115,7 +116,7 @@ class State(Copies):
         """Write what masters have sent to proxies, who send on where their masters send."""
         senders = [self.frontier.senders]
         for tag, ids, values in self.post.collect({BROADCAST: side, TARGET: target_side}):
-            names = phase.target_broadcast if tag == TARGET else self._broadcast_arrays(phase)
+            names = phase.target_broadcast if tag == TARGET else phase.broadcast
             for name, value in zip(names, values, strict=False):
                 self.arrays.write(self.values[name], ids, value)
             if not self.analysis.synchronous:
@@ -174,10 +175,10 @@ class State(Copies):
 
     def merge(self, phase: PhaseAnalysis, mail: Iterable[Mail]) -> None:
         """Merge messages from other partitions into inboxes."""
-        names = [f"incoming_{inbox(phase, message)}" for message in phase.messages]
+        names = [incoming(inbox(phase, message)) for message in phase.messages]
         for _, ids, values in mail:
-            incoming = {**dict(zip(names, values, strict=True)), "ids": ids}
-            arguments = {**self.values, **incoming, **self.frontier.arguments}
+            news = {**dict(zip(names, values, strict=True)), "ids": ids}
+            arguments = {**self.values, **news, **self.frontier.arguments}
             queued = self.agent.once(name_in(phase, "receive"), len(ids), arguments)
             if queued is not None:
                 self.frontier.queued = queued
@@ -190,7 +191,7 @@ class State(Copies):
             self.total["fired"] += self.n
             return
         for name in self.analysis.before:
-            self.arrays.copy(self.values[f"{name}_before"], self.values[name])
+            self.arrays.copy(self.values[before(name)], self.values[key(name)])
         self.fire_these(phase, self.ready())
         self.frontier.edges = self._work(self.analysis.phases[self.values["round"] % len(self.analysis.phases)])
         self.frontier.clear()
@@ -261,9 +262,6 @@ class State(Copies):
         return {name: self.arrays.brought(array, self.n) for name, array in found.items()}
 
     # -- pieces of the above -------------------------------------------------------------------------------------------
-
-    def _broadcast_arrays(self, phase: PhaseAnalysis) -> list[str]:
-        return [sent(phase, m) for m in phase.messages] if phase.hoisted else list(phase.broadcast)
 
     def _news(self, tag: int, names: Iterable[str]) -> Any:
         """A mask of the owned vertices of which an array differs from what was last sent; None: send all."""

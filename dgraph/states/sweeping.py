@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dgraph.analysis import PhaseAnalysis
-from dgraph.codegen.text import name_in
+from dgraph.names import before, key, name_in
 from dgraph.states.state import State
 
 
@@ -21,7 +21,7 @@ def can_sweep(state: State) -> bool:
 def sweep(state: State, phase: PhaseAnalysis) -> None:
     """Sweep once over all rows. Call `broadcast` afterwards to tell proxies, and then `forget_sent`."""
     for name in state.analysis.before:
-        state.arrays.copy(state.values[f"{name}_before"], state.values[name])
+        state.arrays.copy(state.values[before(name)], state.values[key(name)])
     (side,) = state.edges.senders(phase.along)
     values = {**state.values, **state.edges.arguments(side), "queue": state.frontier.spare}
     fired, count, work = state.agent.once(name_in(phase, "sweep"), state.n, values)

@@ -92,7 +92,7 @@ def test_operations_with_kernels_for_the_cpu_alone_say_so():
 def test_explain_prints_kernels_of_both_targets():
     on_cpu, on_gpu = (dg.explain(dgraph.ops.wcc.Components, target=target) for target in ("cpu", "cuda"))
     assert "from numba import njit" in on_cpu and "atomic" not in on_cpu
-    assert "atomic_min(message, v, new_message)" in on_gpu and "kernels for cuda" in on_gpu
+    assert "atomic_min(inbox_message, v, new_message)" in on_gpu and "kernels for cuda" in on_gpu
     with pytest.raises(OptionError, match="choose one of cpu, cuda"):
         dg.explain(dgraph.ops.wcc.Components, target="tpu")
 

@@ -117,9 +117,9 @@ def test_messages_made_at_an_edge_and_sums_are_not(name):
 def test_the_bound_is_the_best_that_is_sent():
     (phase,) = analyse(Both()).phases
     values = {"sent_least": np.array([5, 2, 9]), "sent_most": np.array([5, 2, 9])}
-    assert bounds(phase, values, np.array([0, 2], np.uint32)) == {"first_least": 5, "first_most": 9}
+    assert bounds(phase, values, np.array([0, 2], np.uint32)) == {"best_least": 5, "best_most": 9}
     nobody = bounds(phase, values, np.empty(0, np.uint32))
-    assert nobody == {"first_least": dg.UNREACHED, "first_most": np.iinfo(np.int64).min}
+    assert nobody == {"best_least": dg.UNREACHED, "best_most": np.iinfo(np.int64).min}
 
 
 def test_a_run_with_other_values_needs_no_new_analysis(monkeypatch):

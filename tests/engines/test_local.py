@@ -35,7 +35,7 @@ def largest_in_weight(problem):
     """What `Heaviest` means, in one call."""
     seen.append(problem)
     (side,) = problem.edges.receivers("out", at_once=True)
-    weights = problem.edges.arguments(side)["weight"]
+    weights = problem.edges.column(side, "weight")
     largest = np.full(problem.vertices, problem.values["least"])
     np.maximum.at(largest, np.asarray(side.rows()), weights)
     return Solved({"largest": largest, "to": np.full(problem.vertices, problem.values["whom"])}, 1, side.num_edges)

@@ -9,7 +9,7 @@ from dgraph.codegen.bounds import bounded, bounds
 from dgraph.codegen.compile import load
 from dgraph.codegen.recipe import recipe_of
 from dgraph.codegen.source import arrays_of, generate
-from dgraph.codegen.text import inbox, name_in, sent
+from dgraph.names import before, by_name, inbox, key, name_in, sent
 from dgraph.program import Delta
 
 RANGES = 2  # ranges of rows that each kernel is called on
@@ -26,16 +26,16 @@ class OnePartition:
             "random_seed": random_seed,
             "vertices": vertices,
             "number": np.arange(vertices),
-            **program.values,
+            **{key(name): value for name, value in program.values.items()},
         }
         for argument in arrays_of(self.analysis).values():
             if argument.name not in self.arrays and argument.dims:
                 shape = (vertices,) if argument.dims == 1 else (vertices, program.vector_length)
                 self.arrays[argument.name] = np.zeros(shape, argument.dtype)
         for state in self.analysis.states:
-            self.arrays[state.name][:] = state.start
+            self.arrays[key(state.name)][:] = state.start
         for column in self.analysis.vertex_columns:
-            self.arrays[column.name][:] = (vertex_columns or {}).get(column.name, column.missing)
+            self.arrays[key(column.name)][:] = (vertex_columns or {}).get(column.name, column.missing)
         for phase in self.analysis.phases:
             for message in phase.messages:
                 self.arrays[inbox(phase, message)][:] = message.identity
@@ -77,16 +77,16 @@ class OnePartition:
             parts = self.rows(name, self.n)
             for i, own in enumerate(names):
                 merge = self.analysis.globals[own][0].merge.merge
-                self.arrays[own] = merge(parts[0][i], parts[1][i])
+                self.arrays[key(own)] = merge(parts[0][i], parts[1][i])
 
     def keep_before(self):
         """Copy the fields that global values compare."""
         for name in self.analysis.before:
-            self.arrays[f"{name}_before"][:] = self.arrays[name]
+            self.arrays[before(name)][:] = self.arrays[key(name)]
 
     def stop(self):
         """Whether the program says so."""
-        return recipe_of(self.program).should_stop({**self.arrays, "round": self.round})
+        return recipe_of(self.program).should_stop({**self.arrays, "round": self.round, **by_name(self.arrays)})
 
     def run(self, direction="push"):
         """All rounds."""
@@ -149,7 +149,7 @@ class OnePartition:
         """The columns of the answer."""
         self.fold("conclude")
         if not self.analysis.results:
-            return {s.name: self.arrays[s.name] for s in self.analysis.states if not isinstance(s, Delta)}
+            return {s.name: self.arrays[key(s.name)] for s in self.analysis.states if not isinstance(s, Delta)}
         self.rows("finish", self.n)
         return {name: self.arrays[f"result_{name}"] for name in self.analysis.results}
 
@@ -178,5 +178,5 @@ def rows(u, v, e, vertices, columns):
     return {
         "indptr": indptr,
         "neighbours": v[order].astype(np.uint32),
-        **{name: values[e[order]] for name, values in columns.items()},
+        **{key(name): values[e[order]] for name, values in columns.items()},
     }

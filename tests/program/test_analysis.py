@@ -32,8 +32,8 @@ def test_weights_are_kept_only_where_they_are_read():
 
 def test_one_word_travels_where_the_message_is_that_of_the_vertex():
     assert found(programs.PageRank).phases[0].broadcast == ("sent_message",)
-    assert found(programs.ShortestPaths).phases[0].broadcast == ("dist",)
-    assert found(programs.Factorize).phases[0].target_broadcast == ("factors",)
+    assert found(programs.ShortestPaths).phases[0].broadcast == ("field_dist",)
+    assert found(programs.Factorize).phases[0].target_broadcast == ("field_factors",)
     assert not found(programs.CommunityDetection).phases[0].combines
 
 
@@ -56,20 +56,16 @@ def test_other_values_of_parameters_need_no_new_kernels():
 )
 def test_explain(program):
     text = explain(program)
-    assert "messages" in text and "def pull(" in text.replace("ask_pull", "pull")
+    assert "messages" in text and "def pull(" in text.replace("pull_ask", "pull")
     compile(generate(program).text, "kernels", "exec")
 
 
 def test_kernels_travel_without_the_class():
     kernels = load(generate(programs.PageRank()))
     assert pickle.loads(pickle.dumps(kernels)) is kernels
-    layout = kernels.source.layout
-    assert [array.name for array in layout.phases[0].inboxes] == ["message"]
-    assert list(layout.globals) == ["dangling", "change"]
     recipe = recipe_of(programs.PageRank())
     assert recipe.should_stop({"change": 1.0, "tol": 0.5, "round": 3, "max_iter": 3})
     assert not recipe.should_stop({"change": 1.0, "tol": 0.5, "round": 2, "max_iter": 3})
-    assert layout.states[0].allocate(3).tolist() == [0, 0, 0]
 
 
 def test_explain_says_what_is_chosen():
@@ -220,8 +216,7 @@ def test_a_merge_of_ones_own():
         ({"kind": "eager"}, "accumulative"),
         ({"along": "up"}, '"out", "in" or "both"'),
         ({"merge": CHOOSE}, "merges whole numbers"),
-        ({"arrived": State(bool)}, "taken"),
-        ({"sent_message": State(bool)}, "taken"),
+        ({"message": State(bool)}, "'message' is a message and a field"),
         ({"kind": "synchronous"}, "say `start`, not `seed`"),
         ({"Step": type("Step", (Phase,), {"send": double, "apply": double})}, "several phases"),
     ],

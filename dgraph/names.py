@@ -1,0 +1,86 @@
+"""What a program's fields and messages are called in kernels: by names that begin as nothing else there does. So a
+field may have any name but those that say what a program is.
+
+    field_dist      what is declared in the class: states, columns, parameters, global values
+    before_rank     a state before the round
+    inbox_message   what has come; `sent_message` is what vertices send, `best_message` the best of a round
+    send, apply     functions; of a phase `send_propose`, and `inbox_propose_message`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from dgraph.errors import ProgramError
+from dgraph.monoid import MONOIDS, NEIGHBOURHOODS, Merge
+
+FIELD = "field_"
+FUNCTIONS = ("start", "seed", "send", "apply", "stop")
+
+
+class Named(Protocol):
+    """A field, or a phase: that of a program of one has an empty name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+def key(name: str) -> str:
+    """What kernels are given for a declared field: an array, or a number."""
+    return FIELD + name
+
+
+def before(name: str) -> str:
+    """The copy of a state from before the round."""
+    return f"before_{name}"
+
+
+def by_name(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what kernels are given, the fields by the names that the program has for them."""
+    return {name.removeprefix(FIELD): value for name, value in values.items() if name.startswith(FIELD)}
+
+
+def name_in(phase: Named, name: str) -> str:
+    """The name of a phase's function or kernel: as it is, or with the phase's name after it."""
+    return f"{name}_{phase.name}" if phase.name else name
+
+
+def inbox(phase: Named, message: Named) -> str:
+    """The array of merged messages."""
+    return f"{name_in(phase, 'inbox')}_{message.name}"
+
+
+def sent(phase: Named, message: Named) -> str:
+    """The array of messages that vertices send, where they send the same along all their edges."""
+    return f"{name_in(phase, 'sent')}_{message.name}"
+
+
+def incoming(array: str) -> str:
+    """What another partition has for an inbox."""
+    return f"incoming_{array}"
+
+
+def check_names(owner: str, base: type, names: Iterable[str], columns: Iterable[str] = ()) -> None:
+    """Refuse what says something else of a program, or of a phase, whose class is `base`; and `columns` of the answer
+    that would take the place of its first. Python does the rest."""
+    if "vertex" in columns:
+        raise ProgramError(f"{owner}: the column 'vertex' of the answer says which vertex it is; choose another name")
+    for name in names:
+        if name in FUNCTIONS or hasattr(base, name):
+            what = "a function" if name in FUNCTIONS else "an attribute"
+            raise ProgramError(f"{owner}: {name!r} is {what} of every {base.__name__}; choose another name")
+
+
+def check_merges(program: str, phases: Iterable[Named], merges: Iterable[Merge]) -> None:
+    """Refuse phases or merges of which two would have one name in kernels, and a name that could not stand there."""
+    names = [phase.name for phase in phases]
+    for name in names:
+        if names.count(name) > 1:
+            raise ProgramError(f"{program}: two phases are {name!r}, but for capitals and underscores; rename one")
+    known = {merge.name.lower(): merge for merge in (*MONOIDS, *NEIGHBOURHOODS)}
+    for merge in merges:
+        if not merge.name.isidentifier():
+            raise ProgramError(f"{program}: {merge.name!r} is no name for a merge; give it one word")
+        if known.setdefault(merge.name.lower(), merge) != merge:
+            raise ProgramError(f"{program}: two merges are called {merge.name!r}; give one of them another name")

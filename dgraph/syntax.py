@@ -1,0 +1,190 @@
+"""Of what Python the functions of a program may be made, and pieces of their syntax trees."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+import operator
+from collections.abc import Iterator
+
+BUILTINS = ("min", "max", "abs", "round", "int", "float", "bool", "range")
+MATH = (
+    *("sqrt", "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "hypot", "floor", "ceil", "fabs", "fmod"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    *("copysign", "isnan", "isinf", "isfinite", "erf", "erfc", "gamma", "lgamma", "degrees", "radians"),
+)
+ALLOWED = (
+    "numbers; + - * / // % ** and comparisons; and, or, not; if, for ... in range(...), while; assignments; min max "
+    "abs round int float bool; math.*; dot(a, b) of two vectors; and plain functions of your own made of these"
+)
+STATEMENTS = (
+    ast.Return,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.AugAssign,
+    ast.If,
+    ast.For,
+    ast.While,
+    ast.Pass,
+    ast.Break,
+    ast.Continue,
+)
+EXPRESSIONS = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Tuple)
+PIECES = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context, ast.arguments, ast.arg)
+EXACT = {
+    **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow},
+    **{ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift},
+}
+IN_PLACE = {  # of functions of NumPy
+    **{"minimum": "min", "maximum": "max", "where": "`a if condition else b`", "power": "**", "square": "**"},
+    **{"absolute": "abs", "rint": "round", "mod": "%", "remainder": "%", "logical_not": "not"},
+}
+BROUGHT = ("math", "bool", "int32", "int64", "float32", "float64")  # names that kernel text brings into a function
+
+
+def names_within(tree: ast.FunctionDef) -> set[str]:
+    """A function's own names: parameters, and what it assigns to."""
+    stored = (n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return {*stored, *(argument.arg for argument in tree.args.args)}
+
+
+def rename_within(tree: ast.FunctionDef) -> None:
+    """Call those of its own names otherwise that stand for something else in kernel text."""
+    own = names_within(tree)
+    taken = {name for name in own if name in BROUGHT or name.startswith(dot_name(0)[:-1])}
+    renamed = {name: next(f"{name}_{i}" for i in itertools.count() if f"{name}_{i}" not in own) for name in taken}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = renamed.get(node.id, node.id)
+        elif isinstance(node, ast.arg):
+            node.arg = renamed.get(node.arg, node.arg)
+
+
+def dot_name(place: int) -> str:
+    """The kernel argument that holds a function's product of two vectors."""
+    return f"dot_{place}"
+
+
+def literal(value: bool | int | float) -> ast.expr:
+    """A number as an expression: one below zero as `-3`, which is not its own operand in `(-3) ** 2`."""
+    if isinstance(value, float) and math.isnan(value):
+        return math_name("nan")
+    if value < 0 or (isinstance(value, float) and math.copysign(1, value) < 0):
+        return ast.UnaryOp(op=ast.USub(), operand=literal(-value))
+    return math_name("inf") if value == math.inf else ast.Constant(value=value)
+
+
+def number(node: ast.expr) -> int | None:
+    """The whole number that an expression is."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = number(node.operand)
+        return None if value is None else -value
+    whole = isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool)
+    return node.value if whole else None  # type: ignore[attr-defined]
+
+
+def folded(node: ast.BinOp) -> ast.expr:
+    """What two whole numbers make, as Python has it: without limits."""
+    a, b = number(node.left), number(node.right)
+    if a is None or b is None or type(node.op) not in EXACT:
+        return node
+    if isinstance(node.op, ast.Pow | ast.LShift) and b > 1000:  # which nobody writes, and takes for ever
+        return node
+    try:
+        return ast.copy_location(literal(EXACT[type(node.op)](a, b)), node)
+    except ArithmeticError:
+        return node
+
+
+def math_name(name: str) -> ast.expr:
+    return ast.Attribute(value=ast.Name(id="math", ctx=ast.Load()), attr=name, ctx=ast.Load())
+
+
+def noun(node: ast.AST) -> str:
+    words = {
+        "ListComp": "a list comprehension",
+        "JoinedStr": "a string",
+        "Subscript": "an index",
+        "Expr": "a call alone",
+    }
+    return words.get(type(node).__name__, f"`{type(node).__name__}`")
+
+
+def alternatives(value: ast.expr) -> list[ast.expr]:
+    return [*alternatives(value.body), *alternatives(value.orelse)] if isinstance(value, ast.IfExp) else [value]
+
+
+def too_long(tree: ast.FunctionDef) -> ast.Constant | None:
+    """A whole number that 64 bits cannot hold."""
+    below = {id(n.operand) for n in ast.walk(tree) if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and (number(node) or 0) > 2**63 - (id(node) not in below):
+            return node
+    return None
+
+
+def flaws(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr | None, str]]:
+    """What Python would find out when it runs: a problem, the expression at fault, and the remedy."""
+    flow = Flow(tree)
+    if flow.endless is not None:
+        yield "the loop never ends", flow.endless.test, "Leave it by a break or a return."
+    if not flow.returns:
+        yield "some path through the function returns nothing", None, "End every path with a return."
+    if flow.unset is not None:
+        yield f"{flow.unset.id!r} may have no value here", flow.unset, "Assign to it before, on every path."
+    if (large := too_long(tree)) is not None:
+        yield "whole numbers have 64 bits", large, "Write a float, as 2.0**70."
+
+
+class Flow:
+    """The ways through a function: where one reads a name that nothing has been assigned to, and loops without end."""
+
+    def __init__(self, tree: ast.FunctionDef):
+        self.own, self.breaks = names_within(tree), list[list[set[str]]]()
+        self.unset: ast.Name | None = None
+        self.endless: ast.While | None = None
+        self.returns = self.after(tree.body, {argument.arg for argument in tree.args.args}) is None
+
+    def after(self, body: list[ast.stmt], known: set[str]) -> set[str] | None:
+        """What is assigned to when all is done; None where that never happens."""
+        for statement in body:
+            found = self.step(statement, known)
+            if found is None:
+                return None
+            known = found
+        return known
+
+    def step(self, statement: ast.stmt, known: set[str]) -> set[str] | None:
+        if isinstance(statement, ast.If):
+            self.read(statement.test, known)
+            ways = [self.after(way, known) for way in (statement.body, statement.orelse)]
+            found = [way for way in ways if way is not None]
+            return set.intersection(*found) if found else None
+        if isinstance(statement, ast.For | ast.While):
+            return self.loop(statement, known)
+        self.read(statement, known)
+        if isinstance(statement, ast.Break):
+            self.breaks[-1].append(known)
+        if isinstance(statement, ast.Return | ast.Break | ast.Continue):
+            return None
+        stored = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return known | stored
+
+    def loop(self, loop: ast.For | ast.While, known: set[str]) -> set[str] | None:
+        self.read(loop.iter if isinstance(loop, ast.For) else loop.test, known)
+        target = {loop.target.id} if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) else set()
+        self.breaks.append([])
+        self.after(loop.body, known | target)
+        left = self.breaks.pop()
+        if isinstance(loop, ast.For) or not (isinstance(loop.test, ast.Constant) and loop.test.value):
+            return known  # maybe none of it is done
+        if not left and not any(isinstance(node, ast.Return) for node in ast.walk(loop)):
+            self.endless = self.endless or loop
+        return set.intersection(*left) if left else None
+
+    def read(self, node: ast.AST, known: set[str]) -> None:
+        for name in ast.walk(node):
+            reads = isinstance(name, ast.Name) and (isinstance(name.ctx, ast.Load) or isinstance(node, ast.AugAssign))
+            if reads and name.id in self.own - known:  # type: ignore[attr-defined]
+                self.unset = self.unset or name  # type: ignore[assignment]

@@ -1,0 +1,244 @@
+"""What a program's functions say is what Python makes of them; what would be taken for something else is refused."""
+
+import enum
+import functools
+import math
+import types
+
+import numpy as np
+import pandas as pd
+import programs
+import pytest
+from numpy import float64, int64
+from one_partition import OnePartition
+
+import dgraph as dg
+from dgraph import reference
+from dgraph.codegen.source import generate
+from dgraph.errors import ColumnError, ProgramError, UnsentWarning
+from dgraph.monoid import MIN, SUM
+from dgraph.names import key
+from dgraph.program import Message, Phase, State, VertexColumn, VertexProgram
+
+RING = {"edges": [(0, 1), (1, 2), (2, 0), (2, 3)], "vertices": 4}
+
+
+class Colour(enum.IntEnum):
+    RED = 2
+
+
+BELOW, HALF, SETTINGS = -3, -0.5, types.SimpleNamespace(step=np.float32(0.25))
+
+
+class Numbers(VertexProgram):
+    """Outer numbers, powers, and a vector that is reached through a module."""
+
+    kind = "synchronous"
+    outer = State(float64)
+    powers = State(float64)
+    large = State(int64)
+    pair = State(float64, shape=2)
+    square = State(float64)
+    merge = SUM
+
+    @staticmethod
+    def start(id, component):
+        square: float = BELOW**2 + HALF**2
+        return square + Colour.RED * SETTINGS.step, 2**-1 + (id + 1) ** -2, 2**63 - 1 - id, id + component, 0
+
+    def send():
+        return 1.0
+
+    def apply(outer, powers, large, pair, message):
+        while True:
+            outer += message
+            if outer > 11:
+                last = outer
+                break
+        return last, powers - 2.0**70, large, pair, dg.dot(pair, pair)
+
+    def stop(round):
+        return round == 2
+
+
+def test_numbers():
+    answer, oracle = OnePartition(Numbers(), **RING), reference.run(Numbers(), **RING)
+    answer.run()
+    for name, values in oracle.results().items():
+        assert answer.arrays[key(name)].tolist() == [list(v) if isinstance(v, tuple) else v for v in values], name
+    assert oracle.results()["square"] == [1.0, 5.0, 13.0, 25.0]
+
+
+def unset(level):
+    if level > 3:
+        found = 1
+    return level + found
+
+
+def maybe_unset(level):
+    for i in range(level):
+        last = i
+    return last
+
+
+def endless(level):
+    while True:
+        level += 1
+    return level
+
+
+def too_large(level):
+    return level + 2**63
+
+
+def doubled(function):
+    @functools.wraps(function)
+    def twice(level):
+        return 2 * function(level)
+
+    return twice
+
+
+@doubled
+def decorated(level):
+    return level
+
+
+def attribute(level):
+    return level.real
+
+
+def absent(level):
+    return level + SETTINGS.stride
+
+
+def nothing(level):
+    return None
+
+
+def where(level):
+    return np.where(level > 0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("send", "problem"),
+    [
+        (unset, "`found`: 'found' may have no value here. Assign to it before"),
+        (maybe_unset, "'last' may have no value here"),
+        (endless, "the loop never ends. Leave it by a break or a return"),
+        (too_large, "whole numbers have 64 bits. Write a float"),
+        (decorated, "of the function's own text, without its decorator"),
+        (attribute, "numbers have no attributes"),
+        (absent, "there is no 'stride'"),
+        (nothing, "None is no number. Say what the merge's identity is"),
+        (where, "Take `a if condition else b`"),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_what_python_would_find_out_when_it_runs_is_refused(send, problem):
+    with pytest.raises(ProgramError, match=problem):
+        generate(type("Levels", (programs.LargestNearby,), {"level": State(int64), "send": send}))
+
+
+class Lowest(VertexProgram):
+    low = State(float64, start=math.inf)
+    merge = MIN
+
+    def seed(id):
+        return math.nan if id == 1 else id + 1
+
+    def send(low):
+        return low
+
+    def apply(low, message):
+        return min(low, message)
+
+
+@pytest.mark.parametrize("direction", ["push", "pull"])
+def test_what_is_no_number_is_no_least_message(direction):
+    G = dg.Graph.from_edges(pd.DataFrame(RING["edges"], columns=["src", "dst"]), parts=2)
+    for engine in ("bsp", "block_descent"):
+        options = {"direction": direction} if engine == "bsp" else {"operator": direction}
+        assert dg.run(G, Lowest(), engine=engine, **options).compute()["low"].tolist() == [1, 1, 1, 1]
+
+
+class Shrinking(VertexProgram):
+    """Nobody leads to vertex 0, which becomes no number, and so do all others in the end."""
+
+    kind = "synchronous"
+    part = State(float64, start=1)
+    merge = SUM
+
+    def send(part):
+        return part / 2
+
+    def apply(message):
+        return message if message > 0 else math.nan
+
+
+@pytest.mark.parametrize("engine", ["bsp", "block_descent"])
+def test_rounds_end_where_nothing_is_a_number(engine):
+    edges = [(0, 1), (1, 2), (0, 2)]
+    found = dg.run(
+        dg.Graph.from_edges(pd.DataFrame(edges, columns=["src", "dst"]), parts=2), Shrinking(), engine=engine
+    )
+    assert np.isnan(found.compute()["part"]).all()
+    assert engine != "bsp" or found.rounds == reference.run(Shrinking(), edges, 3).rounds
+
+
+class Told(Lowest):
+    def start(id):
+        return id
+
+    def seed(id):
+        return id
+
+
+class Forgotten(Lowest):
+    low = State(float64)  # starts at 0
+
+
+class Alone(Lowest):
+    def seed(id):
+        return 1.0 if id == 3 else math.inf
+
+
+def test_what_start_says_is_not_sent():
+    G = dg.Graph.from_edges(pd.DataFrame(RING["edges"], columns=["src", "dst"]), parts=2)
+    for program in (Told(), Forgotten()):
+        with pytest.warns(UnsentWarning, match=f"{type(program).__name__}: nothing was sent.*such as inf") as told:
+            dg.run(G, program)
+        assert told[0].filename == __file__
+    dg.run(G, Alone())  # has said something, though nobody could hear it
+
+
+class Lifted(Lowest):
+    height = VertexColumn(float64)
+
+    def seed(height):
+        return height
+
+
+def test_a_column_that_nobody_has():
+    G = dg.Graph.from_edges(
+        pd.DataFrame(RING["edges"], columns=["src", "dst"]), vertices=pd.DataFrame({"id": [0], "hight": [2.0]})
+    )
+    with pytest.raises(ColumnError, match=r"Lifted reads the vertex column 'height'; the vertices have 'hight': give"):
+        dg.run(G, Lifted())
+    assert dg.run(G, Lifted(), columns={"height": {0: 1.0}}).compute()["low"].tolist() == [0, 0, 0, 0]
+
+
+def test_names_that_would_hide_something():
+    with pytest.raises(ProgramError, match="the column 'vertex' of the answer"):
+        type("Named", (Lowest,), {"vertex": State(float64)})
+    with pytest.raises(ProgramError, match="'message' is a message and a field"):
+        type("Named", (Lowest,), {"message": State(float64)})
+    with pytest.raises(ProgramError, match="'name' is an attribute of every Phase"):
+        type("Step", (Phase,), {"name": Message(float64, SUM)})
+    steps = {name: type(name, (Phase,), {"send": unset, "apply": unset}) for name in ("Ask", "A_SK")}
+    with pytest.raises(ProgramError, match="two phases are 'ask'"):
+        type("Named", (VertexProgram,), {"kind": "synchronous", "low": State(float64), "merge": MIN, **steps})
+    with pytest.raises(ProgramError, match=r"a bool holds no SUM: say Message\(int, SUM\)"):
+        type("Alive", (Lowest,), {"low": State(bool), "merge": SUM})
+    with pytest.raises(ProgramError, match="'flaot' is no type for a State"):
+        State("flaot")
