@@ -255,8 +255,8 @@ class Workers:
         """What each worker has answered to `ask`. Each is asked once in its life; a new one perhaps a moment later."""
         known = _answers.setdefault(self.client, {}).setdefault(what, {})
         addresses = self._addresses(fresh=False)
-        if new := [address for address in addresses if address not in known]:
-            known |= self.client.run(ask, *arguments, workers=new, on_error="ignore")  # one may leave
+        if not known.keys() >= set(addresses):  # all are asked: one of these may have left, and would be called in vain
+            known |= self.client.run(ask, *arguments, on_error="ignore")
         return {address: known[address] for address in addresses if address in known}
 
 

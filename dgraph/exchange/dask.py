@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import wait
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from distributed import get_worker, secede
 from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.protocol.pickle import dumps
 from distributed.protocol.serialize import Serialized, serialize
-from distributed.utils import sync
 
 from dgraph.agents.agent import close_agent
 from dgraph.checkpoint import memory
@@ -34,7 +34,11 @@ IN_FLIGHT = 3  # messages on their way to one peer
 WINDOW = 64 << 20  # bytes on their way from one worker; a sender that would exceed it waits
 REST = 10.0  # seconds without a run, after which a worker keeps no memory for the next
 DIRECT = "ucx", "ucxx", "inproc"  # protocols that carry arrays of GPUs as they are
+LOOK_UP = 0.2  # seconds between looks at whether the run goes on
 ATTEMPTS = 3  # to bring a message to a peer; a second copy does no harm, numbers tell it
+
+
+T = TypeVar("T")
 
 
 class DaskExchange(Exchange):
@@ -55,7 +59,7 @@ class DaskExchange(Exchange):
 
     def ask(self, peer: int) -> int:
         with suppress(OSError):  # if the peer is gone, the scheduler will say so
-            return sync(self.plugin.worker.loop, self._peer(peer).dgraph_ask, run=self.route.run)
+            return self._answer(self._peer(peer).dgraph_ask(run=self.route.run))
         return -(1 << 62)
 
     def report(self, reason: str, error: BaseException) -> None:
@@ -87,15 +91,14 @@ class DaskExchange(Exchange):
     def sum(self, values: list[float]) -> list[float]:
         self.check()
         self.sums += 1
-        total = self.plugin.worker.scheduler.dgraph_sum
         place = {"run": self.route.run, "number": self.sums, "worker": self.plugin.worker.address}
-        return list(sync(self.plugin.worker.loop, total, values=values, **place))
+        return list(self._answer(self.plugin.worker.scheduler.dgraph_sum(values=values, **place)))
 
     def lodge(self, peer: int, run: str, checkpoint: str, part: int, parts: int, data: bytes) -> None:
         place: dict[str, Any] = {"run": run, "checkpoint": checkpoint, "part": part, "parts": parts}
         there = self.plugin.worker.rpc(self.route.workers[peer]).dgraph_lodge
         try:
-            sync(self.plugin.worker.loop, there, **place, data=Serialized(*serialize(data)))
+            self._answer(there(**place, data=Serialized(*serialize(data))))
         except OSError as error:
             raise LostError(f"{self.route.workers[peer]} cannot be reached; run again") from error
 
@@ -103,8 +106,18 @@ class DaskExchange(Exchange):
         """A piece of a checkpoint from any worker; None if that is gone, or lacks it."""
         with suppress(OSError):
             there = self.plugin.worker.rpc(address).dgraph_fetch
-            return sync(self.plugin.worker.loop, there, run=run, checkpoint=checkpoint, part=part)
+            return self._answer(there(run=run, checkpoint=checkpoint, part=part))
         return None
+
+    def _answer(self, question: Coroutine[Any, Any, T]) -> T:
+        """What somebody answers; unless the run is stopped: one who has left would be called for half a minute."""
+        answer = asyncio.run_coroutine_threadsafe(question, self.plugin.worker.loop.asyncio_loop)
+        try:
+            while not wait([answer], LOOK_UP).done:
+                self.check()
+            return answer.result()
+        finally:
+            answer.cancel()
 
     def close(self) -> None:
         super().close()

@@ -77,20 +77,27 @@ class ExchangeOnScheduler(SchedulerPlugin):
     ) -> bool:
         """Have all workers join a run; `lend` waits until it has all of them to itself."""
         await self.ready.wait()
+        self._need(workers, dict.fromkeys(self.scheduler.workers, True))  # others would be called for half a minute
         self.runs[run] = Run(list(workers), client)
         message = {"op": "dgraph_open", "run": run, "workers": workers, "homes": homes, "patience": patience}
         answers = await self.scheduler.broadcast(msg=message, workers=list(workers), on_error="return")
-        if absent := [
-            worker for worker in workers if worker not in self.scheduler.workers or answers[worker] is not True
-        ]:
+        try:
+            self._need(workers, {worker: answers[worker] for worker in workers if worker in self.scheduler.workers})
+        except LostError:
             await self.end(run)
+            raise
+        if lend:
+            await self.lend(run)
+        return True
+
+    @staticmethod
+    def _need(workers: list[str], answers: dict[str, Any]) -> None:
+        """All are there and have joined, or a LostError."""
+        if absent := [worker for worker in workers if answers.get(worker) is not True]:
             raise LostError(
                 f"worker {', '.join(absent)} cannot take part ({answers.get(absent[0], 'not in the cluster')!r}); "
                 "has it left, or does it lack dgraph in this version?"
             )
-        if lend:
-            await self.lend(run)
-        return True
 
     async def end(self, run: str, stop: str | None = None) -> tuple[str | None, bytes | None]:
         """Forget a run everywhere; returns why it failed, if it did."""

@@ -5,6 +5,7 @@ their way, and mail is late, repeated and out of order. Each answer must be righ
 import argparse
 import asyncio
 import faulthandler
+import gc
 import logging
 import os
 import random
@@ -110,6 +111,7 @@ class Search:
         finally:
             watch.cancel()
         seconds = time.perf_counter() - begun
+        await_nothing(client)
         self.counts[whom] += came
         self.works[name] += came
         self.missed += not came
@@ -170,6 +172,31 @@ def await_all(client: Client, workers: int, hosts) -> None:
         else:
             client.cluster.scale(workers)  # one that has retired is started again
         time.sleep(0.2)
+
+
+def await_nothing(client: Client) -> None:
+    """Until nobody has anything of a run that is over: tasks, its ends and mail, pieces of checkpoints."""
+    until = time.monotonic() + 60
+    while True:
+        gc.collect()
+        left = {"scheduler": client.run_on_scheduler(left_there), **client.run(left_here, on_error="ignore")}
+        if not (left := {where: what for where, what in left.items() if what}):
+            return
+        if time.monotonic() > until:
+            raise AssertionError(f"of a run that is over there is left: {left}")
+        time.sleep(0.1)
+
+
+def left_there(dask_scheduler) -> list[str]:
+    return [*map(str, dask_scheduler.tasks), *(["runs"] if runs_of(dask_scheduler) else [])]
+
+
+def left_here(dask_worker) -> list[str]:
+    from dgraph.checkpoint import memory
+
+    plugin = dask_worker.plugins.get(NAME)
+    found = [*map(str, dask_worker.data), *map(str, dask_worker.state.tasks), *map(str, memory._pieces)]
+    return found + ([*plugin.ends, *(["mail"] if plugin.window.used else [])] if plugin is not None else [])
 
 
 def without_client(client: Client, name: str, delay: float, seed: int) -> bool:

@@ -62,8 +62,33 @@ WORKS: dict[str, Callable[[dg.Graph, str], dg.Result]] = {
     "a saved graph": lambda graph, _: dg.bfs(graph, 7),
     "METIS": lambda graph, _: dg.wcc(graph),
     "a lazy result": lambda graph, _: dg.degrees(graph),
+    "paths": lambda graph, _: dg.sssp(graph, 7),
+    "ranks by residuals": lambda graph, _: dg.pagerank(graph, engine="bulk_async", **EXACT),
+    "k_core": lambda graph, _: dg.k_core(graph, k=9),
+    "matching": lambda graph, _: dg.matching(_two_sides(graph)),
+    "saving": lambda graph, at: _reopened(graph, at),
+    "writing": lambda graph, at: _reread(graph, at),
 }
 IN_ONE_PLACE = ("local", "block_descent, one partition")
+
+
+def _two_sides(graph: dg.Graph) -> dg.Graph:
+    """Every edge from a vertex of one side to one of the other."""
+    edges = graph.edges.compute(scheduler=graph.client or "threads")
+    sides = {"src": edges["src"].to_numpy(), "dst": edges["dst"].to_numpy() + 2000}
+    return dg.Graph.from_edges(sides, parts=graph.num_parts, client=graph.client)
+
+
+def _reopened(graph: dg.Graph, at: str) -> dg.Result:
+    """Whoever writes is killed: the folder is whole."""
+    graph.save(Path(at) / "again")
+    return dg.wcc(dg.open_graph(Path(at) / "again"))
+
+
+def _reread(graph: dg.Graph, at: str) -> dg.Result:
+    dg.write_edges(graph, Path(at) / "edges.parquet")
+    assert [path.name for path in Path(at).iterdir()] == ["edges.parquet"], "a piece of a file is left"
+    return dg.wcc(dg.read_edges(Path(at) / "edges.parquet"))
 
 
 def frame_of(seed: int) -> pd.DataFrame:

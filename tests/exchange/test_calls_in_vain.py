@@ -1,0 +1,74 @@
+"""A worker that has left is not called: nobody would answer, and Dask calls for half a minute before it says so."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from clusters import worker_processes
+from mixing import registry, wait_until
+
+import dgraph as dg
+from dgraph.devices.probe import CUDF
+from dgraph.errors import LostError, RunError
+from dgraph.exchange import client as questions
+from dgraph.exchange.mail import Route
+from dgraph.exchange.registry import NAME
+
+FRAME = pd.DataFrame(np.random.default_rng(3).integers(0, 60, (300, 2)), columns=["src", "dst"])
+
+
+@pytest.fixture
+def left(monkeypatch):
+    """A cluster of two threads as workers, a function that has one leave, and whom the scheduler has called since."""
+    with worker_processes(2, processes=False, protocol="tcp") as client:
+        called, rpc = [], client.cluster.scheduler.rpc
+
+        def leave():
+            name, worker = next(iter(client.cluster.workers.items()))
+            del client.cluster.workers[name]
+            client.sync(worker.close, executor_wait=False, nanny=False)
+            wait_until(lambda: worker.address not in client.cluster.scheduler.workers)
+            sound = rpc.connect
+            monkeypatch.setattr(rpc, "connect", lambda address, *how: called.append(address) or sound(address, *how))
+            return worker.address
+
+        yield client, leave, called
+
+
+def test_by_whoever_knows_workers_of_a_moment_ago(left, monkeypatch):
+    client, leave, called = left
+    monkeypatch.setattr(questions, "A_MOMENT", 600.0)
+    graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
+    assert len(graph.workers.lacking({})) == 2
+    gone = leave()
+    assert len(graph.workers.lacking(CUDF)) == 1
+    assert called and gone not in called
+
+
+def test_by_a_run_that_begins(left):
+    client, leave, called = left
+    questions.install(client)
+    everybody = tuple(questions.workers_of(client))
+    gone = leave()
+    with pytest.raises(LostError, match=rf"{gone} cannot take part \('not in the cluster'\)"):
+        questions.begin(client, Route("a run", everybody, (0, 1)))
+    assert gone not in called and not registry(client.cluster).runs
+
+
+def test_by_a_run_that_is_over(left):
+    """Its thread would be missing for what comes next."""
+    client, leave, _ = left
+    questions.install(client)
+    everybody = tuple(questions.workers_of(client))
+    questions.begin(client, Route("a run", everybody, (0, 1)))
+    ends = {one.address: one.plugins[NAME].ends["a run"] for one in client.cluster.workers.values()}
+    gone = leave()
+    (end,) = (end for address, end in ends.items() if address != gone)
+    wait_until(lambda: end.mailbox.failure is not None)
+    peer = everybody.index(gone)
+    for call in (
+        lambda: end.ask(peer),
+        lambda: end.fetch(gone, "a run", "a checkpoint", 0),
+        lambda: end.lodge(peer, "a run", "a checkpoint", 0, 1, b""),
+    ):
+        with pytest.raises(RunError, match=gone):
+            call()
