@@ -36,7 +36,7 @@ class Workers:
 
     @classmethod
     def find(cls, client: Any = None) -> Workers:
-        """With the client given, else the default client of this thread, else this process."""
+        """Those of the client given, else of the default client of this thread, else this process."""
         if client is None:
             client = _default_client()
         elif not hasattr(client, "submit"):

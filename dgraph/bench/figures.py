@@ -38,7 +38,7 @@ TITLES = {
 
 
 def of_graph(graph: Any) -> dict[str, Any]:
-    """Of the partitions as they are now; `build` is the time of all steps that led to them."""
+    """The figures of a graph's partitions as they are now; `build` is the time of all steps that led to them."""
     report = graph.partitions.report
     return {
         "build": sum(report.seconds.values()),
@@ -51,11 +51,7 @@ def of_graph(graph: Any) -> dict[str, Any]:
 
 
 def of_run(result: Any, seconds: float, graph: Any, edges: Edges, operation: str) -> dict[str, Any]:
-    """Of a run that took so many seconds; numbers of its report are added up over rounds and partitions.
-
-    evps: vertices and edges a second (Graphalytics). teps: edges a second among those that the search reached
-    (Graph500). epochs: edges looked at over the edges there are. imbalance: the busiest partition over the mean.
-    """
+    """The figures of a run that took so many seconds; numbers in its report are added up over rounds and partitions."""
     report = pd.DataFrame(result.report)
     numbers = report.drop(columns=["superstep", "partition"]).select_dtypes(["number", "bool"])
     found: dict[str, Any] = {"run": seconds, "engine_used": result.report.options["engine"], "rounds": result.rounds}

@@ -23,7 +23,7 @@ def machine() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of dgraph as it runs, and of the packages that matter, those that are installed."""
+    """The versions of dgraph as it runs, and of the packages that matter and are installed."""
     found = {"dgraph": __version__}
     for name in PACKAGES:
         try:

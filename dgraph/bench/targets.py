@@ -53,7 +53,7 @@ def _values(target: Target, frame: pd.DataFrame) -> dict[str, float]:
 
 
 def _ratios(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, float]:
-    """Of each pair of cases that differ in the target's axis only."""
+    """The ratio of each pair of cases that differ only in the target's axis."""
     assert target.ratio is not None
     replaced = suite.replaced if target.axis == "setting" else set()
     others = [axis for axis in AXES if axis != target.axis and axis not in replaced]

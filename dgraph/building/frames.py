@@ -61,7 +61,7 @@ def edges(graph: Graph) -> dd.DataFrame:
 
 @retried
 def computed(graph: Graph) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All edges and all vertices, here."""
+    """All edges and all vertices, in this process."""
     both = [edges(graph), vertices(graph)]
     if graph.client is None:
         return tuple(one.compute() for one in both)
@@ -76,7 +76,7 @@ def _numeric(graph: Graph) -> list[str]:
 def _rows(
     frame: Any, pieces: Sequence[EdgePiece], start: int, stop: int, ends: tuple[str, str], merged: Sequence[str]
 ) -> pd.DataFrame:
-    """The rows of one piece of the user's frame, start..stop of all, that `pieces` name."""
+    """The rows of one piece of the user's frame (start..stop of all rows) that `pieces` name."""
     found = []
     for piece in pieces:
         row = piece.columns[ROW]
@@ -116,13 +116,13 @@ def vertices(graph: Graph) -> dd.DataFrame:
 
 
 def _nullable(meta: pd.DataFrame) -> pd.DataFrame:
-    """Columns of which some rows have no value: whole numbers and truth values stay what they are."""
+    """Columns of which some rows have no value: whole numbers and truth values keep their kind."""
     exact = [name for name, dtype in meta.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind in "iub"]
     return meta.assign(**{name: meta[name].convert_dtypes() for name in exact})
 
 
 def joinable(frame: dd.DataFrame, *ids: str) -> dd.DataFrame:
-    """The frame with ids that join with those of results."""
+    """The frame with ids of the type that results have, so that the two can be joined."""
     return frame.map_partitions(_as_text, ids, meta=_as_text(frame._meta, ids))
 
 
@@ -161,8 +161,8 @@ def _meta(frame: Any) -> pd.DataFrame:
 
 
 def _frame(tasks: Sequence[Any], meta: pd.DataFrame) -> dd.DataFrame:
-    """Tasks as a frame. Dask would turn columns of Python objects (UUIDs, say) into strings if it saw them as it makes
-    the frame, so it sees them a step later."""
+    """Tasks as a lazy frame. Dask would turn columns of Python objects (UUIDs, say) into strings if it saw them while
+    it makes the frame, so it sees them a step later."""
     import dask.dataframe as dd
 
     objects = [name for name, dtype in meta.dtypes.items() if dtype.kind == "O" and isinstance(dtype, np.dtype)]
@@ -171,7 +171,7 @@ def _frame(tasks: Sequence[Any], meta: pd.DataFrame) -> dd.DataFrame:
 
 
 def of_result(workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, ids: Sequence[str], *, as_cudf: bool) -> Any:
-    """Tables that are tasks, as a lazy frame: Dask's, or dask-cudf's on the workers that have cuDF and a GPU."""
+    """Tables that are tasks as a lazy frame of Dask; or of dask-cudf, on the workers with cuDF and a GPU."""
     if not as_cudf:
         return _frame([workers.call(_as_text, one, ids) for one in tables], _as_text(meta, ids))
     fitting = workers.that_have("a result as a frame of cuDF", CUDF, f"{INSTALL}; or take compute()")
@@ -182,7 +182,7 @@ def of_result(workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, ids: 
 
 
 def _to_cudf(table: pd.DataFrame, ids: Sequence[str]) -> Any:
-    """UUIDs as text: cuDF knows none."""
+    """A table for cuDF, with UUIDs as text, because cuDF has no such type."""
     import cudf
 
     uuids = [name for name in ids if table[name].dtype.kind == "O" and isinstance(table[name].dtype, np.dtype)]

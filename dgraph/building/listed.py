@@ -165,8 +165,8 @@ class Listed:
         return chunks
 
     def built_there(self, order: str, columns: Sequence[str], whole: bool) -> list[Partition]:
-        """The only partition, by the GPU that has the edges; none if it has not, or has no room to sort them, or the
-        graph is not in one. It lets go of the edges in any case."""
+        """The only partition of the graph, built by the GPU that has the edges. An empty list if no GPU has them, or it
+        lacks room to sort them, or there are several partitions. It lets go of the edges in any case."""
         known = self.numbering
         there, self.there = self.there, None
         if there is None or not whole:
@@ -179,12 +179,13 @@ class Listed:
 
     @property
     def sort(self) -> Sort:
-        """Who sorts edges: of a graph from a GPU the GPUs of those who build it, where they have one."""
+        """The function that sorts edges: GPUs of the workers that build, if the graph is from a GPU and they have
+        one."""
         return rows.build if self.of_gpus else adjacency.build
 
     @property
     def by(self) -> Any:
-        """Likewise, who finds their distinct ids."""
+        """The module that finds distinct ids, chosen in the same way."""
         return distinct if self.of_gpus else numbering
 
     @property
@@ -192,8 +193,8 @@ class Listed:
         return self.edges.of_cudf or self.edges.on_device
 
     def as_listed(self, chosen: Sequence[int] | None = None, *, to_build: bool = False) -> list[Any]:
-        """Chunks of edges by number, before any rule; all of them, or those of the chosen pieces. Who builds takes the
-        fresh ones away; they are its own, unless others may still read them."""
+        """Chunks of edges by number, before any rule: all of them, or those of the chosen pieces. With `to_build` the
+        chunks are the caller's to keep; they are let go of here, unless others may still read them."""
         known = self.numbering
         with self._lending:
             fresh, lent = self.fresh, self._lent
@@ -217,18 +218,18 @@ class Listed:
 
     @property
     def edge_pieces(self) -> list[Any]:
-        """The frame of edges, in pieces that tasks read."""
+        """The frame of edges in pieces that tasks read."""
         if self._edge_pieces is None or lost(self._edge_pieces):
             self._edge_pieces = self.workers.pieces(self.edges.frame)
         return self._edge_pieces
 
     @property
     def vertex_pieces(self) -> list[Any]:
-        """The frame of vertices, likewise."""
+        """The frame of vertices in pieces that tasks read."""
         if self._vertex_pieces is None or lost(self._vertex_pieces):
             self._vertex_pieces = [] if self.vertices.frame is None else self.workers.pieces(self.vertices.frame)
         return self._vertex_pieces
 
     def forget_lost(self) -> None:
-        """Let go of what workers hold of the frames, so that it is sent or read again."""
+        """Let go of what workers hold of the frames, so that these are sent or read again."""
         self.fresh = self._edge_pieces = self._vertex_pieces = None

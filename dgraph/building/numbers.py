@@ -33,9 +33,9 @@ def number(
     by: Any = numbering,
     alone: bool = False,
 ) -> tuple[Numbering, list[Any], list[int]]:
-    """The numbering of all ids, the chunks by number (held), and the rows of each. `vertices` are chunks that list ids
-    without edges, and so does the range `listed`. `by` finds distinct ids: `numbering`, or `devices/distinct.py`.
-    `alone` says that nobody else has what the chunks are read from."""
+    """The numbering of all ids, the chunks by number (held), and the rows of each chunk. `vertices` are chunks that
+    list ids without edges; so does the range `listed`. `by` finds distinct ids: `numbering`, or `devices/distinct.py`.
+    `alone`: nobody else has what the chunks are read from."""
     held = workers.hold([workers.call(waiting, chunk, alone) for chunk in [*chunks, *vertices]])
     surveys = workers.get([workers.call(itemgetter(0), one) for one in held])
     total = reduce(Survey.join, surveys, survey_of_range(listed))
@@ -69,8 +69,8 @@ def number(
 
 
 def waiting(chunk: Chunk, alone: bool) -> tuple[Survey, Chunk | Encoded]:
-    """What must be known of a chunk, and the chunk as it waits: text, which takes more room than numbers, by code; if
-    nobody else has what it was read from just now, integers in four bytes where they fit."""
+    """What must be known of a chunk, and the chunk as it waits for others. Text waits as codes, because it takes more
+    room than numbers; integers in four bytes where they fit, if nobody else has what they were read from."""
     found = survey(chunk)
     waits: Chunk | Encoded = chunk
     if chunk.id_type.kind in ("string", "uuid"):
@@ -89,8 +89,8 @@ def _encoded(chunk: Chunk | Encoded, id_type: IdType, encode: Callable[..., Enco
 
 
 def number_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[..., Encoded]) -> Numbered:
-    """A chunk of a graph whose numbering is known. Integers stay as they are and are numbered as they are read, unless
-    the chunk is to be kept: then a number takes four bytes."""
+    """A chunk of a graph whose numbering is known. Integers stay as they are, and are numbered as they are read; a
+    chunk that is to be kept gets numbers of four bytes."""
     if known.ranks is not None:
         found = Numbered(chunk.sources, chunk.destinations, chunk.columns, known.ranks)
         return found if in_place else found.compact()
@@ -99,7 +99,7 @@ def number_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callabl
 
 
 def read_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[..., Encoded]) -> Numbered:
-    """The same of a lazy frame, which is computed anew."""
+    """The same for a lazy frame, which has been computed again."""
     known.check(chunk)
     return number_again(chunk, known, in_place, encode)
 

@@ -43,7 +43,7 @@ class EdgesThere:
 
     @classmethod
     def of(cls, listed: Listed) -> EdgesThere | None:
-        """Those of a graph, if they are there and are such that they can be built there."""
+        """The edges of a graph, if they are on the GPU and the graph can be built there; else None."""
         edges, rules = listed.edges, listed.rules
         if not edges.on_device or listed.workers.client is not None or listed.vertices.frame is not None:
             return None
@@ -55,7 +55,7 @@ class EdgesThere:
         return found if found._fit((BYTES + MERGING * (rules.repeats != "keep")) * (1 + twice)) else None
 
     def _fit(self, each: int) -> bool:
-        """Whether ids are such as we can number, and there is room to sort the edges."""
+        """Whether ids are such as can be numbered there, and there is room to sort the edges."""
         dtypes = {one.dtype for one in self._ids()}
         if not all(one.dtype.kind in "iu" and one.ndim == 1 for one in self._ids()):
             return False
@@ -67,7 +67,7 @@ class EdgesThere:
 
     @property
     def rows(self) -> list[int]:
-        """Of each piece."""
+        """The number of rows of each piece."""
         return [len(frame) for frame in self.frames]
 
     # -- numbers -------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class EdgesThere:
             return None
 
     def _edges(self, ids: Numbering, columns: Sequence[str], weight: str | None, rules: Rules) -> list[Some]:
-        """By number, and after the rules but that for loops."""
+        """The edges by number, after all rules but that for loops."""
         table = self._table(ids)
         edges = []
         for frame in self.frames:
@@ -225,7 +225,7 @@ class Some:
 
 
 def _sums(xp: Any, values: Any, starts: Any, group: Any) -> Any:
-    """Of each group. CuPy's `reduceat` subtracts running sums, which is right for whole numbers only."""
+    """The sum of each group. CuPy's `reduceat` subtracts running sums, which is right for whole numbers only."""
     if values.dtype.kind != "f":
         return xp.add.reduceat(values, starts, dtype=f"{values.dtype.kind}8")
     found = xp.zeros(len(starts), values.dtype)
@@ -234,8 +234,8 @@ def _sums(xp: Any, values: Any, starts: Any, group: Any) -> Any:
 
 
 def _extremes(xp: Any, values: Any, starts: Any, group: Any, which: str) -> Any:
-    """The "min" or the "max" of each group, whose first or last value in order it is. What is not a number comes last,
-    and counts in either case."""
+    """The "min" or the "max" of each group, whose first or last value in order it is. NaN comes last, and counts in
+    either case."""
     by_value = xp.argsort(values, kind="stable")
     order = by_value[xp.argsort(group[by_value], kind="stable")]
     least, most = values[order[starts]], values[order[xp.append(starts[1:], len(values)) - 1]]

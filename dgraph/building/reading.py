@@ -21,7 +21,7 @@ CHECKED = 32  # rows of a lazy frame's partition that must be where they were wh
 
 
 def numbered(frame: Any, pieces: list[Any]) -> list[tuple[int | None, Any]]:
-    """Pieces with the numbers that a lazy frame of several has for them, by which its errors are found."""
+    """Each piece with its number in a lazy frame of several, which errors name."""
     return [(number if is_lazy(frame) and len(pieces) > 1 else None, piece) for number, piece in enumerate(pieces)]
 
 
@@ -55,8 +55,8 @@ def with_columns(
     start: int | None,
     number: int | None,
 ) -> Numbered:
-    """A chunk with some columns of the piece that it was read from, and with `start`, the row of its first edge, with
-    the row of each. `known` is there if the frame is lazy, which makes the piece anew."""
+    """A chunk with some columns of the piece that it was read from; with `start`, the row of its first edge, also with
+    the row of each edge. `known`: the frame is lazy, and has made the piece again."""
     frame, (source, destination, weight) = local(piece), names
     with _telling_partition(number):
         if known is not None and not _as_it_was(chunk, to_pandas(frame)[[source, destination]], known):
@@ -72,7 +72,7 @@ def with_columns(
 
 
 def _as_it_was(chunk: Numbered, ends: pd.DataFrame, known: Numbering) -> bool:
-    """Whether there are as many rows, and some of them are where they were."""
+    """Whether a piece that was made again has as many rows, and some of them are where they were."""
     if len(ends) != len(chunk):
         return False
     rows = np.unique(np.linspace(0, len(chunk) - 1, CHECKED).astype(np.int64)) if len(chunk) else slice(0)

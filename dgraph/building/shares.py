@@ -12,14 +12,14 @@ KNOWN = 'give None, "measure" or {worker: number}'
 
 
 def check_capacities(workers: Workers, capacities: Any, parts: int) -> None:
-    """Before anything is measured."""
+    """Refuse capacities that cannot be, before anything is measured."""
     if capacities is not None and not (isinstance(capacities, str) and capacities == "measure"):
         shares_of(workers, capacities, parts)
 
 
 def shares_of(workers: Workers, capacities: Any, parts: int) -> list[float]:
-    """None: all alike, unless some workers have a GPU and others have not; then measured. A worker's capacity is
-    shared by its partitions."""
+    """The share of each partition. With `capacities=None` all are alike, unless some workers have a GPU and others have
+    not: then they are measured. A worker's capacity is divided among its partitions."""
     if capacities is None:
         if not 0 < len(workers.with_cuda) < len(workers.addresses):
             return [1.0] * parts

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Counts:
-    """Of the edges as listed, and of the graph that the rules make of them. None: the graph has no weights."""
+    """What was counted of the edges as listed, and of the graph that the rules make of them. None: the graph has no
+    weights."""
 
     directed: bool
     listed: int  # edges as listed

@@ -1,4 +1,4 @@
-"""How a graph is told from another, whatever its partitions: a sum over its edges, with the columns that are read."""
+"""How a graph is told from another, whatever its partitions: a sum over its edges and the columns that are read."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ODD, ODDER = uint64(0x9E3779B97F4A7C15), uint64(0xC2B2AE3D27D4EB4F)
 
 
 def fingerprint(partition: Any, columns: Mapping[str, np.ndarray], *, twice: bool = False) -> int:
-    """Of a partition's edges with their columns, and of columns of its own vertices: add up those of all partitions.
-    `twice` says that edges are with both of their ends' owners: then they count with the owner of the first."""
+    """The sum over a partition's edges with their columns, and over columns of its own vertices; add up those of all
+    partitions. `twice`: edges are with the owners of both of their ends, and count with that of the first."""
     total = 0
     if partition.out is not None or partition.incoming is not None:
         side, turned = (partition.out, False) if partition.out is not None else (partition.incoming, True)

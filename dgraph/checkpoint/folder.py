@@ -33,7 +33,7 @@ class Folder:
         return f"{_word(self.program)}-{xxhash.xxh3_64_hexdigest(repr(self.identity).encode())}"
 
     def at(self, exchange: Any) -> Folder:
-        """As a worker of the run sees it: as all do."""
+        """The same folder: all workers see it alike."""
         return self
 
     def write(self, checkpoint: str, piece: Piece) -> None:
@@ -53,7 +53,7 @@ class Folder:
             raise StorageError(f"{self.path}: the checkpoint cannot be written ({cause}); {WHERE}") from cause
 
     def sign(self, meeting: str, name: str) -> None:
-        """Leave a name, for others to see whether this is the same place for all."""
+        """Leave a name, by which other workers see whether this is the same place for all."""
         fs, root = _filesystem(self.path)
         try:
             fs.makedirs(f"{root}/{meeting}", exist_ok=True)
@@ -83,7 +83,7 @@ class Folder:
         return piece
 
     def checkpoints(self) -> list[str]:
-        """Those that were begun, the latest first."""
+        """The checkpoints that were begun, the latest first."""
         fs, root = _filesystem(self.path)
         return sorted((name for name in _names(fs, f"{root}/{self.name}") if round_of(name)), reverse=True)
 
@@ -99,7 +99,7 @@ class Folder:
         return 0
 
     def others(self) -> list[Piece]:
-        """A piece of each run of the same program on something else."""
+        """One piece of each run of the same program on something else."""
         fs, root = _filesystem(self.path)
         found = []
         for name in _names(fs, root):
@@ -110,7 +110,7 @@ class Folder:
         return found
 
     def forget(self, before: int | None = None) -> None:
-        """Remove checkpoints before a round, or all of this run."""
+        """Remove the checkpoints before a round, or all of this run."""
         fs, root = _filesystem(self.path)
         for checkpoint in self.checkpoints():
             if before is None or round_of(checkpoint) < before:
@@ -142,7 +142,7 @@ def _names(fs: Any, folder: str) -> list[str]:
 
 
 def _remove(fs: Any, folder: str) -> None:
-    """Two workers may remove the same; and a rest does no harm."""
+    """Remove a file. Another worker may have done so, and a file that stays does no harm."""
     try:
         fs.rm(folder, recursive=True)
     except (OSError, ValueError, KeyError):

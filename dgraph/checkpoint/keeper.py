@@ -1,7 +1,7 @@
-"""What a worker does for checkpoints: pieces of its partitions go where they are kept while the run goes on.
+"""What a worker does for checkpoints: pieces of its partitions are written while the run goes on.
 
-Between a round and the next all that matters is with the vertices' owners: their states, their inboxes, and who sends.
-What proxies hold is sent to them again. So a piece is of vertices by their numbers, and fits any partitions.
+Between two rounds, all that matters is with the vertices' owners: their states, their inboxes, and who sends. What
+proxies hold is sent to them again. So a piece is of vertices by their numbers, and fits any partitions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GLOBAL = "global "  # before the names of global values
 
 @dataclass(frozen=True)
 class Kept:
-    """What travels to the workers: where checkpoints go, how often, and the one to begin with."""
+    """What travels to the workers: where checkpoints go, how often one is made, and the one to begin with."""
 
     store: Folder | MemoryStore
     option: Checkpoint
@@ -39,13 +39,13 @@ class Kept:
 
     @property
     def round(self) -> int:
-        """After which the checkpoint to go on from was made; 0: none."""
+        """The round after which the checkpoint to go on from was made; 0: there is none."""
         return round_of(self.name)
 
 
 @dataclass
 class Keeper:
-    """`rounds` is that of the worker, between two rounds."""
+    """One worker's part. Arguments `rounds` are the worker's `Rounds`, between two rounds."""
 
     kept: Kept
     store: Folder | MemoryHere  # as this worker sees it
@@ -61,12 +61,12 @@ class Keeper:
         return seconds is not None and time.monotonic() - self._opened >= seconds
 
     def is_due(self, round: int, overdue: bool) -> bool:
-        """The same for all workers, for they know the same."""
+        """Whether to make a checkpoint now; the same on all workers, because they know the same."""
         every = self.kept.option.every
         return round > self.last and (overdue or (every is not None and round - self.last >= every))
 
     def wait(self) -> None:
-        """Until the pieces of the last checkpoint are written; raises if one cannot be, or not soon."""
+        """Wait until the pieces of the last checkpoint are written; raises if one cannot be, or not soon."""
         late = wait(self._writing, PATIENCE).not_done
         if late:
             raise StorageError(
@@ -78,14 +78,14 @@ class Keeper:
         self._writing = []
 
     def close(self) -> None:
-        """The run is over."""
+        """Called when the run is over."""
         self.wait()
         if self._pool is not None:
             self._pool.shutdown()
 
     def keep(self, rounds: Any) -> None:
-        """Begin to write. When all workers have come here, those pieces that `wait` waited for are whole everywhere, so
-        older ones can go."""
+        """Begin to write a checkpoint. When all workers have come here, the pieces that `wait` waited for are whole
+        everywhere, so older checkpoints can go."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, "dgraph-checkpoint")
         self.last, self._opened = rounds.round, time.monotonic()
@@ -99,7 +99,7 @@ class Keeper:
             self._writing.append(self._pool.submit(self.store.forget, self.made[-KEPT]))
 
     def restore(self, rounds: Any) -> None:
-        """Let a worker be where the run was."""
+        """Put this worker where the run was."""
         kept = self.kept
         pieces = {part: self.store.read(kept.name, part) for part in range(kept.parts)}
         numbers = [state.partition.numbers[: state.n] for state in rounds.states]
@@ -109,7 +109,7 @@ class Keeper:
 
 
 def put_back(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]]) -> None:
-    """Let a worker be where the run was after a round; `rows` are the arrays of the vertices of each state."""
+    """Put a worker where the run was after a round; `rows` has, for each state, the arrays of its vertices."""
     for state, found in zip(rounds.states, rows, strict=True):
         for name in fields_of(state):
             state.arrays.write(state.values[name], np.arange(state.n, dtype=np.uint32), found[name])
@@ -126,8 +126,8 @@ def put_back(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]]) -> 
 
 
 def fields_of(state: Any) -> Sequence[str]:
-    """The arrays that a round leaves behind for the next: states; and what accumulative programs have in inboxes and
-    are about to send."""
+    """The arrays that a round leaves for the next: states; in accumulative programs also inboxes, and what is about to
+    be sent."""
     analysis = state.analysis
     names = [key(one.name) for one in analysis.states]
     if not analysis.synchronous:
@@ -137,12 +137,12 @@ def fields_of(state: Any) -> Sequence[str]:
 
 
 def globals_of(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The global values by names that no field has."""
+    """Global values, by names that no field has."""
     return {f"{GLOBAL}{name}": np.array(value) for name, value in values.items()}
 
 
 def arrays_of(state: Any) -> dict[str, np.ndarray]:
-    """Copies of these for the owned vertices, for the run goes on."""
+    """Copies of these arrays for the owned vertices, because the run goes on."""
     if state.settles:
         state.halt()
     arrays = {name: state.arrays.brought(state.values[name], state.n).copy() for name in fields_of(state)}

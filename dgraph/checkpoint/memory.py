@@ -1,6 +1,6 @@
-"""Pieces in the memory of the workers: each where it was made, and a copy on another worker, for when that is lost.
+"""Pieces in the memory of the workers: each where it was made, and a copy on another worker, in case that is lost.
 
-They are of one call of `run`, and go with it, or with its client.
+They belong to one call of `run`, and go with it or with its client.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def take(run: str, checkpoint: str, part: int) -> bytes | None:
 
 
 def listed(run: str) -> list[tuple[str, int, int]]:
-    """Checkpoint, part and parts of each piece here."""
+    """(Checkpoint, part, number of parts) of each piece on this worker."""
     with _lock:
         return [(checkpoint, part, parts) for (checkpoint, part), (parts, _) in _pieces.get(run, {}).items()]
 
 
 def forget(run: str, before: int | None = None) -> None:
-    """Let go of pieces of rounds before one, or of all."""
+    """Let go of pieces of rounds before one, or of all pieces."""
     with _lock:
         if before is None:
             _pieces.pop(run, None)
@@ -53,7 +53,7 @@ def forget_client(client: str) -> None:
 
 
 def whole(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, Places]:
-    """The last checkpoint of which every piece is on some worker, from what each has listed; "" if there is none."""
+    """The last checkpoint of which every piece is on some worker, given what each worker has; "" if there is none."""
     places: defaultdict[str, defaultdict[int, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
     counts: dict[str, int] = {}
     for worker, pieces in found.items():
@@ -68,7 +68,7 @@ def whole(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, Places]
 
 @dataclass(frozen=True)
 class MemoryStore:
-    """The checkpoints of one run, which begins with its client's name; and the places of the one to go on from."""
+    """The checkpoints of one run, and the places of the one to go on from. `run` begins with the client's name."""
 
     run: str
     places: tuple[tuple[int, tuple[str, ...]], ...] = ()
@@ -76,13 +76,13 @@ class MemoryStore:
     path = "the workers' memory"
 
     def at(self, exchange: Any) -> MemoryHere:
-        """As a worker of the run sees it."""
+        """The store as a worker of the run sees it."""
         return MemoryHere(self, exchange)
 
 
 @dataclass(frozen=True)
 class MemoryHere:
-    """On a worker; `exchange` brings pieces to others and from them."""
+    """A MemoryStore on a worker; `exchange` brings pieces to other workers and from them."""
 
     memory: MemoryStore
     exchange: Any

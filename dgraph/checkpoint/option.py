@@ -44,7 +44,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Series:
-    """The checkpoints of one run of a program, of which an operation may make several."""
+    """The checkpoints of one run of a program; an operation may make several runs."""
 
     option: Checkpoint
     part: str = ""  # which of several runs it is
@@ -52,14 +52,15 @@ class Series:
 
     @classmethod
     def of(cls, given: Any) -> Series | None:
-        """What `checkpoint=` says: None, a path, a Checkpoint; or an operation of one of its runs."""
+        """From the option `checkpoint=`: None, a path, a Checkpoint; or a Series, which an operation gives to one of
+        its runs."""
         if given is None or isinstance(given, cls):
             return given
         return cls(given if isinstance(given, Checkpoint) else Checkpoint(given))
 
     @classmethod
     def for_run(cls, given: Any, client: Any) -> Series | None:
-        """As one run takes it. In this process no worker can be lost: nothing is kept in memory."""
+        """The same, as one run takes it. In this process no worker can be lost, so nothing is kept in memory."""
         asked = cls.of(given)
         if asked is None or asked.option.path is not None:
             return asked
@@ -67,8 +68,8 @@ class Series:
 
 
 def for_part(options: dict[str, Any], part: int) -> dict[str, Any]:
-    """Options for one of several runs of a program, each of which has checkpoints of its own; such a run may be of
-    several, too."""
+    """Options for one of several runs of a program, with checkpoints of its own; such a run may consist of several,
+    too."""
     asked = Series.of(options.get("checkpoint"))
     if asked is None:
         return options

@@ -48,8 +48,8 @@ SHAPE = {
 
 
 class Piece(NamedTuple):
-    """Of one partition, after a round. `arrays` are of its owned vertices, whose numbers are among them, and the
-    global values."""
+    """What a checkpoint keeps of one partition after a round: `arrays` of its owned vertices (their numbers among
+    them), and the global values."""
 
     identity: dict[str, str]  # of the run: what of -> which
     round: int
@@ -59,13 +59,13 @@ class Piece(NamedTuple):
 
 
 def name_of(round: int, attempt: str) -> str:
-    """Of a checkpoint. Pieces that two attempts at a run made after the same round do not go together: without common
-    rounds, one may have sent what the other has not received."""
+    """The name of a checkpoint. Pieces that two attempts at a run made after the same round do not go together: without
+    common rounds, one attempt may have sent what the other has not received."""
     return f"{round:09d}-{attempt}"
 
 
 def round_of(name: str) -> int:
-    """Of a checkpoint; 0, which none has, if that is no name of one."""
+    """The round in a checkpoint's name; 0, which none has, if it is no such name."""
     return int(name[:9]) if re.fullmatch(r"[0-9]{9}-[0-9a-f]+", name) else 0
 
 
@@ -78,7 +78,7 @@ def to_bytes(piece: Piece) -> bytes:
 
 
 def from_bytes(data: bytes, where: Any) -> Piece:
-    """The piece, unless it is torn or was changed."""
+    """The piece; a StorageError if it is torn or was changed."""
     head, _, body = data.partition(b"\n")
     said = read_manifest(head, KIND, VERSION, SHAPE, path=where, remedy=REMEDY)
     if len(body) != said["bytes"] or xxhash.xxh3_128_hexdigest(body) != said["checksum"]:

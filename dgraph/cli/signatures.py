@@ -96,7 +96,7 @@ def options_of(
 
 
 def _parameters(function: Callable) -> list[inspect.Parameter]:
-    """Those of which options are made."""
+    """The parameters of which options are made."""
     every = inspect.signature(function).parameters.values()
     return [one for one in every if one.kind is not one.VAR_KEYWORD and one.name != "graph"]
 

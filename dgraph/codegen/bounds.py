@@ -1,5 +1,5 @@
-"""Bounds: the best message of a round, where messages have an order. An inbox that holds it already gains nothing from
-its edges, so a pull costs no more than the vertices that are still open (Beamer, Asanovic and Patterson, 2012)."""
+"""Bounds, where messages have an order: the best message of a round. An inbox that holds it gains nothing more from its
+edges, so a pull costs no more than the vertices that do not hold it yet (Beamer, Asanovic and Patterson, 2012)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dgraph.program import Message
 
 
 def falls(message: Message) -> bool | None:
-    """Whether a message is better the smaller it is, or the larger; None if its merge takes no side."""
+    """True if the smaller of two messages is better, False if the larger; None if their merge has no order."""
     logical = message.dtype.kind == "b"
     if message.merge is MIN or (logical and message.merge is AND):
         return True
@@ -23,12 +23,13 @@ def falls(message: Message) -> bool | None:
 
 
 def bounded(phase: PhaseAnalysis) -> bool:
-    """Whether the best message of a round is known before it is sent: computed once a vertex, in an order."""
+    """Whether the best message of a round is known before it is sent: it has an order, and is computed once a
+    vertex."""
     return phase.hoisted and all(falls(m) is not None and m.shape is None for m in phase.messages)
 
 
 def bound(phase: PhaseAnalysis, message: Message) -> str:
-    """The kernels' name of a bound."""
+    """The name of a bound in kernels."""
     return f"{name_in(phase, 'best')}_{message.name}"
 
 

@@ -52,7 +52,7 @@ def _written(source: Source) -> Path:
 
 
 def _unwritten(source: Source) -> ModuleType:
-    """The module of a text that no file holds: the disk is full, or may not be written."""
+    """The module of a source without a file: the disk is full, or may not be written."""
     module = ModuleType(f"dgraph_kernels_{source.name.lower()}_{source.digest}")
     place = f"<{module.__name__}>"
     linecache.cache[place] = len(source.text), None, source.text.splitlines(keepends=True), place
@@ -73,7 +73,7 @@ def _import(path: Path) -> ModuleType:
 
 
 def forget() -> None:
-    """Let go of the modules of this process, as a new process would start."""
+    """Let go of the modules of this process, so that it is like a new one (for tests)."""
     with _lock:
         for module in _modules.values():
             sys.modules.pop(module.__name__, None)

@@ -42,7 +42,7 @@ class Crossing:
         self.close_queue(kernel)
 
     def sweep(self, phase: PhaseAnalysis) -> None:
-        """Accumulative: whoever has a message fires and sends at once (Gauss-Seidel): later rows fire with it."""
+        """Accumulative: a vertex that has a message fires and sends at once (Gauss-Seidel): later rows fire with it."""
         doc = "Rows lo:hi take their inboxes one after the other, and each sends at once along its out-edges."
         kernel = self.kernels.kernel(name_in(phase, "sweep"), doc, "queue", "indptr", "neighbours")
         arrived = kernel.use("arrived", True)
@@ -233,7 +233,7 @@ class Crossing:
             kernel.add(f"{arrived}[v] = True", f"{queue}[{queued}] = v", f"{queued} += one")
 
     def reached(self, kernel: KernelText) -> None:
-        """Who pulls leaves a mark; no queue says whom others have reached."""
+        """A pull sets a flag, because no queue says which vertices others have reached."""
         kernel.add(f"if changed: {kernel.use('arrived')}[v] = True")
 
     def close_queue(self, kernel: KernelText) -> None:

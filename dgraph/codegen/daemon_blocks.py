@@ -1,4 +1,4 @@
-"""Kernels around a block that a daemon takes from the queue of block descent: it looks at the edges, these do the rest.
+"""Kernels around a block of block descent that a daemon has taken: it looks at the edges, these do the rest.
 
 gathered   pull: what a daemon has gathered for a block goes into the states, and readers are told
 leaving    push: a block takes its inboxes; who has something to send is listed, for a daemon to send it

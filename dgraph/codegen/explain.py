@@ -1,4 +1,5 @@
-"""`dgraph.explain`: what was found in a program, what follows from it, and the kernels."""
+"""`dgraph.explain`: what the analysis found in a program, what follows from it, and the kernels. And which engines may
+run it."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def engines_for(analysis: Analysis) -> tuple[str, ...]:
 
 
 def obstacle(engine: str, analysis: Analysis) -> str:
-    """Why a program cannot do without common rounds, and so not with one of the other engines; "" if it can."""
+    """Why a program cannot run on an engine without common rounds, as the end of a sentence; "" if it can."""
     functions = [reads for phase in analysis.phases for reads in (phase.send, phase.apply)]
     reads_rounds = any("round" in reads or "random" in reads for reads in functions)
     if not analysis.synchronous:

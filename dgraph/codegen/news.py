@@ -1,4 +1,5 @@
-"""News of a vertex in block coordinate descent: what it says along its out-edges, and to the blocks at their ends."""
+"""News of a vertex in block descent: kernel text for what it says along its out-edges, and to the blocks at their
+ends."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.at
 
 
 def real(field: Field, text: str) -> str:
-    """A value as a float, of which changes are made."""
+    """Kernel text for a value as a float, of which differences are made."""
     return f"float(int64({text}))" if field.dtype.kind == "b" else f"float({text})"
 
 
 class News:
-    """Writes it into the kernel at hand."""
+    """Writes this text into the kernel at hand."""
 
     kernel: KernelText
 
@@ -33,7 +34,7 @@ class News:
         self.side = falls(self.message)  # whether the smaller message is better, or the larger; None: neither
 
     def cross(self, change: str, own: dict[str, str]) -> None:
-        """What v says along its out-edges."""
+        """The loop over the out-edges of v."""
         kernel = self.kernel
         rows, readers = kernel.use("indptr"), kernel.use("neighbours")
         kernel.add(f"_edges += {rows}[v + one] - {rows}[v]")
@@ -68,7 +69,7 @@ class News:
             self.tell(change)
 
     def deliver(self, change: str) -> None:
-        """Merge into the inbox of w, which others may be doing too, and only then tell its block."""
+        """Merge into the inbox of w (other threads may be doing the same), and only then tell its block."""
         kernel, m = self.kernel, self.message
         array = kernel.use(inbox(self.phase, m), True)
         unless = ""
@@ -81,7 +82,8 @@ class News:
         self.tell(change)
 
     def merge_into(self, array: str, unless: str = "") -> None:
-        """What v says, into what w has: by one stroke where others may be doing that too, who may say the same."""
+        """Merge `_new` into array[_w]: by one atomic instruction if other threads may be doing the same; the text
+        `unless` is then checked again."""
         kernel, m = self.kernel, self.message
         name, alone = ATOMIC.get(m.merge.atomic or ""), f"{array}[_w] = {merge(m)}({array}[_w], _new)"
         if name is None or m.dtype.kind == "b":  # then a team is of one
@@ -93,7 +95,7 @@ class News:
             kernel.add(alone)
 
     def tell_blocks(self) -> None:
-        """The blocks that read this one, by how many of their edges come from here."""
+        """Tell the blocks that read this one, each by how many of their edges come from here."""
         kernel = self.kernel
         kernel.add(
             "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the values are there"
@@ -105,7 +107,7 @@ class News:
                 kernel.add(f"_queue.changed({readers}[i], _told * {share}[i], _size, {', '.join(QUEUE)})")
 
     def tell(self, change: str) -> None:
-        """The block of w has news."""
+        """Tell the block of w that it has news."""
         block = "int64(_w) >> _limits[_queue.SHIFT]"
         if self.side is None or self.synchronous:
             self.kernel.add(f"_queue.changed({block}, {change}, _size, {', '.join(QUEUE)})")
@@ -115,7 +117,7 @@ class News:
 
     @property
     def by_block(self) -> bool:
-        """Whether who is told depends on the blocks alone: a vertex's change is news to all its readers."""
+        """Whether a vertex's change is news to all its readers alike, so that blocks are told rather than vertices."""
         return self.synchronous and self.operator == "pull"
 
     @property

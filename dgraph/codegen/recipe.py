@@ -1,4 +1,4 @@
-"""What a worker must know of a program to run it: values only, so that it travels without the program's class."""
+"""What a worker must know of a program to run it: values alone, so that it travels without the program's class."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dgraph.program import VertexProgram
 
 @dataclass(frozen=True)
 class Recipe:
-    """Kernels as text, what the program reads (its functions left out), its parameters' values, and `stop`."""
+    """The kernels as text, the analysis without the functions, the values of parameters, and `stop`."""
 
     analysis: Analysis
     source: Source
@@ -37,7 +37,8 @@ class Recipe:
         return load(self.source)
 
     def should_stop(self, known: dict[str, Any]) -> bool:
-        """What `stop` says of the values after a round; of vectors, what it says of all components."""
+        """Whether `stop` ends the run with these values after a round; of vectors, whether it does for all
+        components."""
         stop, reads = self.stop, self.analysis.stop
         if stop is None or reads is None:
             return False
@@ -77,8 +78,8 @@ _known: WeakKeyDictionary[type[VertexProgram], dict[tuple, tuple[Analysis, Sourc
 def recipe_of(
     program: VertexProgram, target: str = "cpu", operator: str | None = None, others: Iterable[str] = ()
 ) -> Recipe:
-    """Analyse and generate: once for each length of vectors, because other values of parameters need nothing new.
-    `operator` asks for the kernels of block descent, `others` are devices of daemons."""
+    """Analyse and generate, once for each length of vectors; other values of parameters need nothing new. `operator`
+    asks for the kernels of block descent; `others` are the devices of daemons."""
     known, kind = _known.setdefault(type(program), {}), (target, program.vector_length, operator)
     if kind not in known:
         known[kind] = _bare(analyse(program)), generate(program, target, operator)
@@ -91,7 +92,7 @@ def _unpickled(pickled: bytes) -> Recipe:
 
 
 def _bare(analysis: Analysis) -> Analysis:
-    """The analysis without the texts of the functions, which are in the kernels."""
+    """The analysis without the texts of functions, which are in the kernels."""
 
     def reads(one: Any) -> Any:
         return one and replace(one, function=None)

@@ -1,4 +1,4 @@
-"""A program's kernels as a Python source that stands alone, and what each of them is called with."""
+"""A program's kernels as a Python source that stands alone, and the arguments of each kernel."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def inner(a, b):
 
 @dataclass(frozen=True)
 class KernelTarget:
-    """What kernels are generated for."""
+    """A device that kernels are generated for: who writes them, and the head of their text."""
 
     kernels: type[KernelTexts]
     head: str
@@ -84,8 +84,8 @@ class Source:
 
 
 def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", operator: str | None = None) -> Source:
-    """The kernels of a program; the same for all values of its parameters, but the length of vectors is built in.
-    `operator` asks for those of block descent, too."""
+    """The kernels of a program. They are the same for all values of its parameters, except that the length of vectors
+    is built in. `operator` asks for those of block descent, too."""
     one_of("target", target, TARGETS)
     program = example_of(program)
     analysis = analyse(program)

@@ -107,7 +107,7 @@ class _Block:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a function runs: its vertex, and for `send` the edge and the vertex at its end."""
+    """Where a function runs: its vertex; and for `send` the edge, and the vertex at its end."""
 
     at: str = "v"
     edge: str = "e"
@@ -204,7 +204,7 @@ def literal(value: Any) -> str:
 
 
 def any_message(kernel: KernelText, phase: PhaseAnalysis, array: Callable, width: int, row: str) -> str:
-    """The text that asks whether some field of a message is more than the identity."""
+    """Kernel text that asks whether some field of a message differs from the identity."""
     tests = []
     for message in phase.messages:
         for c in range(width) if message.shape is not None else [None]:

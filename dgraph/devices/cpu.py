@@ -1,4 +1,4 @@
-"""The CPU: generated kernels over ranges of rows, on threads of this process where it pays."""
+"""The CPU: generated kernels over ranges of rows, on threads of this process where that pays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RANGES = 4  # for each thread, so that none waits long for another
 
 
 class Cpu:
-    """Kernels of one program. Kernels that say "one thread a partition" are run by `once`, the others by `rows`."""
+    """The kernels of one program. Those that want one thread a partition are run by `once`, others by `rows`."""
 
     name = "cpu"
     arrays = IN_PROCESS
@@ -35,21 +35,22 @@ class Cpu:
         """It holds nothing."""
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
-        """Run over all rows at once."""
+        """Run a kernel over all rows in one call."""
         return self.kernels[name].on(0, count, values)
 
     def team(
         self, name: str, threads: int, values: Mapping[str, Any], beside: Sequence[Callable[..., Any]] = ()
     ) -> None:
-        """Run on so many threads at once, which meet inside the kernel, and those `beside` with them."""
+        """Run a kernel on so many threads at once, which meet inside it; the functions `beside` are more members of the
+        team."""
         member = Member(self.kernels[name])
         team(member, threads, *(values[name] for name in member.names), beside=beside)
 
     def rows(
         self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
     ) -> list[tuple[int, Any]]:
-        """Run over ranges of rows side by side, of so many rows each if `block` says so; returns where each begins, and
-        what the kernel returned."""
+        """Run a kernel over ranges of rows side by side, each of `block` rows if that is given. Returns where each
+        range begins and what the kernel returned for it."""
         kernel = self.kernels[name]
         needs_scratch = "slots" in kernel.names
 
@@ -64,7 +65,7 @@ class Cpu:
         return threads.each(run, ranges) if self.num_threads > 1 else [run(bounds) for bounds in ranges]
 
     def ranges(self, kernel: Kernel, lo: int, hi: int, values: Mapping[str, Any]) -> Sequence[tuple[int, int]]:
-        """Rows in ranges of about equal work: by edges where the kernel reads any."""
+        """Ranges of rows of about equal work: by edges, where the kernel reads any."""
         by_edges, count = "indptr" in kernel.names, hi - lo
         pieces = RANGES * self.num_threads if by_edges else self.num_threads
         work = int(values["indptr"][hi] - values["indptr"][lo]) if by_edges else count
@@ -79,7 +80,7 @@ class Cpu:
 
 
 class Member:
-    """A generated kernel as a team calls it: compiled beforehand, the others of its arguments in their order."""
+    """A generated kernel in the form that a team calls: compiled beforehand, its other arguments in their order."""
 
     def __init__(self, kernel: Kernel):
         self.kernel, self.names = kernel, kernel.names[3:]  # after rank, size and signals
@@ -92,6 +93,6 @@ class Member:
 
 
 def scratch(indptr: np.ndarray, lo: int, hi: int) -> dict[str, np.ndarray]:
-    """Room for the largest neighbourhood among some rows."""
+    """Scratch for the largest neighbourhood among some rows."""
     largest = int(np.diff(indptr[lo : hi + 1]).max(initial=0))
     return {name: np.empty(times * (largest + 1), np.int64) for name, times in SCRATCH.items()}

@@ -1,8 +1,9 @@
 """A CUDA device: generated kernels as grids of threads. Nothing of CUDA is imported before the first kernel runs.
 
-Arrays over vertices live on the device from the first round to the last (`vertex_arrays.py`), edges as long as they
-live here. Rows are put into lists by their number of edges: one thread gathers a short row, some a longer one, a block
-the longest. A sender's edges are shared by a warp; what is more than that should have to do, by blocks.
+Arrays over vertices stay on the device from the first round to the last (`vertex_arrays.py`), edges as long as their
+partition lives. Rows are put into lists by their number of edges: one thread gathers a short row, a few threads or a
+warp a longer one, a block the longest. A warp sends along the first edges of a sender; the rest of a long row is shared
+by blocks.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _one_at_a_time = threading.Lock()  # threads of this process share a device
 
 
 class ThreadGrid(Protocol):
-    """Where kernels run. `groups` are the numbers of threads that may share a row: one, few, a warp, a block."""
+    """Where kernels run. `groups` are the numbers of threads that may share a row: one, a few, a warp, a block."""
 
     block: int
     blocks: int  # at most: a grid strides over what is left
@@ -56,7 +57,7 @@ class ThreadGrid(Protocol):
 
 
 class RowList(NamedTuple):
-    """A list of rows with so many threads for each, here and on the device."""
+    """Rows that get the same number of threads, as a list in this process's memory and on the device."""
 
     threads: int
     here: np.ndarray
@@ -91,7 +92,7 @@ class Cuda:
         self._asked: dict[str, frozenset[str]] = {}  # arguments of each kernel
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
-        """Push, or receive: how long the queue is now."""
+        """Run a push or a receive; returns how long the queue is now."""
         found = self._queue(values["queued"])
         values = {**values, "queued": found.before, LISTED: slots.QUEUED}
 
@@ -116,7 +117,7 @@ class Cuda:
     def rows(
         self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
     ) -> list[tuple[int, Any]]:
-        """All rows at once; `block` is for devices whose sums do not depend on it."""
+        """Run a kernel over all rows at once. `block` is for devices whose sums depend on it."""
         names = self._names(name)
         if ROWS in names:
             return [(first, self._pull(name, count, values, first))]
@@ -140,7 +141,7 @@ class Cuda:
         return found
 
     def gather(self, name: str, lists: Iterable[RowList], values: Mapping[str, Any], low: int, high: int) -> None:
-        """Pull for those rows of some lists that are from low to high."""
+        """Pull for the rows from low to high of some lists."""
         own = self._room(name, len(values["neighbours"]))
         for one in lists:
             ends = np.array([low, high], one.here.dtype)  # of another type, all rows would be cast
@@ -148,13 +149,14 @@ class Cuda:
             self._launch(name, lo, hi, {LISTED: slots.QUEUED, **values, **own, ROWS: one.there}, one.threads)
 
     def counted(self) -> dict[str, Any]:
-        """Columns of the report, since this was last asked: of edges that do not stay, and of messages that do."""
+        """Columns of the report since this was last called: bytes of edges that passed through, and of messages that
+        stayed on devices."""
         streamed, self.blocks.streamed = self.blocks.streamed, 0
         direct, self.arrays.direct = self.arrays.direct, 0
         return {"streamed": streamed, "block_size": self.blocks.size if streamed else 0, "direct": direct}
 
     def close(self) -> None:
-        """Arrays know this object: forget them, so that their memory is free as soon as nobody else has them."""
+        """Forget the arrays, which refer to this object: so their memory is free as soon as nobody else has them."""
         del self.arrays
 
     # -- launching -----------------------------------------------------------------------------------------------------
@@ -167,7 +169,7 @@ class Cuda:
             self._start(self.grid, self.source, name, (hi - lo) * group, known)
 
     def _general(self, name: str, hi: int, lo: int = 0, most: int = 0, **values: Any) -> None:
-        """Run a kernel that no program changes; over at most `most` rows, where only the device knows how many."""
+        """Run a kernel that no program changes; over at most `most` rows, if only the device knows how many."""
         if hi > lo or most:
             self._start(self.general, self.general_source, name, most or hi - lo, {**values, "lo": lo, "hi": hi})
 
@@ -188,7 +190,8 @@ class Cuda:
         return self.arrays.given(argument.name, value) if _passes(argument.name) else self.memory.stays(value)
 
     def _queue(self, queued: Any) -> Count:
-        """How long the queue is after the next kernel; one that the last has made longer need not be known."""
+        """The length of the queue before the next kernel. It need not be known here if the last kernel made it
+        longer."""
         last = self._counts.get(slots.QUEUED)
         if queued is last and last is not None and last.value is None:
             self._counts[slots.QUEUED] = Count(self.tally, slots.QUEUED, last.before)
@@ -196,7 +199,7 @@ class Cuda:
         return self._count(slots.QUEUED, int(queued))
 
     def _count(self, slot: str, before: int = 0) -> Count:
-        """What the next kernel lists there."""
+        """A count of what the next kernel lists."""
         if slot in self._counts:
             int(self._counts[slot])  # while it can be read
         self.tally.clear(slot, slot)
@@ -204,7 +207,7 @@ class Cuda:
         return self._counts[slot]
 
     def _fold(self, name: str, count: int, values: Mapping[str, Any], first: int = 0) -> dict[str, Any]:
-        """Run a kernel that folds values; these, by name."""
+        """Run a kernel that folds values; returns these, by name."""
         names = [one for one in self.folded if total(one) in self._names(name)]
         self._launch(name, first, count, values)
         return {one: self.tally[one] if count > first else self.folded[one].identity for one in names}
@@ -217,12 +220,12 @@ class Cuda:
     # -- edges ---------------------------------------------------------------------------------------------------------
 
     def _edges(self, name: str, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """The arrays over edges that a kernel reads, where they are not on the device anyway."""
+        """The arrays over edges that a kernel reads and that are not kept on the device."""
         names = self.of_edges.intersection(self._names(name))
         return {one: values[one] for one in sorted(names) if isinstance(values[one], np.ndarray)}
 
     def _listed(self, indptr: np.ndarray, first: int, count: int) -> list[RowList]:
-        """Lists of rows; made once for a table of edges."""
+        """The lists of rows of a table, made once."""
         key = id(indptr), first, count
         if key not in self._lists:
             lists = self.by_degree(indptr[first : count + 1], first)
@@ -230,13 +233,14 @@ class Cuda:
         return self._lists[key][1]
 
     def by_degree(self, ends: np.ndarray, first: int) -> list[tuple[int, np.ndarray]]:
-        """(Threads a row, rows in ascending order), by their number of edges; they begin with the first."""
+        """(Threads a row, rows in ascending order) by the rows' numbers of edges; the first row has the number
+        `first`."""
         classes = np.digitize(np.diff(ends), LIMITS)
         lists = [(first + np.flatnonzero(classes == i)).astype(np.uint32) for i in range(len(LIMITS) + 1)]
         return list(zip(self.grid.groups, lists, strict=True))
 
     def _room(self, name: str, edges: int) -> dict[str, DeviceArray]:
-        """Room for the neighbourhoods of so many edges, where the kernel wants it."""
+        """Scratch for the neighbourhoods of so many edges, if the kernel wants any."""
         wanted = SCRATCH.keys() & self._names(name)
         return self.arrays.rooms({one: SCRATCH[one] * edges for one in sorted(wanted)}, np.int64)
 
@@ -267,7 +271,7 @@ class Device:
 
 
 def own_memory() -> Memory:
-    """Of the device that this process sees: one, for all of its threads."""
+    """The memory of the device that this process sees; one object for all of its threads."""
     with _one_at_a_time:
         return _own_memory()
 
@@ -285,5 +289,6 @@ def _own_memory() -> Memory:
 
 
 def _passes(argument: str) -> bool:
-    """Whether an array of the host is read once, for it came from another partition; all others are of edges."""
+    """Whether an array of the host is read only once, because it came from another partition; all others are of
+    edges."""
     return argument == "ids" or argument.startswith("incoming_")

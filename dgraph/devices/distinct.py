@@ -25,7 +25,7 @@ BYTES = 64  # an id, while they are sorted
 
 
 def encode(chunk: Chunk, id_type: IdType) -> Encoded:
-    """In the place of `numbering.encode`."""
+    """The same as `numbering.encode`."""
     sides = chunk.sources, chunk.destinations
     if id_type.kind == "integer" and all(isinstance(side, np.ndarray) for side in sides):
         found = _in_order([id_type.fit(np.asarray(side)) for side in sides])
@@ -36,14 +36,15 @@ def encode(chunk: Chunk, id_type: IdType) -> Encoded:
 
 
 def merge(pieces: Sequence[pa.Array]) -> tuple[pa.Array, list[np.ndarray]]:
-    """In the place of `numbering.merge`."""
+    """The same as `numbering.merge`."""
     of_integers = len(pieces) > 1 and pa.types.is_integer(pieces[0].type)
     found = _in_order([np.asarray(piece) for piece in pieces]) if of_integers else None
     return numbering.merge(pieces) if found is None else found
 
 
 def _in_order(arrays: Sequence[np.ndarray]) -> tuple[pa.Array, list[np.ndarray]] | None:
-    """All ids once, and the place among these of each array's; none without a GPU, or room there."""
+    """All ids once, ascending, and for each array the places of its ids among these; None without a GPU, or room
+    there."""
     lengths = [len(array) for array in arrays]
     if not 0 < sum(lengths) < FEW or probe.lacking():
         return None

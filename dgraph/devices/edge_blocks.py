@@ -1,5 +1,6 @@
-"""Edges on a device: all of a table, where memory is left for them; else block after block, the next on its way while
-kernels run over one. Blocks are consecutive rows, as long as their measured costs say (`agents/block_size.py`)."""
+"""The edges of a table on a device: all of them while there is memory for them; else block after block, the next on its
+way while kernels run over one. Blocks are consecutive rows, as long as their measured costs say
+(`agents/block_size.py`)."""
 
 from __future__ import annotations
 
@@ -27,14 +28,14 @@ Run = Callable[[Arrays, int, int], None]  # kernels over the edges of some rows:
 
 
 class Buffer(NamedTuple):
-    """Room for one array of a block: there, and in pinned memory here, unless the table itself is pinned."""
+    """Room for one array of a block: on the device, and in pinned memory here, unless the table itself is pinned."""
 
     here: np.ndarray | None
     there: DeviceArray
 
 
 class EdgeBlocks:
-    """Of one partition's tables. `size`: edges a block, "auto", or None: one stage after the other."""
+    """For the tables of one partition. `size`: edges a block, "auto", or None: one stage after the other."""
 
     def __init__(self, memory: Memory, size: int | str | None = "auto"):
         self.memory, self.asked = memory, size
@@ -51,8 +52,8 @@ class EdgeBlocks:
         run: Run,
         prepare: Callable[[int], Any] = lambda count: None,
     ) -> None:
-        """Run over all rows that have the edges from one of `ends` to the next; the first of them is row `first`.
-        `prepare` makes room for what kernels over so many edges need beside."""
+        """Call `run` for blocks that cover all rows whose edges are between consecutive `ends`; the first row has
+        number `first`. `prepare` makes scratch for kernels over so many edges."""
         if self._stay(edges, prepare):
             run({}, first, first + len(ends) - 1)
             return
@@ -65,7 +66,7 @@ class EdgeBlocks:
             side_by_side([stream], blocks)
 
     def _stay(self, edges: Mapping[str, np.ndarray], prepare: Callable[[int], Any]) -> bool:
-        """Whether all are on the device, now if not before."""
+        """Whether all edges are on the device; they are brought there if there is room."""
         missing = [array for array in edges.values() if not self.memory.has(array)]
         if missing and not self.memory.fits(sum(array.nbytes for array in missing), SPARE):
             return False
@@ -82,7 +83,7 @@ class EdgeBlocks:
     def _cut(
         self, kernel: str, edges: Mapping[str, np.ndarray], ends: np.ndarray, prepare: Callable[[int], Any]
     ) -> Sequence[Block]:
-        """Blocks for which there is room; out of memory, smaller ones."""
+        """Blocks for which there is room; smaller ones after an out-of-memory error."""
         count = int(ends[-1] - ends[0])
         size = size_for(self.asked, count, [self.measured[kernel].fit()], FIRST, SHORTEST)
         self.size = max(FEWEST, min(size, -(-count // BUFFERS)))

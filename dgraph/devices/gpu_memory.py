@@ -34,8 +34,9 @@ class Told:
 
 
 class GpuMemory(Memory):
-    """Of the GPU that is current. All goes by one stream, the default, but for stages: order is by what is asked first,
-    and nothing waits but `get`. CuPy keeps what was let go of: no array of a run costs a call of the driver twice."""
+    """The memory of the current GPU. All work goes by one stream, the default, except in stages: it is done in the
+    order in which it was asked for, and only `get` waits. CuPy keeps freed memory, so no array of a run costs a call of
+    the driver twice."""
 
     def __init__(self) -> None:
         import cupy

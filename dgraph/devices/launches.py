@@ -27,7 +27,7 @@ from dgraph.errors import DeviceError
 
 
 class OwnWay:
-    """A kernel as the compiler launches it."""
+    """A kernel, launched as the compiler does it."""
 
     def __init__(self, dispatcher: Any):
         self.dispatcher = dispatcher
@@ -38,7 +38,8 @@ class OwnWay:
 
 
 class LaidOut:
-    """A kernel compiled for the types of its arguments: others are an error, and never a second compilation."""
+    """A kernel compiled for the types of its arguments, launched by the compiler's inner functions; other types are an
+    error, and never a second compilation."""
 
     def __init__(self, dispatcher: Any, arguments: Sequence[Argument]):
         numba_cuda, driver = (import_module(f"numba.cuda.{one}") for one in ("dispatcher", "cudadrv.driver"))
@@ -82,8 +83,8 @@ def _config(launch_config: Any, blocks: int, threads: int) -> Any:
 
 
 class Launcher:
-    """A kernel that can be launched, laid out beforehand if this release of the compiler lets us: its first launch
-    tells."""
+    """A kernel that can be launched: laid out beforehand, if this release of the compiler has what that takes. Its
+    first launch shows whether it has."""
 
     def __init__(self, dispatcher: Any, arguments: Sequence[Argument]):
         self.dispatcher, self.proven = dispatcher, False

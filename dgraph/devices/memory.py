@@ -1,5 +1,5 @@
-"""Arrays on a device: CuPy's on a GPU (`gpu_memory.py`); NumPy's in the simulator, where they are as hard to reach.
-What crosses between host and device does so here, by name, and is counted."""
+"""Arrays on a device: CuPy's on a GPU (`gpu_memory.py`); NumPy's in the simulator, as hard to reach on purpose.
+Whatever crosses between host and device does so by a method here, and is counted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SWEEP = 10.0  # seconds between two sweeps, each of which takes as long as many 
 
 
 class DeviceArray:
-    """An array that kernels read and the host does not, neither by accident: `Memory.get` brings it."""
+    """An array that kernels read and the host does not: NumPy functions refuse it, and `Memory.get` brings it."""
 
     def __init__(self, memory: Memory, raw: Any):
         self.memory, self.raw = memory, raw
@@ -42,12 +42,12 @@ class DeviceArray:
 
     @cached_property
     def argument(self) -> Any:
-        """What the compiler's kernels take; made once, for that takes longer than to launch one."""
+        """The form that the compiler's kernels take; made once, because that takes longer than a launch."""
         return self.memory.argument(self.raw)
 
     @cached_property
     def words(self) -> DeviceArray:
-        """The same as rows of unsigned integers."""
+        """The same memory as rows of unsigned integers."""
         width = self.shape[1] if self.ndim == 2 else 1
         return self.view(f"u{self.dtype.itemsize}").reshape(len(self), width)
 
@@ -58,7 +58,8 @@ class DeviceArray:
 
 
 class Memory:
-    """The memory of one device, from NumPy. With a budget (bytes), more than that is refused."""
+    """The memory of one device; this class keeps it in NumPy's arrays. With a budget (bytes), more than that is
+    refused."""
 
     xp: Any = np  # the module of its arrays
 
@@ -83,14 +84,14 @@ class Memory:
             raise DeviceError(f"the device has no {size:,} bytes left: set memory_budget= below what it has") from error
 
     def counted(self, raw: Any) -> DeviceArray:
-        """What lies on the device, of whatever maker: it is in use as long as somebody has it."""
+        """Count an array that lies on the device, whoever made it, as in use for as long as somebody has it."""
         found = DeviceArray(self, raw)
         self._use(found.nbytes)
         weakref.finalize(found, self._use, -found.nbytes).atexit = False
         return found
 
     def _sweep(self) -> None:
-        """Arrays of runs that are over may still be known to errors that a compiler met and swallowed in them."""
+        """Collect garbage: errors that a compiler met and swallowed may still refer to arrays of runs that are over."""
         if time.monotonic() > self._swept + SWEEP:
             gc.collect()
             self._swept = time.monotonic()
@@ -100,7 +101,7 @@ class Memory:
             self.used += size
 
     def fits(self, size: int, spare: float = 0.0) -> bool:
-        """Whether so much can be had, and a share of the budget is left."""
+        """Whether so many bytes can be had, with a share `spare` of the budget left over."""
         return self.budget is None or self.used + size <= self.budget * (1 - spare)
 
     def moved(self, array: np.ndarray) -> DeviceArray:
@@ -110,7 +111,7 @@ class Memory:
         return there
 
     def stays(self, array: np.ndarray) -> DeviceArray:
-        """Its one copy on the device, there as long as the array is here."""
+        """The one copy on the device of an array here, kept for as long as the array lives."""
         if id(array) not in self._stay:
             there = self.moved(array)
             self.wait()  # other threads read it, too, and may do so by other streams
@@ -118,7 +119,7 @@ class Memory:
         return self._stay[id(array)][1]
 
     def adopt(self, array: np.ndarray, raw: Any) -> None:
-        """What lies on the device already is the one copy of an array here, if the budget allows it."""
+        """Make what lies on the device already the one copy of an array here, if the budget allows it."""
         if self.fits(raw.nbytes, SPARE):
             self._stay[id(array)] = weakref.ref(array, partial(self._forget, id(array))), self.counted(raw)
 
@@ -132,13 +133,13 @@ class Memory:
         self._stay.pop(key, None)
 
     def put(self, there: DeviceArray, array: np.ndarray) -> None:
-        """From the host."""
+        """Copy from the host."""
         if len(array):
             self._put(there.raw, np.ascontiguousarray(array))
             self._count(array.nbytes)
 
     def get(self, there: DeviceArray, out: np.ndarray | None = None) -> np.ndarray:
-        """To the host."""
+        """Copy to the host."""
         out = np.empty(there.shape, there.dtype) if out is None else out
         if len(out):
             self._get(there.raw, out)
@@ -149,7 +150,7 @@ class Memory:
         there.raw[...] = value
 
     def copy(self, to: DeviceArray, array: DeviceArray) -> None:
-        """On the device."""
+        """Copy on the device."""
         to.raw[...] = array.raw
 
     def _count(self, size: int) -> None:
@@ -158,7 +159,7 @@ class Memory:
 
     @property
     def whole(self) -> int | None:
-        """The budget where none is given."""
+        """The budget if none is given."""
         return None
 
     def begin(self, budget: int | None) -> None:
@@ -183,15 +184,15 @@ class Memory:
         return raw
 
     def pinned(self, size: int) -> np.ndarray:
-        """Bytes of the host that the device copies by itself."""
+        """Bytes of the host's memory that the device reads and writes by itself."""
         return np.empty(size, np.uint8)
 
     def pin(self, array: np.ndarray) -> bool:
-        """Whether the device copies an array of the host by itself, from where it is, from now on."""
+        """Whether, from now on, the device copies an array of the host by itself, from where it is."""
         return False
 
     def stage(self, number: int) -> AbstractContextManager[Any]:
-        """What is asked for inside goes by a stream of its own, of three; it is done when this ends."""
+        """In the body, work goes by one of three streams; it is done when the body ends."""
         return nullcontext()
 
     def stream(self) -> Any:
@@ -199,11 +200,11 @@ class Memory:
         return 0
 
     def wait(self) -> None:
-        """Until all is done that this thread has asked for."""
+        """Wait until all that this thread has asked for is done."""
 
 
 class SimulatedMemory(Memory):
-    """Of Numba's simulator."""
+    """The memory of Numba's simulator."""
 
     def argument(self, raw: Any) -> Any:
         from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray

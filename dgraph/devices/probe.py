@@ -37,7 +37,8 @@ class Gpu:
 
 @cache
 def gpus() -> tuple[Gpu, ...]:
-    """The CUDA devices that the driver shows to this process. Ask on the worker: a fork after this cannot use them."""
+    """The CUDA devices that the driver shows to this process. Ask on the worker; a process forked after this cannot use
+    them."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -96,12 +97,12 @@ def _misfits(numpy: str, numba_cuda: str) -> tuple[str, ...]:
 
 
 def device_here() -> str:
-    """The device that kernels take in this process when the user has named none."""
+    """The device that runs kernels in this process when the user has named none."""
     return CPU if lacking() else CUDA
 
 
 def need(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
-    """Raise one error with all that workers (or this process) lack for `what`, if they lack anything."""
+    """Raise one error with all that workers (or this process) lack for `what`; nothing, if they lack nothing."""
     by_lack: dict[str, list[str]] = {}
     for where, missing in lacks.items():
         if missing:
@@ -112,7 +113,7 @@ def need(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
 
 
 def need_cuda() -> None:
-    """Raise what this process is missing for device="cuda", all of it at once."""
+    """Raise one error with all that this process lacks for device="cuda"; nothing, if it lacks nothing."""
     need('device="cuda"', {"this process": lacking()}, OR_OTHERS)
 
 

@@ -23,7 +23,7 @@ FEW = 2**32 - 1  # rows, whose numbers and their end are of 32 bits
 
 
 def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency:
-    """In the place of `adjacency.build`, which does it where this process has no GPU, or no room on it."""
+    """The same as `adjacency.build`, which does it where this process has no GPU, or no room there."""
     arcs = sum(len(one.keys) for one in edges)
     if arcs and num_rows < FEW and not probe.lacking():
         memory = cuda.own_memory()
@@ -50,7 +50,7 @@ def _moved_and_sorted(memory: Memory, edges: Sequence[EdgeSlice], num_rows: int)
 def sort(
     memory: Memory, keys: list[Any], others: list[Any], columns: Mapping[str, list[Any]], num_rows: int
 ) -> Adjacency:
-    """From arrays that are there, in pieces. The lists are emptied: memory is short."""
+    """Sort edges whose arrays are on the device, in pieces. The lists are emptied, because memory is short."""
     xp = memory.xp
     rows = joined(xp, keys)
     place = xp.argsort(rows, kind="stable")
@@ -64,7 +64,7 @@ def sort(
 
 
 def joined(xp: Any, pieces: list[Any]) -> Any:
-    """Pieces as one; the list is emptied."""
+    """The pieces as one array; the list is emptied."""
     found = xp.concatenate(pieces)
     pieces.clear()
     return found
@@ -81,7 +81,7 @@ def here(memory: Memory, raw: Any) -> np.ndarray:
 
 
 def _kept(memory: Memory, raw: Any) -> np.ndarray:
-    """An array here, whose copy there need not be made again."""
+    """A GPU's array copied to the host; its original stays as the copy there."""
     array = here(memory, raw)
     memory.adopt(array, raw)
     return array

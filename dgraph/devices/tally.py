@@ -1,4 +1,4 @@
-"""What kernels tell the host in every superstep: a few numbers, side by side."""
+"""The numbers that kernels tell the host in every superstep, side by side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dgraph.devices.memory import DeviceArray, Memory
 
 
 class Tally:
-    """Numbers that kernels tell the host. They lie side by side, so one small copy brings them all."""
+    """Named numbers on the device that kernels write. They lie side by side, so one small copy brings them all."""
 
     SLOT = 8  # bytes
 
@@ -27,13 +27,13 @@ class Tally:
         self._read = {name: self._here[place].view(dtype) for name, (place, dtype) in views.items()}
 
     def clear(self, first: str, last: str) -> None:
-        """Neighbours become 0, here too: what has been read before is not told again."""
+        """Set the numbers from `first` to `last` to 0, also in the host's copy, so that no old number is told again."""
         places = slice(self._places[first].start, self._places[last].stop)
         self.memory.fill(self._there[places], 0)
         self._here[places] = 0
 
     def __getitem__(self, name: str) -> Any:
-        """What kernels have told, once they are done."""
+        """A number, once kernels are done."""
         if not self.known:
             self.memory.get(self._there, self._here)
             self.known = True

@@ -1,5 +1,5 @@
-"""What is done to arrays over vertices beside the program's kernels, on a device: they stay there from the first round
-to the last. The host learns how long lists are, and what travels to other partitions."""
+"""`agents/vertex_arrays.py` for arrays on a device, where they stay from the first round to the last. The host learns
+only how long lists are, and what travels to other partitions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Launch = Callable[..., Any]  # a kernel by name, over so many rows, with argumen
 
 
 class Count:
-    """A number that a kernel has told, read when somebody wants to know it: until then nobody waits for the kernel.
-    Those `beside` it come by the same copy."""
+    """A number that a kernel writes; it is read when somebody wants to know it, and until then nobody waits for the
+    kernel. The counts `beside` it come by the same copy."""
 
     def __init__(self, tally: Tally, slot: str, before: int = 0, beside: Sequence[Count] = ()):
         self.tally, self.slot, self.before, self.beside = tally, slot, before, beside
@@ -45,7 +45,7 @@ class Count:
 
 
 class Rest(NamedTuple):
-    """Senders with more than PART edges in a table, once for each further part."""
+    """The senders with more than PART edges in a table, listed once for each further part."""
 
     senders: DeviceArray
     parts: DeviceArray
@@ -57,7 +57,7 @@ class Rest(NamedTuple):
 
 
 def parts_of(values: Mapping[str, Any]) -> Rest | None:
-    """What is left of long rows of the senders among the arguments of a push, where it was listed."""
+    """The `Rest` among the arguments of a push, if it was listed."""
     senders = values.get("senders")
     return senders.rest.get(id(values["indptr"])) if isinstance(senders, Ids) else None
 
@@ -74,7 +74,7 @@ class Ids:
 
 
 class DeviceVertexArrays(VertexArrays):
-    """Of one partition. `launch` runs a kernel of `codegen/cuda_arrays.py`, `run` one of the program."""
+    """The arrays of one partition. `launch` runs a kernel of `codegen/cuda_arrays.py`, `run` one of the program."""
 
     def __init__(self, memory: Memory, tally: Tally, launch: Launch, run: Launch):
         self.memory, self.tally, self.launch, self.run = memory, tally, launch, run
@@ -224,7 +224,7 @@ class DeviceVertexArrays(VertexArrays):
     # -- pieces of the above -------------------------------------------------------------------------------------------
 
     def room(self, name: str, count: int, dtype: Any) -> DeviceArray:
-        """Room that the next who asks under this name gets again, at least this long."""
+        """Scratch of at least this length; the same memory for all who ask under one name."""
         key = f"{name} {np.dtype(dtype)}"
         if key not in self._rooms or len(self._rooms[key]) < count:
             self._rooms.pop(key, None)  # first, for there may be no room for both
@@ -232,7 +232,7 @@ class DeviceVertexArrays(VertexArrays):
         return self._rooms[key]
 
     def rooms(self, counts: Mapping[str, int], dtype: Any) -> dict[str, DeviceArray]:
-        """Several, or none."""
+        """Several of these, or None if there is no room."""
         try:
             return {name: self.room(name, count, dtype) for name, count in counts.items()}
         except DeviceError:
@@ -241,13 +241,13 @@ class DeviceVertexArrays(VertexArrays):
             raise
 
     def given(self, name: str, array: np.ndarray) -> DeviceArray:
-        """What the host has, in such room."""
+        """An array of the host, copied to such scratch."""
         there = self.room(name, array.size, array.dtype)[: array.size].reshape(array.shape)
         self.memory.put(there, array)
         return there
 
     def places(self, where: Where) -> DeviceArray:
-        """Local ids that are asked for again and again: address tables, and ranges of proxies."""
+        """Local ids that are asked for again and again (address tables, ranges of proxies), kept on the device."""
         if isinstance(where, slice):
             key: tuple = where.start, where.stop
         else:
@@ -258,7 +258,7 @@ class DeviceVertexArrays(VertexArrays):
         return self._places[key]
 
     def _marks(self, name: str, count: int) -> DeviceArray:
-        """That many, none set."""
+        """So many flags, none of them set."""
         marks = self.room(name, count, np.uint8)
         self.memory.fill(marks[:count], 0)
         return marks

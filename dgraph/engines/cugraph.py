@@ -46,7 +46,7 @@ class Arcs:
         return edges if graph.directed else edges.undirected()
 
     def undirected(self) -> Arcs:
-        """With the reverse of every arc; the same if it has them."""
+        """The arcs and their reverses; the same arcs if they have these already."""
         if not self.directed:
             return self
         other = self.sources != self.destinations
@@ -56,7 +56,8 @@ class Arcs:
         return Arcs(sources, destinations, weights, self.vertices, False)
 
     def nearest(self, distances: np.ndarray, steps: str) -> np.ndarray:
-        """Of the predecessors of each vertex that are strictly nearer the smallest; else the number of vertices."""
+        """For each vertex the smallest of its predecessors that are strictly nearer; the number of vertices if it has
+        none."""
         near, far = distances[self.sources], distances[self.destinations]
         lengths = self.weights if steps == WEIGHTS else 1.0
         found = np.flatnonzero((near < far) & (far < np.inf) & (near + lengths == far))
@@ -93,7 +94,7 @@ HOPS = "hops"
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One call of pylibcugraph: `made` has the columns and totals of what it found, by vertex."""
+    """One call of pylibcugraph. `made` turns what it found into columns by vertex, and totals."""
 
     name: str | None  # of the function; None: nothing need be asked
     made: Callable[..., tuple[Columns, dict[str, Any]]]
@@ -107,7 +108,7 @@ class Call:
     steps: str | None = None  # HOPS or WEIGHTS: the smallest predecessors are to be found, too
 
     def check(self, weights: np.ndarray | None) -> None:
-        """Before a GPU is asked: others would wait for the one that fails."""
+        """Called before a GPU is asked: if one failed, the others would wait for it."""
         least = 0 if weights is None else weights.min(initial=0)
         if self.weights == SCORES and (weights is None or not np.isfinite(weights).all() or least < 0):
             raise WeightError("weighted=True needs a column of finite weights of zero or more")
@@ -117,7 +118,7 @@ class Call:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What one GPU has found of some vertices, in any order; and the seconds that this took."""
+    """What one GPU has found, for some vertices in any order; and the seconds that this took."""
 
     vertices: np.ndarray
     found: list[Any]
@@ -126,7 +127,7 @@ class Answer:
 
 
 def ask(edges: Arcs, call: Call, rank: int = 0, of: int = 1, handle: Any = None) -> Answer:
-    """The answer of this process's GPU, one `of` so many that have a `handle` of raft in common."""
+    """The answer of this process's GPU: number `rank` of `of` GPUs, which have a `handle` of raft in common."""
     mine = slice(edges.vertices * rank // of, edges.vertices * (rank + 1) // of)
     if call.name is None:
         return Answer(np.arange(mine.start, mine.stop), [], len(edges.sources), 0.0)
@@ -165,13 +166,13 @@ def ask(edges: Arcs, call: Call, rank: int = 0, of: int = 1, handle: Any = None)
 
 
 def together(call: Call, answers: Sequence[Answer]) -> tuple[Columns, dict[str, Any]]:
-    """The columns of an operation's answer, and its totals, from what each GPU has found."""
+    """The columns of an operation's answer, and its totals, from the answers of all GPUs."""
     order = np.argsort(np.concatenate([one.vertices for one in answers]))
     each = zip(*(one.found for one in answers), strict=True)
     return call.made(*(np.concatenate(one)[order] if isinstance(one[0], np.ndarray) else one[0] for one in each))
 
 
 def with_predecessors(columns: Columns, smallest: np.ndarray) -> Columns:
-    """Of several the smallest; where edges of length 0 lead, cuGraph's."""
+    """The columns with the smallest of several predecessors; where edges of length 0 lead, cuGraph's own stay."""
     before = np.where(smallest < len(smallest), smallest, columns["predecessor"])
     return {**columns, "predecessor": np.where(columns["distance"] < np.inf, before, NONE)}

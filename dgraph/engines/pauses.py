@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class Pauses:
-    """One worker's part. `resume`, if there is one, restores the state of an earlier run instead of `start` and
-    `seed`."""
+    """One worker's part. `resume`, if there is one, puts the run where an earlier one was: it is called once states
+    have begun."""
 
     def __init__(
         self,

@@ -55,7 +55,8 @@ class Rounds:
     # -- stages --------------------------------------------------------------------------------------------------------
 
     def begin(self) -> Superstep:
-        """Exchange degrees and vertex columns where the program reads them; then run `start` and `seed`, or resume."""
+        """Exchange degrees and vertex columns where the program reads them; then `start` and `seed`, or go on from
+        before."""
         phases, reads_degree = self.analysis.phases, self.analysis.reads("degree", "target_degree")
         copies = any(phase.sends_copies for phase in phases)
         if reads_degree:

@@ -1,5 +1,5 @@
-"""How fast workers are, measured in a moment: all gather over the same graph at once, each with the daemons it has.
-What they find are capacities, by which a graph is split."""
+"""The speed of workers, measured in a moment: all gather over the same graph at once, each with the daemons it has. The
+results are capacities, by which a graph is split."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto
 
 
 def speed(name: str, number: int, how: Settings, device: str, cores: int | None = None) -> float:
-    """Edges a second of the worker of this name: here, with its own daemons."""
+    """Edges a second of the worker of this name. Runs on it, with its own daemons."""
     if device == "auto":
         device = device_here() if how.direct else "cpu"
     where: dict[str, Any] = {"device": device, "worker": number, "threads": cores or threads_of_worker()}
@@ -117,7 +117,7 @@ def random_partition(edges: int) -> Partition:
 
 
 def partition_into(rows: np.ndarray, others: np.ndarray, n: int, *, workers: int = 1) -> Partition:
-    """Of all n vertices, with edges into these rows from those others, built by so many threads."""
+    """A partition of all n vertices, with edges into `rows` from `others`, built by so many threads."""
     incoming = build([EdgeSlice(rows, others)], n, workers=workers)
     none = Proxies(np.full((1, 4), n, np.int64))
     return Partition(0, 1, n, np.arange(n, dtype=np.uint32), none, None, incoming)

@@ -85,7 +85,7 @@ class Sample:
 
 
 def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> Estimate:
-    """Of an operation on so many workers, by every policy: `Graph.estimate` says more."""
+    """The estimate of an operation on so many workers, for every policy: see `Graph.estimate`."""
     one_of("op", op, sorted(FOOTPRINTS))
     workers = whole_number("workers", workers)
     limit = _bytes(memory)

@@ -14,7 +14,7 @@ BOTH = ("out", "incoming")
 
 @dataclass(frozen=True)
 class Need:
-    """Of a worker, at the peak."""
+    """What a worker needs, at the peak."""
 
     orders: tuple[str, ...] = ("out",)  # in which a partition holds its edges
     vertex_bytes: float = 0  # of each local vertex
@@ -35,7 +35,7 @@ class Footprint:
 
 
 def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:
-    """Partitions alone, with edges in these orders and with columns."""
+    """The footprint of partitions alone, with edges in these orders and with columns."""
     need = Need(tuple(orders), edge_bytes=8 * max(0, len(columns) - 1))
     return Footprint(need, need, weighted=bool(columns))
 

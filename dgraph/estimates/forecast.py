@@ -68,7 +68,7 @@ class Cluster:
 
     @property
     def capacity(self) -> float:
-        """Of a worker, in cores."""
+        """The capacity of a worker, in cores."""
         return self.cores + self.devices * self.device_cores
 
 
@@ -239,8 +239,8 @@ def _as_threaded(run: Callable[..., Any], graph: Graph, times: int) -> Any:
 
 
 def _in_turn(graphs: Sequence[Graph], runs: Sequence[Callable[..., Any]]) -> list[_Measured]:
-    """Of each graph, after a first run, which builds what the operation asks for. They take turns: a machine that is
-    slow for a while is slow for all."""
+    """The measured run on each graph, after a first run that builds what the operation asks for. The graphs take turns,
+    because a machine that is slow for a while is then slow for all."""
     each = list(zip(graphs, runs, strict=True))
     for graph, run in each:
         run(graph)

@@ -1,8 +1,8 @@
-"""Whether the memory of a cluster's workers holds what is asked for: looked at before the work begins.
+"""Whether the memory of a cluster's workers holds what is asked for, looked at before the work begins.
 
-A bound that costs nothing comes first, and where that is near the limit, an estimate. A worker that is over its limit
-takes no tasks any more, or is killed by its nanny: a run would stand still until `waiting.py` ends it, or lose one
-worker after the other.
+First by a bound that costs nothing; where that is near the limit, by an estimate. A worker over its limit takes no more
+tasks, or is killed by its nanny: a run would stand still until `waiting.py` ends it, or lose one worker after the
+other.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FAR = 16  # a bound of less than one part in so many of the limit is followed by
 
 
 def admit_build(graph: Graph, what: str, need: Footprint) -> None:
-    """Refuse partitions of which a worker cannot hold one, with what an operation makes of it; others may be on disk
-    meanwhile."""
+    """Refuse to build partitions if a worker cannot hold one, with what the operation makes of it. (Others may be on
+    disk meanwhile.)"""
     limit, workers = _limit(graph)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes
     if limit is None or graph.listed.num_arcs * edge * FAR < limit * workers:
@@ -45,7 +45,8 @@ def admit_build(graph: Graph, what: str, need: Footprint) -> None:
 
 
 def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe, settle: LocalMethod | None) -> None:
-    """Refuse a run of a program whose partitions and states, and what it keeps to `settle`, the workers cannot hold."""
+    """Refuse a run if the workers cannot hold its partitions, their states, and what the local method `settle`
+    keeps."""
     (limit, workers), vertex, edge = _limit(graph), bytes_of_vertex(recipe), 0
     if settle is not None:
         beside, edge = settle.memory(len(recipe.analysis.edge_columns))
@@ -60,8 +61,8 @@ def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe, settle: L
 
 
 def _limit(graph: Graph) -> tuple[float | None, int]:
-    """Bytes that a graph may take of each worker before that takes no more tasks, None where nothing says so; and how
-    many workers there are."""
+    """Bytes that a graph may take of each worker before that takes no more tasks (None: no limit), and the number of
+    workers."""
     if graph.client is None or not dask.config.get(SETTING, True):
         return None, 1
     from dgraph.exchange.client import known_of_workers  # a quarter of a second where there is no cluster

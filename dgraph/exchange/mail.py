@@ -22,7 +22,7 @@ START = -1  # the step in which states are made: it has no mail, and its tokens 
 
 @dataclass(frozen=True)
 class Route:
-    """Who takes part in a run, and which of the workers holds each partition."""
+    """The workers that take part in a run, and which of them holds each partition."""
 
     run: str
     workers: tuple[str, ...]  # addresses on a cluster, names of threads in one process

@@ -50,7 +50,7 @@ class Termination:
 
     @property
     def above(self) -> list[int]:
-        """Who hears how those below have voted: the parent; of a root, the other one."""
+        """The worker that hears how those below have voted: the parent; of a root, the other root."""
         if self.worker < ROOTS:
             return [root for root in range(min(ROOTS, self.workers)) if root != self.worker]
         return [(self.worker - ROOTS) // BRANCHES]

@@ -30,7 +30,7 @@ class Dataset:
 
     @classmethod
     def all_in(cls, path: str | Path) -> list[Dataset]:
-        """Those of a folder, or the one whose properties file is named."""
+        """The data sets of a folder, or the one whose properties file is named."""
         path = Path(path)
         found = [path] if path.suffix == ".properties" else sorted(path.glob("*.properties"))
         if not found or not all(file.is_file() for file in found):
@@ -43,8 +43,8 @@ class Dataset:
 
     @property
     def algorithms(self) -> list[str]:
-        """Those that the data set is meant for, in the order of the benchmark; if it names none, those whose parameters
-        it has."""
+        """The algorithms that the data set is meant for, in the order of the benchmark; if it names none, those whose
+        parameters it has."""
         named = {one.strip().lower() for one in self.properties.get("algorithms", "").split(",")} - {""}
         given = {name for name, needs in PARAMETERS.items() if all(f"{name}.{one}" in self.properties for one in needs)}
         return [name for name in PARAMETERS if name in (named or given)]

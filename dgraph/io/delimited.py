@@ -114,8 +114,8 @@ def _parse(path, dialect, kinds, ids, weights, open_stream, newlines=False) -> t
 
 
 def _read_csv(first: bytes, rest: CleanLines, **options: Any) -> pa.Table:
-    """By Arrow, whose threads have let go of the stream when this returns. One of them may be the last to hold it, and
-    would ask for Python's lock when the process may be ending: which kills it ("terminate called")."""
+    """Read by Arrow, whose threads have let go of the stream when this returns. Otherwise one of them may be the last
+    to hold it, and ask for Python's lock when the process is ending: which kills it ("terminate called")."""
     stream, let_go = _Chained(first, rest), threading.Event()
     weakref.finalize(stream, let_go.set)
     source = pa.PythonFile(stream, mode="r")

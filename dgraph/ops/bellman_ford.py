@@ -25,7 +25,8 @@ SHOWN = 20  # vertices of a cycle that are named
 
 
 class BellmanFord(VertexProgram):
-    """Distances whatever the weights, and `since` which round; without an end where a negative cycle is reached."""
+    """Distances whatever the weights, and `since` which round each vertex has its own; it never ends where a negative
+    cycle is reached."""
 
     operation = "sssp"
     kind = "synchronous"
@@ -47,10 +48,12 @@ class BellmanFord(VertexProgram):
 
 
 class Lowered(VertexProgram):
-    """By whom a vertex was lowered, or can be: where these lead in a circle, it is a negative cycle.
+    """`by`: the neighbour that lowered a vertex last, or that could lower it now. If these lead in a circle, it is a
+    negative cycle.
 
-    Around a circle no weight is more than the step from distance to distance, and these sum to 0; one is less, where a
-    vertex can be lowered still. There is one, because all others are younger than those by whom they were lowered.
+    Around a circle no weight is more than the step from distance to distance, and these steps sum to 0; where a vertex
+    can still be lowered, one weight is less. If there is a negative cycle there is such a circle, because every other
+    vertex was lowered later than its `by`.
     """
 
     operation = "sssp"
@@ -75,8 +78,8 @@ class Lowered(VertexProgram):
 
 
 def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str, Any]) -> RunResult:
-    """Bellman and Ford's method: for so many rounds, then a look for a negative cycle, and so on. As many rounds as
-    there are vertices have found any."""
+    """Distances and predecessors by Bellman and Ford's method: some rounds, then a look for a negative cycle, then more
+    rounds. After as many rounds as there are vertices, any such cycle has been found."""
     engine = options.get("engine", "auto")
     if engine in UNCOUNTED:
         refuse_uncounted(engine, "the method for weights below zero counts rounds")
@@ -107,8 +110,8 @@ def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str,
 
 
 def _without_lone_cycles(graph: Graph, found: RunResult) -> RunResult:
-    """The distances, if no edge that is a negative cycle by itself was reached: its weight may be so small, or the
-    distance so large, that the sum of both is the distance, which the method cannot tell from a fixed point."""
+    """The distances, unless an edge was reached that is a negative cycle by itself: its weight may be so small, or the
+    distance so large, that their sum is the distance, which looks like a fixed point."""
     edges = lone_cycles(graph)
     if len(edges):
         reached = edges[found.by_number("distance")[edges[:, 0]] != inf]

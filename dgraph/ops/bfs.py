@@ -33,8 +33,8 @@ def _solve(problem: Problem) -> Solved:
 
 
 class Levels:
-    """Of programs that search by levels. A message is a level, and in its last `bits` sender + 1, so that the smallest
-    names the smallest sender, too."""
+    """What programs that search by levels have in common. A message is a level, with sender + 1 in its last `bits`: so
+    the smallest message also names the smallest sender."""
 
     level = State(int64, start=UNREACHED)
     parent = State(int64, start=NONE)
@@ -82,7 +82,7 @@ class FromSeveral(BreadthFirst):
 
 
 class LevelsUpTo(BreadthFirst):
-    """Who is farther than `target` is not reached, and need not be looked at once the target's level is known."""
+    """Vertices farther than `target` are not reached, and need not be looked at once the target's level is known."""
 
     target = Parameter(vertex)
     solver = Solver(_solve, ("out", "incoming"), Settle(settle, bound="horizon"))
@@ -108,7 +108,7 @@ class LevelsUpTo(BreadthFirst):
 
 
 class FromSeveralUpTo(LevelsUpTo, FromSeveral):
-    """Both."""
+    """From several sources, up to `target`."""
 
 
 @operation

@@ -51,12 +51,12 @@ def core_number(graph: Graph, **options: Any) -> RunResult:
 
 
 def peelable(graph: Graph, program: VertexProgram, options: dict[str, Any]) -> Graph:
-    """The graph on which to run: solvers pass over what does not count, programs need it gone."""
+    """The graph on which to run a program: solvers pass over what does not count, but programs need it removed."""
     return graph if Asked(**options).solves(graph, program) else simple(graph)
 
 
 def simple(graph: Graph) -> Graph:
-    """The same edges without directions, self loops and repeats; kept as long as the graph is."""
+    """The same edges without directions, self loops and repeats; kept as long as the graph lives."""
     rules = Rules(directed=False, loops="drop", repeats="first")
     if graph.listed.rules == rules:
         return graph

@@ -25,7 +25,7 @@ def _counted(problem: Problem) -> Solved:
 
 
 class Degrees(VertexProgram):
-    """Everybody says 1 along each edge, first to those it leads to, then back."""
+    """Every vertex says 1 along each of its edges, first in their direction, then against it."""
 
     operation = "degrees"
     kind = "synchronous"
@@ -76,6 +76,7 @@ def degrees(graph: Graph, **options: Any) -> RunResult:
 
 
 def _with_degree(numbers: np.ndarray, values: dict[str, np.ndarray], directed: bool) -> Any:
-    """The third column, which no program may declare: `degree` is what its functions read."""
+    """The values with the third column, which the program cannot declare: `degree` is a name that its functions
+    read."""
     both = values["in_degree"] + values["out_degree"] if directed else values["out_degree"]
     return numbers, {**values, "degree": both}

@@ -95,7 +95,7 @@ def _factorized(graph: Graph, job: Factorization, how: tuple, chosen: dict[str, 
 
 
 def _nothing_else(options: dict[str, Any]) -> None:
-    """What `dgraph.run` knows may be said if it changes nothing here."""
+    """Refuse options of `dgraph.run` unless they say what is so anyway."""
     known = inspect.signature(run).parameters
     for name, value in options.items():
         if not (value is None or (isinstance(value, str | bool) and value in (known[name].default, STANDS.get(name)))):
@@ -106,7 +106,7 @@ Piece = tuple[np.ndarray, np.ndarray, np.ndarray]  # ratings: both ends by numbe
 
 
 def _ratings_of(partition: Any, weight: str, directed: bool) -> Piece:
-    """The ratings of one partition; an undirected edge, which has two rows, once."""
+    """The ratings of one partition; an undirected edge has two rows, and counts once."""
     rows = partition.out
     numbers = partition.numbers.astype(np.uint32)
     u, v, values = numbers[rows.rows()], numbers[rows.neighbours], rows.columns[weight].astype(np.float64)
@@ -117,8 +117,8 @@ def _ratings_of(partition: Any, weight: str, directed: bool) -> Piece:
 
 @dataclass(frozen=True)
 class Factorization:
-    """The work: all ratings in one place. A step that is looked for is halved as often as need be: it is best for a
-    vertex alone."""
+    """The work, with all ratings in one place. A step whose length is searched for is best for its vertex alone, so it
+    is halved as often as need be."""
 
     vertices: int
     directed: bool
@@ -173,7 +173,7 @@ class Factorization:
         return Found({0: (np.arange(self.vertices), {"factors": factors})}, set(), rows, self.epochs, {"mean": mean})
 
     def problem(self, epoch: int) -> str:
-        """Factors that are no numbers."""
+        """Why factors are not numbers any more."""
         if self.way == SOLVE:
             return f"regularization={self.penalty:g} is too small: epoch {epoch} finds no finite factors"
         if self.way == SEARCH:
@@ -184,7 +184,7 @@ class Factorization:
         )
 
     def row(self, epoch: int, busy: float, begun: float, learned: float, held: float, edges: int) -> dict[str, Any]:
-        """Of the report; edges are looked at from both ends."""
+        """The row of the report; edges are looked at from both ends."""
         row: dict[str, Any] = {
             "superstep": epoch,
             "partition": 0,
@@ -199,7 +199,7 @@ class Factorization:
 
 
 def _check(u: np.ndarray, v: np.ndarray, values: np.ndarray) -> None:
-    """Ratings that can be learned from."""
+    """Refuse ratings that nothing can be learned from."""
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise WeightError(

@@ -23,7 +23,8 @@ from dgraph.solvers.solver import Peel, Solver
 
 
 class KCore(VertexProgram):
-    """Who has fewer than k neighbours left is removed, and tells the others; messages count removed neighbours."""
+    """A vertex with fewer than k neighbours left is removed, and tells the others; messages count removed
+    neighbours."""
 
     operation = "k_core"
     solver = Solver(core_of, orders=("out", "incoming"))
@@ -48,7 +49,7 @@ class KCore(VertexProgram):
 
 
 class MainCore(CoreNumber):
-    """Who is in the highest core."""
+    """Which vertices are in the highest core."""
 
     operation = "k_core"
     solver = Solver(main_core, ("out", "incoming"), Peel("core"), looks=2)
@@ -79,6 +80,6 @@ def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **option
 
 
 def _staying(numbers: np.ndarray, values: dict[str, np.ndarray]) -> Any:
-    """Without the vertices that are not in the core."""
+    """Only the vertices that are in the core."""
     stays = values["in_core"]
     return numbers[stays], {"in_core": stays[stays]}

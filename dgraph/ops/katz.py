@@ -1,4 +1,5 @@
-"""Katz centrality (Katz, 1953): what a vertex has of its own, and alpha times what its in-neighbours have in all."""
+"""Katz centrality (Katz, 1953): a score of its own for each vertex, plus alpha times the scores of its
+in-neighbours."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from dgraph.solvers.solver import Solver
 
 
 class Walks:
-    """What is asked for, with rounds and without."""
+    """What the programs with rounds and without have in common."""
 
     alpha = Parameter(float64, 0.1)
     beta = Parameter(float64, 1.0)
@@ -75,8 +76,9 @@ class WeightedKatz(Katz):
 
 
 class Gains(Walks, VertexProgram):
-    """The same without rounds: a vertex passes on what it has gained since it last did, if that would change others by
-    more than `tol` in all. Where scores grow without end it stops after so many times; some are `unsettled` then."""
+    """The same without rounds: a vertex passes on what it has gained since it last did, once that would change others
+    by more than `tol` in all. Where scores grow without end it stops after `max_iter` times, and counts as
+    `unsettled`."""
 
     score = State(float64)
     held = State(float64)  # gained, and not passed on yet

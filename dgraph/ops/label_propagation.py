@@ -35,7 +35,7 @@ DRAWN = 1 << 30  # an order of labels: first by a random number below this, then
 
 
 def _solve(problem: Problem) -> Solved:
-    """With the places in the order of the labels instead of the labels, which takes half the memory."""
+    """Works with places in the random order instead of labels, which takes half the memory."""
     n, seed = problem.vertices, problem.values["random_seed"]
     labels = (draw(seed, 0, np.empty(n)) * DRAWN).astype(np.int64) * n + np.arange(n)
     labels.sort()
@@ -47,8 +47,8 @@ def _solve(problem: Problem) -> Solved:
 
 
 class LabelPropagation(VertexProgram):
-    """A label is a vertex and its place in the order: place * vertices + vertex. On the way it is one more, and 0 if
-    the target has the same: so that the target's own is the smallest of the most frequent."""
+    """`held` is a vertex (the label) and its place in the order: place * vertices + vertex. A message is one more, and
+    0 if the target holds the same label: so that of several most frequent labels the target's own is the smallest."""
 
     operation = "label_propagation"
     kind = "synchronous"
@@ -118,7 +118,6 @@ def label_propagation(
 
 
 def _unit(graph: Graph) -> float:
-    """Votes of a weight of 1: a power of two, so that weights are counted as exactly as can be. An arc votes at both of
-    its ends."""
+    """Votes of a weight of 1: a power of two, the largest for which sums fit. An arc votes at both of its ends."""
     bits = math.frexp(bounds(graph, ORDERS)[1])[1] + (4 * graph.num_edges).bit_length()
     return 2.0 ** min(VOTES - bits, 1000)

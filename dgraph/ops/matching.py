@@ -37,8 +37,8 @@ def _solve(problem: Problem) -> Solved:
 
 
 class Matching(VertexProgram):
-    """Each turn, those on the left without a partner ask all their neighbours; of those who ask, each on the right
-    without a partner chooses one at random; of those who chose it, each on the left takes one at random."""
+    """In each turn, left vertices without a mate ask all their neighbours; each right vertex without a mate chooses one
+    of those that asked, at random; each left vertex takes one of those that chose it, at random."""
 
     operation = "matching"
     kind = "synchronous"
@@ -99,7 +99,8 @@ def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options:
 
 @retried
 def _sides(graph: Graph, left: Any) -> np.ndarray:
-    """Whether each vertex is on the left, by number. The default's answer is kept as long as the graph is."""
+    """Whether each vertex is on the left, by number. If `left` is not given, the answer is kept as long as the graph
+    lives."""
     if left is None and graph in _sources:
         return _sources[graph]
     workers, skips = graph.workers, graph.listed.rules.skip_loops
@@ -147,7 +148,7 @@ def _named(graph: Graph, left: str | Iterable[Any]) -> np.ndarray:
 
 
 def _within_a_side(chunk: Numbered, is_left: np.ndarray, skip_loops: bool) -> np.ndarray | None:
-    """The ends of an edge that joins two vertices of one side, if there is one."""
+    """The ends of an edge that joins two vertices of one side, or None."""
     one = chunk.compact()
     within = is_left[one.sources] == is_left[one.destinations]
     if skip_loops:

@@ -134,7 +134,7 @@ def pagerank(
 
 
 def _no_end(tol: float | None, alpha: float, dtype: str | None) -> str:
-    """Why ranks never are within `tol`, or not by a number of this type."""
+    """Why ranks never come within `tol`, or numbers of this type cannot tell; "" if they do."""
     if not tol:
         return f"tol={tol!r} asks for a number of rounds"
     if alpha == 1:
@@ -145,7 +145,7 @@ def _no_end(tol: float | None, alpha: float, dtype: str | None) -> str:
 
 
 def _jumps(graph: Graph, personalization: Any, dangling: Any) -> dict[str, Any]:
-    """The columns `restart` and `spread`; none where all is uniform."""
+    """The vertex columns `restart` and `spread`; none if both are uniform."""
     if isinstance(dangling, Mapping):
         spread: Any = _shares("dangling", dangling)
     elif dangling not in (None, "uniform", "personalization", "none"):
@@ -166,7 +166,7 @@ def _jumps(graph: Graph, personalization: Any, dangling: Any) -> dict[str, Any]:
 
 
 def _together(graph: Graph, jumps: list[dict[str, Any]]) -> dict[str, Any]:
-    """The columns of several personalizations as columns of vectors."""
+    """The vertex columns of several personalizations, as columns of vectors."""
     n = graph.num_vertices
     uniform = np.full(n, 1 / max(n, 1))
     together: dict[str, Any] = {}
@@ -201,7 +201,7 @@ def _shares(name: str, weights: Any) -> dict[Any, float]:
 
 
 def _strength(graph: Graph, options: dict[str, Any]) -> Any:
-    """The vertex column `strength`, where it was computed."""
+    """The vertex column `strength`, left where it was computed."""
     same = {name: options[name] for name in ("engine", "device", "exchange", "deterministic") if name in options}
     if same.get("engine") in UNCOUNTED:  # a sum is no fixed point
         same["engine"] = "gas"
@@ -217,7 +217,7 @@ def _strength(graph: Graph, options: dict[str, Any]) -> Any:
 
 @cache
 def _single(program: Any) -> Any:
-    """The same with ranks and messages of 32 bits."""
+    """The same program with ranks and messages of 32 bits."""
     members: dict[str, Any] = {
         name: type(field)(np.float32, shape=field.shape)  # type: ignore[arg-type]
         for name, field in program.fields.items()

@@ -13,8 +13,8 @@ from dgraph.states.relaxation import RelaxationFactor
 
 
 class PageRank(VertexProgram):
-    """A surfer follows an edge with probability `alpha`, else jumps anywhere; where no edge leads on, always (or, if
-    `kept` is 0, is lost)."""
+    """A surfer follows an edge with probability `alpha`, and else jumps anywhere. Where no edge leads on the surfer
+    always jumps, or is lost if `kept` is 0."""
 
     operation = "pagerank"
     kind = "synchronous"
@@ -91,8 +91,8 @@ PROGRAMS = {  # weighted, personal
 
 
 class PageRanks(PersonalPageRank):
-    """Several personalizations at once. Ranks that have come to rest stay as they are, whatever others need: so they do
-    not depend on what is asked for beside them."""
+    """Several personalizations at once. Ranks that have settled stay as they are, even if others have not: so they do
+    not depend on what they are computed together with."""
 
     several = Parameter(int64)
     rank = State(float64, shape="several")
@@ -126,8 +126,9 @@ SEVERAL = {False: PageRanks, True: WeightedPageRanks}  # weighted
 
 
 class Scaled(PageRank):
-    """For block descent, where the newest ranks sum to `mass`, not to 1: of that a share jumps, and one factor makes
-    ranks sum to 1 in the end. So it does not matter if all are too large by the same factor: that would hardly fade."""
+    """For block descent, where the newest ranks sum to `mass` rather than 1. Jumps get a share of `mass`, and in the
+    end one factor makes ranks sum to 1. So an error that makes all ranks too large by one factor, which would hardly
+    fade, does not matter."""
 
     relaxation = RelaxationFactor(float64, 1.0)
 

@@ -1,10 +1,11 @@
 """PageRank by residuals (as in Gluon-Async and GraphABCD): a vertex passes on what it has gained since it last did,
-once that is enough to matter. No rounds are asked for, so partitions need not wait for each other.
+once that is enough to matter. No rounds are needed, so partitions need not wait for each other.
 
 What all vertices have gained fades slowly where it is of one sign: a look at the edges leaves `alpha` of it. So the
 search goes on, with a smaller threshold, from a multiple of what was found, chosen such that all gains sum to nothing:
-then it takes a fraction of the looks. That is a stage of a run where partitions look at all edges at a time; elsewhere
-it takes a run of its own, which small graphs do not repay."""
+this takes a fraction of the looks. Where partitions look at all edges at a time, such a continuation is a stage of the
+same run; elsewhere it is a run of its own, which small graphs do not repay.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ MOST = 20.0  # times as much as was found
 
 
 class Residuals(VertexProgram):
-    """The surfer who is lost where no edge leads on. One who jumps from there comes everywhere as often, in proportion:
-    so all that is left to do is to make ranks sum to 1 (or, if `kept` is 0, nothing)."""
+    """A surfer is lost where no edge leads on. If one jumps from there instead, ranks are larger by one factor: so it
+    is enough to make them sum to 1 in the end (or, if `kept` is 0, not to)."""
 
     rank = State(float64)
     held = State(float64)  # gained, and not passed on yet
@@ -141,7 +142,7 @@ def unsaid(held):
 
 
 def _to_go_on(program: type[Residuals]) -> type[Residuals]:
-    """The same, which also gives what another run can go on from."""
+    """The same program, with the columns that another run can go on from."""
     return type(
         f"{program.__name__}ToGoOn", (program,), {"found": Result(float64)(found), "unsaid": Result(float64)(unsaid)}
     )
@@ -184,7 +185,7 @@ def ranks(
 
 
 def _made_up(numbers: np.ndarray, jumped: dict[str, Any], lost: dict[str, Any], share: float) -> Any:
-    """Ranks of two runs as one."""
+    """The ranks of two runs as one: what the first lacks to a sum of 1 comes from the second."""
     return numbers, {"pagerank": jumped["pagerank"] + share * lost["pagerank"]}
 
 
@@ -196,9 +197,9 @@ def _within(
     columns: dict[str, Any],
     options: dict[str, Any],
 ) -> RunResult:
-    """What is owed in the end would become alpha / (1 - alpha) times as much, and twice that once ranks are divided by
-    their sum. Vertices hold back a part of what they may; where it is too much in sum, they may less: always in the
-    same steps, by which a run that was stopped is known again."""
+    """Run until ranks are within `tol`. What is owed in the end becomes alpha / (1 - alpha) times as much, and twice
+    that once ranks are divided by their sum. Each vertex may hold back a little; if the sum of that is too much,
+    another run allows less: always in the same steps, so that a run that was stopped is recognised."""
     arcs, alpha = graph.num_edges * (1 if graph.directed else 2), values["alpha"]
     each = HELD * (1 - alpha) / max(alpha * arcs, 1e-300)
     in_stages = isinstance(settled_by(graph, program(**values, least=each), Asked(**options)), Diffuse)
@@ -225,5 +226,5 @@ def _within(
 
 
 def _ranks_alone(numbers: np.ndarray, values: dict[str, Any]) -> Any:
-    """Without what only a run that goes on needs."""
+    """The ranks, without the columns that a run goes on from."""
     return numbers, {"pagerank": values["pagerank"]}

@@ -69,7 +69,7 @@ class WithTree(ShortestPaths):
 
 
 class DistancesUpTo(ShortestPaths):
-    """Who is farther than `target` is not reached, and need not be looked at once the target's distance is known."""
+    """Vertices farther than `target` are not reached, and need not be looked at once the target's distance is known."""
 
     target = Parameter(vertex)
     solver = Solver(shortest_paths, settle=Settle(settle, bound="bound"))

@@ -83,7 +83,7 @@ def _above_zero(name: str, values: Iterable[float]) -> list[float]:
 
 
 def _listed(name: str, values: Any) -> list[Any]:
-    """Of a mapping the keys would be taken, of which nobody means that."""
+    """Values as a list. A mapping is refused: its keys would be taken, which nobody means."""
     if isinstance(values, Mapping) or not isinstance(values, Iterable):
         raise OptionError(f"{name}={values!r} must be a list of numbers, one a worker")
     return list(values)

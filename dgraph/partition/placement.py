@@ -24,8 +24,9 @@ Listing: TypeAlias = tuple[Callable[..., np.ndarray], bool]  # how edges are pla
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Who owns which vertices: partition p the positions bounds[p]..bounds[p + 1]. Where the policy does not follow the
-    order of the ids, `numbers` tells the number at each position, and `positions` the position of each number."""
+    """Which partition owns which vertices: partition p the positions bounds[p]..bounds[p + 1]. Where a policy does not
+    follow the order of the ids, `numbers` has the number at each position, and `positions` the position of each
+    number."""
 
     policy: Policy
     bounds: np.ndarray

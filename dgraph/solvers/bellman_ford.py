@@ -14,8 +14,8 @@ from dgraph.solvers.team import kernel
 
 
 def by_steps(indptr, neighbours, weights, dist, parent, roots):
-    """Give parents to those who have none (UNREACHED) and are no roots: the smallest a step nearer, along tight edges,
-    to the roots and to those who had parents before. So paths end even where edges of length 0 lead in circles."""
+    """Give a parent to each vertex that has none (UNREACHED) and is no root: the smallest that is one tight edge nearer
+    to the roots and to vertices that had parents before. So paths end even where edges of length 0 form circles."""
     first = np.union1d(roots, np.flatnonzero(parent != UNREACHED)).astype(np.uint32)
     _by_steps(indptr, neighbours, weights, dist, parent, first)
 
@@ -46,8 +46,8 @@ def _by_steps(indptr, neighbours, weights, dist, parent, first):
 
 
 def bellman_ford(indptr, neighbours, weights, dist, frontier):
-    """Lower `dist` to its fixed point as `delta_stepping.relax` does, whatever the weights. Returns how many edges were
-    looked at, and the vertices of a negative cycle in the order of its edges: none if there is a fixed point."""
+    """Lower `dist` to its fixed point as `delta_stepping.relax` does, whatever the weights. Returns the number of edges
+    looked at, and the vertices of a negative cycle in the order of its edges; none if there is a fixed point."""
     parent = np.full(len(dist), NONE)
     looked = _relax_in_turn(indptr, neighbours, weights, dist, parent, frontier)
     return looked, cycle_of(parent)
@@ -64,8 +64,8 @@ def cycle_of(parent):
 
 @kernel
 def _relax_in_turn(indptr, neighbours, weights, dist, parent, frontier):
-    """First come, first served. Parents are those who lowered a vertex last: they lead in a cycle only if it is
-    negative, which is looked for once in a while. Returns the number of edges."""
+    """First come, first served. The parent of a vertex is the one that lowered it last; parents form a cycle only if it
+    is negative, which is looked for once in a while. Returns the number of edges."""
     n, m = dist.size, neighbours.size
     queue, waits, mark = np.empty(n, np.uint32), np.zeros(n, np.bool_), np.zeros(n, np.uint32)
     length, head, looked, due = 0, 0, 0, n + m

@@ -29,7 +29,7 @@ def components(problem: Problem) -> Solved:
 
 def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
     """For each local vertex, owned or proxy, the smallest local id that the edges of this partition join it with; and
-    at how many edges it was looked. One order of the edges will do; with both, many can be passed over."""
+    the number of edges looked at. One order of the edges is enough; with both, many edges can be passed over."""
     partition = edges.partition
     tables = [table for table in (partition.out, partition.incoming) if table is not None]
     met_twice = partition.num_local if len(tables) == 2 else _met_twice(edges, tables[0])
@@ -46,8 +46,8 @@ def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
 
 
 def _met_twice(edges: EdgeTables, table: Adjacency) -> int:
-    """Edges to vertices below this one are met from their other end, too: of an undirected graph if only owned vertices
-    have rows here. (The other direction may be in another partition: there its row is a proxy's.)"""
+    """The local id below which an edge to a vertex is met from its other end, too. Of an undirected graph only owned
+    vertices have rows; of a directed one, the edge of the other direction may be in another partition."""
     owned = edges.partition.num_owned
     return owned if not edges.directed and table.indptr[owned] == table.num_edges else 0
 
@@ -57,8 +57,8 @@ def _unite(
     rank, size, signals, indptr, neighbours, other_indptr, other_neighbours, tables, others_first, met_twice, grain,
     above, component, counts,
 ):  # fmt: skip
-    """`above` makes trees of vertices. Phases: plant; link some edges and flatten the trees, in turn; link the rest;
-    flatten."""
+    """`above` makes trees of vertices. Phases: each vertex is a tree; link one edge of each vertex and flatten the
+    trees, some times; link the rest; flatten."""
     n, last, largest, looked = above.size, 2 * ROUNDS + 2, NOBODY, np.int64(0)
     first = ROUNDS - others_first
     for phase in range(last + 1):
@@ -94,7 +94,8 @@ def _unite(
 
 @part
 def link(u, v, above):
-    """One tree of the trees of two vertices. Nobody is above a smaller vertex: the root is the smallest of its tree."""
+    """Make one tree of the trees of two vertices. Nobody is above a smaller vertex, so a root is the smallest of its
+    tree."""
     a, b = above[u], above[v]
     while a != b:
         high, low = max(a, b), min(a, b)
@@ -106,7 +107,7 @@ def link(u, v, above):
 
 @part
 def _link_one(first, last, nth, indptr, neighbours, above):
-    """The nth edge of every vertex. Returns how many have one."""
+    """Link the nth edge of every vertex; returns how many vertices have one."""
     edges = np.int64(0)
     for u in range(uint64(first), uint64(last)):
         if u + FAR < uint64(last):
@@ -124,8 +125,8 @@ def _link_one(first, last, nth, indptr, neighbours, above):
 
 @part
 def _link_rest(first, last, skip, largest, met_twice, indptr, neighbours, above):
-    """The edges after the first few of vertices outside the largest component, until they are in it: what leads out of
-    that component is met from its other end, if that is a vertex below `met_twice`. Returns how many there were."""
+    """Link the edges after the first few of vertices outside the largest component, until they are in it. An edge out
+    of that component is met from its other end, if that is below `met_twice`. Returns the number of edges."""
     edges = np.int64(0)
     for u in range(uint64(first), uint64(last)):
         e, end = uint64(indptr[u]) + uint64(skip), uint64(indptr[u + ONE])
@@ -143,7 +144,7 @@ def _link_rest(first, last, skip, largest, met_twice, indptr, neighbours, above)
 
 @part
 def flatten(first, last, above):
-    """Every vertex right below its root; others may do the same for those in between."""
+    """Put every vertex right below its root; other threads may do the same for vertices in between."""
     for u in range(uint64(first), uint64(last)):
         if u + AHEAD < uint64(last):
             prefetch(above, above[u + AHEAD])
@@ -155,7 +156,7 @@ def flatten(first, last, above):
 
 @part
 def _most_frequent(above):
-    """The root that most of some vertices have. Whichever it is, the answer is the same."""
+    """The most frequent root among a sample of vertices. The answer does not depend on which it is."""
     root, most = NOBODY, 0
     step = uint64(max(above.size // SAMPLES, 1))
     for i in range(uint64(0), uint64(above.size), step):

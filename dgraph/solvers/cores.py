@@ -1,6 +1,5 @@
-"""Cores, by peeling (Seidman, 1983): level after level, whoever has no more neighbours left than that goes, and those
-whom that brings down to the level go with it. Threads peel side by side (Kabir and Madduri, PKC, 2017).
-"""
+"""Cores by peeling (Seidman, 1983): level after level, vertices with no more neighbours left than the level go, and
+those that this brings down to the level go with them. Threads peel side by side (Kabir and Madduri, PKC, 2017)."""
 
 from __future__ import annotations
 
@@ -16,27 +15,28 @@ GRAIN = 64  # vertices in a row that are one thread's: neighbours in number are 
 
 
 def core_numbers(problem: Problem) -> Solved:
-    """The column `core`."""
+    """Solver of `core_number`: the column `core`."""
     core, edges = peel(problem, problem.vertices)
     return Solved({"core": core}, int(core.max(initial=0)) + 1, edges)
 
 
 def main_core(problem: Problem) -> Solved:
-    """The column `in_core`, of the highest core."""
+    """Solver of `k_core` without k: the column `in_core`, of the highest core."""
     core, edges = peel(problem, problem.vertices)
     highest = int(core.max(initial=0))
     return Solved({"in_core": core >= highest}, highest + 1, edges, {"highest": highest})
 
 
 def core_of(problem: Problem) -> Solved:
-    """The column `in_core`, of the core of `k`: peeled no further."""
+    """Solver of `k_core`: the column `in_core`, of the core of `k`; it peels no further."""
     k = problem.values["k"]
     core, edges = peel(problem, min(k, problem.vertices))
     return Solved({"in_core": core >= k}, 1, edges)
 
 
 def peel(problem: Problem, levels: int) -> tuple[np.ndarray, int]:
-    """The core of each vertex; of those in the core of `levels`, how many neighbours they have there. And the edges."""
+    """The core of each vertex (of vertices in the core of `levels`, the number of their neighbours there); and the
+    edges looked at."""
     size, threads = problem.vertices, problem.threads
     simple = distinct(problem.edges.senders("both"), size, threads, kept=OTHERS)
     left = np.empty(size, np.int32)

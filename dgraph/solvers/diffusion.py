@@ -1,9 +1,9 @@
-"""What vertices are given and pass on, in one partition of several: its rows gather from all who send to them here,
-over and over, each block from the newest values of those before it (Gauss and Seidel's order).
+"""What vertices are given and pass on, in one of several partitions: its rows gather from all that send to them here,
+again and again, each block from the newest values of the blocks before (Gauss and Seidel's order).
 
-The value of a row is all that it was ever given. So it may gather at any time, as often as it likes, and what has come
-from elsewhere is added whenever it comes; how much a look at all edges changes says how far there is to go. A proxy is
-a row that keeps nothing: its master elsewhere is told by how much it has changed.
+The value of a row is all that it was ever given. So it may gather at any time and as often as it likes; what comes from
+other partitions is added whenever it comes; and how much a look at all edges changes says how far there is to go. A
+proxy is a row that keeps nothing: its master elsewhere is told by how much it has changed.
 """
 
 from __future__ import annotations
@@ -51,35 +51,36 @@ class Diffusion:
         self.noise, self.left, self.came, self.surplus, self.mass = 0.0, 0.0, much, 0.0, 0.0
 
     def take_in(self, ids: np.ndarray, values: np.ndarray) -> None:
-        """Owned vertices are given more, from elsewhere."""
+        """Give owned vertices more, which has come from other partitions."""
         much, for_others, all_of_it = _take_in(ids, values, self.places, self.share, self.given)
         self.came, self.surplus, self.mass = self.came + much, self.surplus + for_others, self.mass + all_of_it
 
     def look(self) -> None:
-        """Once at all edges: everybody passes on what came."""
+        """Look once at all edges: everybody passes on what has come."""
         self.came = 0.0
         changed, size, _ = self._each(_look, self.rows, self.share, self.given, self.known, self.sent)
         self.left, self.noise = self.factor * changed, NOISE * size  # what was changed may not have been seen by all
 
     def listen(self) -> None:
-        """Once at all edges, and nobody passes on anything: from now on `left` is how much it is, to the digit."""
+        """Look once at all edges while nobody passes on anything: from now on `left` is exact."""
         rows = self.layout.rows, self.owned
         sums = self._each(_listen, *rows, self.share, self.given, self.known, self.sent, self.gathered)
         self.left, self.surplus, self.mass = sums
 
     def news(self) -> np.ndarray:
-        """By how much proxies have changed since this was last asked, in the order of local ids."""
+        """By how much proxies have changed since this was last called, in the order of local ids."""
         known = self.known[self.places[self.owned :]]
         return known - self.told
 
     def scale(self, times: float) -> None:
-        """Begin from so many times what was passed on, here and everywhere."""
+        """Begin a stage from so many `times` what was passed on, here and in all partitions."""
         self.told *= times
         arrays = self.share, self.first, self.given, self.known, self.sent, self.gathered
         self.left, self.came = float(_scale(float(times), *arrays)), 0.0
 
     def results(self, passed: np.ndarray, held: np.ndarray) -> None:
-        """Add what owned vertices have passed on; and what they hold, which is all of it once they have listened."""
+        """Add to these arrays what owned vertices have passed on, and what they hold: all of it, once they have
+        listened."""
         _results(self.layout.rows, self.given, self.known, self.gathered, passed, held)
 
     def _each(self, kernel: Callable[..., Any], *arrays: Any) -> list[float]:
@@ -115,7 +116,7 @@ def _begin(rows, to_owned, times, factor, divisor, share, first, given, known, s
 
 @kernel
 def _look(rank, size, signals, turns, cuts, sums, indptr, senders, weights, came, share, given, known, sent):
-    """A block is written by the thread that takes it; others may read there what was sent before, or what is now."""
+    """The thread that takes a block writes it; others may read what its rows sent before, or what they send now."""
     while True:
         b = atomic_add(turns, 0, 1)
         if b >= cuts.size - 1:

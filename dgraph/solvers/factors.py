@@ -21,7 +21,7 @@ DESCEND, SEARCH, SOLVE = range(3)  # a step of a given length; one as long as is
 
 @dataclass(frozen=True)
 class RatingRows:
-    """Rows of both ends: of each vertex, who is at the other end, and how far the rating is from the mean."""
+    """The ratings of each vertex, from either end: who is at the other end, and how far the rating is from the mean."""
 
     indptr: np.ndarray
     others: np.ndarray
@@ -36,12 +36,13 @@ class RatingRows:
         return found
 
     def looks(self, width: int, way: int) -> int:
-        """At ratings, from either end, in an epoch."""
+        """How many looks at ratings, from either end, an epoch takes."""
         counts = np.diff(self.indptr)
         return int(counts.sum() + (counts[counts < MANY * width].sum() if way == SEARCH else 0))
 
     def epoch(self, factors: np.ndarray, way: int, step: float, penalty: float, block: int, threads: int) -> None:
-        """Every vertex once, by steps so long, or such a share of what is best. One thread always does the same."""
+        """Bring every vertex up to date once: by a step of this length, or by such a share of the best step. With one
+        thread the result is always the same."""
         n, width = factors.shape
         whole = block >= n  # all from the values of the epoch before: slices are for the threads alone
         size = max(1, -(-n // (4 * threads))) if whole else block
@@ -62,18 +63,19 @@ def from_side_to_side(u: np.ndarray, v: np.ndarray, n: int) -> tuple[np.ndarray,
 
 
 def objective(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray, penalty: float) -> float:
-    """What every turn of a vertex makes less: the squares of what factors miss, and the penalty for their own."""
+    """What each turn of a vertex lowers: the squared errors of the products, and the penalty for the factors' size."""
     return float(_squares(u, v, values, factors)) + penalty * float(np.einsum("ij,ij", factors, factors))
 
 
 def rmse(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray) -> float:
-    """The root of the mean of squares of what factors miss; NaN of nothing."""
+    """The root of the mean squared error of the products; NaN for no ratings."""
     return float(np.sqrt(_squares(u, v, values, factors) / len(u))) if len(u) else float("nan")
 
 
 def balance(factors: np.ndarray, users: np.ndarray, items: np.ndarray) -> None:
-    """The same products by the shortest factors: components at right angles, and as long on one side as on the other.
-    Then each component has a curvature of its own, and a step by it is nearly Newton's (Tong, Ma and Chi, 2021)."""
+    """Factors with the same products, of the least size: components at right angles, and as long on one side as on the
+    other. Then each component has a curvature of its own, and a step by it is nearly Newton's (Tong, Ma and Chi,
+    2021)."""
     lengths, turns = zip(*(np.linalg.eigh(_products(factors, side)) for side in (users, items)), strict=True)
     one, other = (np.sqrt(np.maximum(squares, 0)) for squares in lengths)
     one, other = (np.maximum(each, SHORT * each.max() or 1.0) for each in (one, other))  # so that nothing is lost
@@ -84,7 +86,7 @@ def balance(factors: np.ndarray, users: np.ndarray, items: np.ndarray) -> None:
 
 @kernel
 def _products(factors, side):
-    """Of components with each other. (For few columns loops are several times faster than BLAS.)"""
+    """Inner products of components with each other. (For few columns loops are several times faster than BLAS.)"""
     width = factors.shape[1]
     found = np.zeros((width, width))
     for i in range(uint64(side.size)):
@@ -142,7 +144,7 @@ def _squares(u, v, values, factors):
 def _epoch(
     rank, size, signals, cursor, cuts, indptr, others, values, factors, fresh, scratch, way, step, penalty, whole
 ):
-    """Threads take blocks. `fresh` and `factors` of a block are written by the thread that took it."""
+    """Threads take blocks. The thread that takes a block writes its `fresh` and `factors`."""
     while True:
         b = atomic_add(cursor, 0, 1)
         if b >= cuts.size - 1:
@@ -183,8 +185,8 @@ def _descend(v, indptr, others, values, factors, fresh, step, penalty):
 
 @part
 def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
-    """A share of the step that is best along the gradient, each component of which is divided by its own curvature.
-    That is 1 for many ratings of balanced factors; who has few looks at them again."""
+    """A share of the best step along the gradient, each component of which is divided by its own curvature. The best
+    length is 1 for many ratings of balanced factors; a vertex with few ratings looks at them again to find it."""
     first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
     width = factors.shape[1]
     gradient, curvature, direction = scratch[0, :width], scratch[1, :width], fresh[v]

@@ -39,7 +39,7 @@ class Layout:
 
 
 def lay_out(table: Adjacency, weights: np.ndarray | None, threads: int) -> Layout:
-    """The layout of a table that has a row for each vertex that is sent to."""
+    """The layout of a table whose rows are the vertices that are sent to."""
     n = len(table.indptr) - 1
     counts = np.zeros((min(threads, COUNTERS), n), np.uint32)
     team(_count, len(counts), table.neighbours, counts)
@@ -63,7 +63,7 @@ def _bounds(lengths: np.ndarray) -> np.ndarray:
 
 
 def _by_class(vertices: np.ndarray, cuts: np.ndarray, degree: np.ndarray, threads: int) -> np.ndarray:
-    """The vertices of each block class by class, the busier before, and in their order within each."""
+    """The vertices of each block, busier classes first; within a class in their order."""
     ordered = np.empty_like(vertices)
     starts = np.zeros((threads, CLASSES + 1), np.int64)
     team(_sort, threads, np.zeros(1, np.int64), cuts, degree, starts, vertices, ordered)
@@ -71,14 +71,15 @@ def _by_class(vertices: np.ndarray, cuts: np.ndarray, degree: np.ndarray, thread
 
 
 def blocks_of(indptr: np.ndarray) -> np.ndarray:
-    """Blocks of rows; they depend on the graph alone, and so do sums that are taken block by block."""
+    """Blocks of rows. They depend on the graph alone, and so do sums that are taken block by block."""
     work = indptr + np.arange(len(indptr))
     return np.unique(np.searchsorted(work, np.linspace(0, work[-1], 2 + int(work[-1]) // GRAIN)))
 
 
 @kernel
 def _count(rank, size, signals, neighbours, counts):
-    """counts[0] = how often each vertex is a neighbour. A thread counts in a table of its own, then they are added."""
+    """counts[0] = how often each vertex is a neighbour. Each thread counts in a table of its own, then the tables are
+    added."""
     mine = counts[rank]
     lo, hi = share(rank, size, neighbours.size)
     for e in range(uint64(lo), uint64(hi)):
@@ -92,7 +93,7 @@ def _count(rank, size, signals, neighbours, counts):
 
 @part
 def _class(degree):
-    """Busier vertices are of lower classes."""
+    """The class of a vertex; busier ones have lower numbers."""
     d, c = np.int64(degree), 0
     while d >= 32:
         d >>= 1
@@ -102,7 +103,7 @@ def _class(degree):
 
 @kernel
 def _sort(rank, size, signals, cursor, cuts, degree, starts, vertices, ordered):
-    """A counting sort of each block, by the thread that takes it; `starts[rank]` is its own."""
+    """A counting sort of each block, by the thread that takes it; `starts[rank]` is scratch of that thread."""
     mine = starts[rank]
     while True:
         b = atomic_add(cursor, 0, 1)
@@ -122,7 +123,7 @@ def _sort(rank, size, signals, cursor, cuts, degree, starts, vertices, ordered):
 
 @kernel
 def _move(rank, size, signals, cursor, cuts, table_indptr, neighbours, weights, rows, places, indptr, senders, moved):
-    """The edges to their new rows. A block of rows is written by the thread that takes it."""
+    """Copy the edges to their new rows. The thread that takes a block of rows writes it."""
     while True:
         b = atomic_add(cursor, 0, 1)
         if b >= cuts.size - 1:
@@ -137,9 +138,9 @@ def _move(rank, size, signals, cursor, cuts, table_indptr, neighbours, weights, 
 
 @part
 def gather(indptr, senders, weights, sent, lo, hi, sums):
-    """sums[i - lo] = what row i is sent: four sums side by side, so that an addition does not wait for the one before.
-    Senders are read once a round, and asked for as such: so what was sent, which is read again and again, stays in the
-    cache."""
+    """sums[i - lo] = what row i is sent. Four sums go on side by side, so that an addition does not wait for the one
+    before. Senders are read once a round, and prefetched as such, so that what they sent, which is read again and
+    again, stays in the cache."""
     zero, four = sent.dtype.type(0), uint64(4)
     for i in range(uint64(lo), uint64(hi)):
         e, end = uint64(indptr[i]), uint64(indptr[i + ONE])

@@ -37,8 +37,8 @@ def _hits(
     rank, size, signals, turns, in_cuts, in_indptr, senders, in_weights, out_cuts, out_indptr, receivers, out_weights,
     sums, came, hub, authority, tolerance, max_iter, found,
 ):  # fmt: skip
-    """A round is two passes: authorities gather from hubs, then hubs from authorities. A sum of zero ends it: then
-    there are no edges."""
+    """A round is two passes: authorities gather from hubs, then hubs from authorities. A sum of zero ends it: there are
+    no edges."""
     hubs, authorities, rounds, change = float(hub.size), 0.0, 0, np.inf
     while rounds < max_iter and hubs > 0 and not (change < tolerance * hubs or stopped(signals)):
         _pass(
@@ -61,7 +61,7 @@ def _hits(
 
 @part
 def _pass(rank, size, signals, turns, turn, cuts, indptr, neighbours, weights, sums, came, sent, of_all, scores):
-    """scores = what `sent` brings, divided by its sum; sums of each block: the change, and the scores."""
+    """scores = what `sent` brings, divided by its sum. `sums` of each block: the change, and the scores."""
     while True:
         b = atomic_add(turns, turn, 1)
         if b >= cuts.size - 1:
@@ -76,7 +76,7 @@ def _pass(rank, size, signals, turns, turn, cuts, indptr, neighbours, weights, s
 
 @summed
 def _rescale(lo, hi, came, scale, scores):
-    """The new scores of rows lo:hi: how much they change, and what they sum to."""
+    """Compute the new scores of rows lo:hi; returns by how much they change, and their sum."""
     change, scored = 0.0, 0.0
     for i in range(uint64(lo), uint64(hi)):
         score = scale * came[i - uint64(lo)]

@@ -1,7 +1,7 @@
 """Labels that spread to neighbours: the solver of `cdlp` and `label_propagation`.
 
-A vertex counts its neighbours' labels again only when so many of them have changed that another could have won. Each
-round first finds what the vertices want, and then lets them have it: nobody reads a label of the round itself.
+A vertex counts its neighbours' labels again only when so many of them have changed that another label could have won.
+Each round first finds which label each vertex wants, and then gives it: nobody reads a label of the same round.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ one = uint64(1)
 def spread(
     problem: Problem, labels: np.ndarray, *, takes_turns: bool = False, random_seed: int = 0
 ) -> tuple[int, int, int]:
-    """Let `labels` spread in place: how many rounds that took, how many vertices want another, how many edges were
-    looked at. `takes_turns` is for `label_propagation`, which also keeps a label that is as frequent as any. Edges have
-    a vote each; where weights are read, as many as they say."""
+    """Let `labels` spread in place. Returns how many rounds that took, how many vertices still want another label, and
+    how many edges were looked at. `takes_turns` is for `label_propagation`, which also keeps a label that is as
+    frequent as any. Each edge has one vote; where weights are read, as many as its weight says."""
     unit, threads = problem.values.get("unit"), problem.threads
     weighted = unit is not None
     sides = problem.edges.senders("both")
@@ -61,8 +61,9 @@ def _spread(
     labels, wanted, slack, busy, wanting, slots_of, loads_of, counts_of, tally,
     size_of_grain, max_iter, takes_turns, random_seed,
 ):  # fmt: skip
-    """Until nobody is restless. `slack`: how many votes may change before a vertex must count again, which it must
-    below 0; `busy`: grains with such a vertex; `wanting`: grains with one that is restless."""
+    """Take rounds until no vertex wants another label. `slack`: how many votes may change before a vertex must count
+    again, which it must below 0. `busy`: grains of vertices in which some must. `wanting`: grains in which some wants
+    another label."""
     n, grains, per_grain = uint64(labels.size), busy.size, uint64(size_of_grain)
     both = more_indptr.size > 1
     slots, loads, counts = slots_of[rank], loads_of[rank], counts_of[rank]
@@ -149,8 +150,8 @@ def _degree(u, indptr, more_indptr, both):
 
 @inlined
 def _gather(u, indptr, neighbours, weights, unit, slots, loads, found, labels, label):
-    """Neighbours' labels other than `label`, behind those `others` that are there, and with weights their votes: how
-    many there are, and the votes for `label` and for others."""
+    """Add the neighbours' labels other than `label` behind the first `others` of the slots; with weights, their votes
+    to the loads. Returns how many labels there are, and the votes for `label` and for others."""
     others, own, theirs = found
     for e in range(uint64(indptr[u]), uint64(indptr[u + one])):
         slots[others] = labels[neighbours[e]]
@@ -169,7 +170,7 @@ def _gather(u, indptr, neighbours, weights, unit, slots, loads, found, labels, l
 
 @inlined
 def _tell(u, indptr, neighbours, weights, unit, slack, busy, per_grain):
-    """Every neighbour has less slack."""
+    """Lower the slack of every neighbour."""
     for e in range(uint64(indptr[u]), uint64(indptr[u + one])):
         v, votes = uint64(neighbours[e]), 1
         if weights is not None:
@@ -180,7 +181,7 @@ def _tell(u, indptr, neighbours, weights, unit, slack, busy, per_grain):
 
 @part
 def _has_turn(u, number, label, wanted, random_seed):
-    """Whether a restless vertex gets another label in this round; `LabelPropagation` says why."""
+    """Whether a vertex that wants another label gets it in this round; `LabelPropagation` says why not all do."""
     down = number % 2 == 1
     return (wanted < label) == down and (number <= PATIENT or uniform(random_seed, number, u) >= WAITS)
 
@@ -188,9 +189,10 @@ def _has_turn(u, number, label, wanted, random_seed):
 @part
 def _most_frequent(slots, weights, loads, others, own, theirs, label, keeps, counts, base):
     """The label with most votes, of several the smallest; with `keeps` the vertex's own, if it is one of them. And how
-    many votes may change before another could win.
+    many votes may change before another label could win.
 
-    Counts of a vertex begin at the base, which is above all that vertices before have left.
+    Counts of a vertex begin at `base`, which is above all that vertices before have left there, so nothing need be
+    cleared.
     """
     best, most = label, own
     if own <= theirs:

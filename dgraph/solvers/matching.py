@@ -1,5 +1,5 @@
-"""Matching in turns: the solver of `matching`. Only the right looks at edges: it writes down the lot that the left
-would draw for it, and the left finds the lowest one there."""
+"""Matching in turns: the solver of `matching`. Only right vertices look at edges: each computes the lot that a left
+neighbour would draw for it, and writes it down there if it is the lowest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _one, _never = uint64(1), uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 def match(problem: Problem, left: np.ndarray, random_seed: int) -> tuple[np.ndarray, int, int]:
-    """The mate of every vertex, how many turns that took, and how many edges were looked at."""
+    """The mate of every vertex, how many turns that took, and the number of edges looked at."""
     first, *more = problem.edges.senders("both")
     tables: list[Any] = [(side.indptr, side.neighbours) for side in (first, *more)]
     tables += [(np.zeros(1, np.int64), np.zeros(0, np.uint32))] * (2 - len(tables))

@@ -96,7 +96,7 @@ def _distinct(
 
 @inlined
 def _take(row, u, indptr, neighbours, order, kept, mark, bit, others, end):
-    """Add those neighbours that the row keeps and does not have yet, and mark them; where the row ends now."""
+    """Append the neighbours that the row keeps and does not have yet, and mark them; returns where the row ends now."""
     for e in range(uint64(indptr[u]), uint64(indptr[u + uint64(1)])):
         x = uint64(neighbours[e]) if order is None else uint64(order[neighbours[e]])
         if kept == ALL or x < row or (kept == OTHERS and x != row):
@@ -108,8 +108,8 @@ def _take(row, u, indptr, neighbours, order, kept, mark, bit, others, end):
 
 
 def by_degree(degree: np.ndarray) -> np.ndarray | None:
-    """New numbers in descending order of the degrees, where some are far above the others: then no row of LOWER
-    neighbours is long, and those that are looked at most lie together. None where the old numbers serve as well."""
+    """New numbers by descending degree, if some vertices have far more edges than others: then no row of lower
+    neighbours is long, and what is looked at most lies together. None if the old numbers serve as well."""
     if not are_skewed(degree):
         return None
     order = np.empty(len(degree), np.uint32)
@@ -118,6 +118,6 @@ def by_degree(degree: np.ndarray) -> np.ndarray | None:
 
 
 def are_skewed(degree: np.ndarray) -> bool:
-    """Whether who is met at the end of an edge has more than twice the degree of others, on average."""
+    """Whether the vertex at the end of an edge has, on average, more than twice the mean degree."""
     degree = degree.astype(np.float64)
     return bool(np.square(degree).sum() * len(degree) > 2 * degree.sum() ** 2)  # np.dot wakes the threads of BLAS

@@ -41,13 +41,13 @@ def page_rank(problem: Problem, dtype: Any = np.float64) -> Solved:
 
 
 def change_within(tol: float, alpha: float) -> float:
-    """By how much a round may change all ranks so that they are within `tol` of the fixed point then: a round brings
-    them nearer by the factor `alpha`. With 1 nothing is known, and the change itself is bounded."""
+    """By how much the last round may change all ranks so that they are within `tol` of the fixed point: a round brings
+    them nearer by the factor `alpha`. With alpha = 1 the change itself is bounded."""
     return tol * (1 - alpha) / alpha if 0 < alpha < 1 else tol
 
 
 def dividing(layout: Layout, columns: dict[str, np.ndarray], dtype: Any) -> tuple[Layout, np.ndarray]:
-    """By what each row divides its rank among its out-edges, and the weights of these for that."""
+    """What each row divides its rank by among its out-edges, and the weights of these for that."""
     if "strength" not in columns:
         return layout, layout.degree
     strength = columns["strength"][layout.rows]
@@ -62,7 +62,7 @@ def _can_divide(strength: np.ndarray, dtype: Any) -> bool:
 
 
 def _in_proportion(layout: Layout, strength: np.ndarray) -> tuple[Layout, np.ndarray]:
-    """Weights that a vertex's out-edges divide among them, for weights that are too small or too large."""
+    """Weights as shares of a vertex's out-edges: for weights that are too small or too large to divide by their sum."""
     assert layout.weights is not None
     sends = strength > 0
     return replace(layout, weights=layout.weights / np.where(sends, strength, 1)[layout.senders]), sends.astype(float)
@@ -98,7 +98,7 @@ def table_of(problem: Problem, along: str) -> Adjacency:
 
 
 def layout_of(problem: Problem) -> Layout:
-    """The layout of a graph's edges, and of their weights if these are read; kept as long as the edges are."""
+    """The layout of a graph's edges, and of their weights if they are read; kept as long as the edges are."""
     edges, table = problem.edges, table_of(problem, "out")
     return kept_with(
         table,
@@ -177,7 +177,7 @@ def _fixed_point(
 
 @summed
 def _send(lo, hi, scores, strength, sent):
-    """Rows lo:hi send; the scores of those among them who have nobody to send to."""
+    """Rows lo:hi send; returns the sum of the scores of rows without out-edges."""
     kind, stuck = scores.dtype.type, 0.0
     for i in range(uint64(lo), uint64(hi)):
         none = strength[i] == 0
@@ -188,7 +188,7 @@ def _send(lo, hi, scores, strength, sent):
 
 @summed
 def _score(lo, hi, came, restart, spread, alpha, jumps, again, scores):
-    """The new scores of rows lo:hi, and how much they change."""
+    """Compute the new scores of rows lo:hi; returns by how much they change."""
     change = 0.0
     for i in range(uint64(lo), uint64(hi)):
         score = alpha * came[i - uint64(lo)]
@@ -203,7 +203,7 @@ def _score(lo, hi, came, restart, spread, alpha, jumps, again, scores):
 
 @part
 def total(sums, column):
-    """Of a column, block by block."""
+    """The sum of a column, block by block."""
     added = 0.0
     for b in range(len(sums)):
         added += sums[b, column]

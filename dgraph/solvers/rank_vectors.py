@@ -52,7 +52,7 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
 
 
 def _one_by_one(problem: Problem, dtype: Any) -> Solved:
-    """For too few to fill a group, or so many that looks at them are slower than one look for each."""
+    """One run for each personalization: for too few to fill a group, or where looks at wide vectors are slower."""
     each = []
     for c in range(problem.values["several"]):
         columns = {name: values[:, c] if values.ndim > 1 else values for name, values in problem.columns.items()}
@@ -63,7 +63,7 @@ def _one_by_one(problem: Problem, dtype: Any) -> Solved:
 
 
 def _in_groups(column: np.ndarray, rows: np.ndarray, width: int, dtype: Any) -> np.ndarray:
-    """A column of vectors in the order of rows; components that fill the last group are 0."""
+    """A column of vectors in the order of rows, widened by zeros to whole groups."""
     found = np.zeros((len(rows), width), dtype)
     found[:, : column.shape[1]] = column[rows]
     return found
@@ -136,7 +136,7 @@ def _gather(
     lo, hi, indptr, senders, weights, sent, restart, spread, alpha, jumps, again, tolerance, totals, scores, came,
     moved, change,
 ):  # fmt: skip
-    """What rows lo:hi are sent becomes their new scores."""
+    """What is sent to rows lo:hi becomes their new scores."""
     kind, width = scores.dtype.type, uint64(scores.shape[1])
     moved[:] = 0
     for i in range(uint64(lo), uint64(hi)):
@@ -158,7 +158,7 @@ def _gather(
 
 @part
 def _group(first, end, senders, weights, sent, width, g, came):
-    """Components from g on of what comes along edges first:end."""
+    """The sums of components g, g + 1, ... of one group along edges first:end."""
     kind, final = sent.dtype.type, uint64(max(senders.size - 1, 0))
     p, q, r, s = kind(0), kind(0), kind(0), kind(0)
     for e in range(first, end):
@@ -174,7 +174,7 @@ def _group(first, end, senders, weights, sent, width, g, came):
 
 @part
 def _two_groups(first, end, senders, weights, sent, width, g, came):
-    """Twice as many, which is a cache line of them."""
+    """The same for two groups, which are a cache line."""
     kind, final = sent.dtype.type, uint64(max(senders.size - 1, 0))
     p, q, r, s = kind(0), kind(0), kind(0), kind(0)
     h, i, j, k = kind(0), kind(0), kind(0), kind(0)

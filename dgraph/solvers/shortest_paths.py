@@ -1,4 +1,4 @@
-"""Local solvers of shortest paths: distances, predecessors or both, on a graph that is one partition."""
+"""Shortest paths on a graph of one partition (distances, predecessors or both), and the local methods of several."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shortest_paths(problem: Problem) -> Solved:
 
 
 def shortest_path_tree(problem: Problem) -> Solved:
-    """Predecessors, too."""
+    """The same with predecessors."""
     sources, target = _sources(problem), problem.values.get("target", NONE)
     dist, parent, (looked, flat, _) = _relaxed(problem, sources, tree=True)
     if target != NONE:
@@ -39,7 +39,8 @@ def shortest_path_tree(problem: Problem) -> Solved:
 
 
 def bellman_ford_tree(problem: Problem) -> Solved:
-    """Both where weights are negative; or the vertices of a negative cycle, as the total `cycle`."""
+    """Distances and predecessors where weights may be negative; or, as the total `cycle`, the vertices of a negative
+    cycle."""
     sources, edges = _sources(problem), _weighted(problem)
     dist, parent = _start(problem, sources), np.full(problem.vertices, UNREACHED)
     looked, cycle = bellman_ford(*edges, dist, sources)
@@ -49,15 +50,16 @@ def bellman_ford_tree(problem: Problem) -> Solved:
 
 
 def from_each(problem: Problem) -> Solved:
-    """Distances from each of several sources, a column each."""
+    """Distances from each of several sources, a column for each."""
     found = [_distances(problem, np.array([source], np.uint32)) for source in problem.values["sources"]]
     return Solved({"distance": np.stack([dist for dist, _ in found], axis=1)}, edges=sum(looked for _, looked in found))
 
 
 def settle(part: Unsettled) -> tuple[int, np.ndarray]:
-    """Delta-stepping from whoever has news, as far as LIMIT goes; who still waits then is kept, and one of them named,
-    so that there is a next round. The width of slots is chosen once. Predecessors are kept beside distances, if anybody
-    asks; proxies whose master is to hear of another count as improved. In words, as long as all fits into these."""
+    """Delta-stepping from the frontier, until LIMIT edges have been looked at. Vertices that wait then are kept, and
+    one of them is returned, so that there is a next round. The width of slots is chosen once. If predecessors are asked
+    for they are kept beside distances, and proxies whose master is to hear of another one count as improved. In words,
+    as long as all fits."""
     threads, owned, own, edges = _threads(part), part.edges.partition.num_owned, part.kept, _weighted(part)
     if not own:
         tied = np.zeros(len(part.beside), bool)
@@ -87,7 +89,7 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
 
 
 def settle_tree(part: Unsettled) -> tuple[int, np.ndarray]:
-    """Steps along the edges that end some shortest path, where distances are `known`."""
+    """Steps along the edges that end some shortest path: distances are `known`."""
     return settle_levels(part, Tight(part.values["known"], _weighted(part)[2]))
 
 
@@ -107,13 +109,13 @@ def _relaxed(problem: Problem, sources: np.ndarray, *, tree: bool = False) -> tu
 
 
 def _width(problem: Problem, rows: PathTables) -> float:
-    """Of slots, chosen once for the edges."""
+    """The width of slots, chosen once for the edges."""
     (out,) = problem.edges.senders("out")
     return kept_with(out, ("width", problem.edges.columns.get("weight")), lambda: width(rows))
 
 
 def _words(part: Problem | Unsettled) -> Words | None:
-    """Of vertices of which nothing is known, where weights and numbers of vertices fit into words."""
+    """Words of vertices of which nothing is known; None where weights or numbers of vertices do not fit."""
     (out,), column, weights = part.edges.senders("out"), part.edges.columns.get("weight"), _weighted(part)[2]
     numbers, threads = part.edges.partition.numbers, _threads(part)
 
@@ -151,7 +153,7 @@ def _weighted(problem: Problem | Unsettled) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _distances(problem: Problem, sources: np.ndarray) -> tuple[np.ndarray, int]:
-    """From the nearest of `sources`, as far as the target, if there is one; and how many edges were looked at."""
+    """Distances from the nearest of the sources, as far as the target if there is one; and the edges looked at."""
     target = problem.values.get("target", NONE)
     if "weight" not in problem.edges.columns:  # every edge is of length 1
         solved = search(problem, sources.astype(np.int64), Goal(UNREACHED, target))

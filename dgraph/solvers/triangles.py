@@ -19,13 +19,13 @@ SHORT = 8  # neighbours of neighbours: the length of a row, as an edge sees it o
 
 
 def are_short(table: Adjacency) -> bool:
-    """Whether marks do not pay."""
+    """Whether all rows are too short for marks to pay."""
     return _squares(table.indptr) <= SHORT * table.num_edges
 
 
 @kernel
 def _squares(indptr):
-    """The rows' lengths, squared and summed."""
+    """The sum of the squared lengths of rows."""
     total = np.int64(0)
     for u in range(uint64(indptr.size - 1)):
         total += (indptr[u + uint64(1)] - indptr[u]) ** 2
@@ -33,7 +33,7 @@ def _squares(indptr):
 
 
 def of_short_rows(table: Adjacency, threads: int, *, degrees: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """The triangles through each vertex, and if they are wanted its neighbours; rows have the edges of both
+    """The triangles through each vertex, and its neighbours if they are wanted; rows have the edges of both
     directions."""
     counts = np.zeros(len(table.indptr) - 1, np.int64)
     degree = np.empty_like(counts) if degrees else None
@@ -53,7 +53,7 @@ def count(
 
 
 def ends(block: Neighbours, part: int, shift: int, size: int) -> np.ndarray:
-    """For each of `size` vertices, the edges of a block that end there."""
+    """For each of `size` vertices, how many edges of a block end there."""
     degree = np.zeros(size, np.int64)
     _count_ends(block.bounds, block.others, part, shift, degree)
     return degree
@@ -122,8 +122,8 @@ def _count(
 
 @kernel
 def _of_short_rows(rank, size, signals, cursor, indptr, neighbours, counts, degree):
-    """Every two lower neighbours of a vertex, looked for in each other's row; `counts` are everybody's. `degree` is
-    written by the thread that takes the row."""
+    """Each pair of lower neighbours of a vertex is looked for in the row of one of them. All threads add to `counts`;
+    the thread that takes a row writes its `degree`."""
     lower = np.empty(64, np.uint32)
     n = indptr.size - 1
     while True:
@@ -158,7 +158,7 @@ def _of_short_rows(rank, size, signals, cursor, indptr, neighbours, counts, degr
 
 @part
 def _is_repeat(values, first, i):
-    """Whether values[i] is among those before it, from the first on."""
+    """Whether values[i] is among those before it, from `first` on."""
     for j in range(uint64(first), uint64(i)):  # noqa: SIM110
         if values[j] == values[i]:
             return True

@@ -70,7 +70,7 @@ def _beside(edges: Edges, level: np.ndarray) -> np.ndarray:
 
 
 def _peeled(edges: Edges, level: np.ndarray, beside: np.ndarray, outside: np.ndarray) -> np.ndarray:
-    """Who is left of those outside once all are gone that have no more neighbours than their level, again and again.
+    """The vertices left when all have gone, again and again, that have no more neighbours left than their level.
 
     All levels are peeled at once: a vertex of a lower level is no neighbour any more, one of a higher level stays.
     """

@@ -30,7 +30,7 @@ class Edges:
 
     @classmethod
     def of(cls, graph: Graph) -> Edges:
-        """Those of a graph, which are brought here."""
+        """The edges of a graph, brought to this process."""
         frame, ids = computed(graph)[0], pd.Index(graph.numbering.ids())
         ends = graph.listed.edges.source, graph.listed.edges.destination
         source, destination = (ids.get_indexer(frame[end]) for end in ends)

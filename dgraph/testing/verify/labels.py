@@ -39,11 +39,8 @@ def label_propagation(edges: Edges, *, label: np.ndarray, restless: float = 0.0,
 
 
 def most_frequent(edges: Edges, label: np.ndarray, weighted: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each vertex's neighbours, both ways: the most frequent label, how many have it, how many have its own label.
-
-    A vertex without neighbours keeps its label. Each arc is one vote, so one that leads both ways is two; with weights
-    it has as many.
-    """
+    """For each vertex, among its neighbours both ways: the most frequent label, how many have it, and how many have the
+    vertex's own."""
     n = edges.vertices
     votes = edges.remembered(("votes", weighted), lambda: _votes(edges, weighted))
     names, name = np.unique(label, return_inverse=True)
@@ -63,7 +60,7 @@ def most_frequent(edges: Edges, label: np.ndarray, weighted: bool = False) -> tu
 
 
 def _rounding(edges: Edges, most: np.ndarray) -> np.ndarray:
-    """By how much sums of weights may be off: votes are whole, and weights are floats."""
+    """How far sums of weights may be off, because votes are whole and weights are floats."""
     heaviest = 0.0 if edges.weight is None else edges.weight.max(initial=0)
     degree = np.bincount(np.concatenate([edges.source, edges.destination]), minlength=edges.vertices)
     return heaviest * len(edges.source) * 2.0**-58 * degree + most * 2.0**-40

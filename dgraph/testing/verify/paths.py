@@ -72,7 +72,8 @@ def _paths(
     ties: str,
     rtol: float,
 ) -> None:
-    """Who is farther than the target, or than `farthest`, counts as not reached: the edges that lead there as well."""
+    """Check distances and predecessors. Vertices farther than the target, or than `farthest`, count as not reached, and
+    so do the edges that lead there."""
     sized(edges, {"distance": distance, "predecessor": predecessor})
     distance = np.asarray(distance, np.float64)
     expect(distance > -np.inf, lambda v: f"vertex {v}: distance is {distance[v]}")

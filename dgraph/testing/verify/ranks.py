@@ -112,7 +112,8 @@ def _round(
 
 
 def _chance(edges: Edges, weighted: bool) -> tuple[csr_array, np.ndarray]:
-    """By row of destination: the probability of going there from each source; and from where none leads on."""
+    """By row of destination, the probability of going there from each source; and the vertices from which no edge leads
+    on."""
     starts, _, weight = edges.arcs
     values = np.ones(len(starts)) if weight is None or not weighted else weight
     total = np.bincount(starts, values, edges.vertices)
@@ -144,7 +145,7 @@ def hits(edges: Edges, *, hub: np.ndarray, authority: np.ndarray, tol: float = 1
 
 
 def _largest(rows: csr_array) -> float:
-    """By how much hubs and authorities grow in a round: the square of the largest singular value."""
+    """The factor by which hubs and authorities grow in a round: the square of the largest singular value."""
     vector, grown = np.ones(rows.shape[1]), 0.0
     for _ in range(1000):
         vector = rows.T @ (rows @ (vector / np.linalg.norm(vector)))

@@ -40,7 +40,7 @@ def triangles(
 
 
 def lcc(edges: Edges, *, lcc: np.ndarray, rtol: float = 1e-12) -> None:
-    """Of the arcs that could be among a vertex's neighbours, either way, the share that is there."""
+    """Check the share of arcs, either way, among each vertex's neighbours that are there."""
     sized(edges, {"lcc": lcc})
     degree = np.diff(edges.simple.indptr).astype(np.float64)
     found = edges.remembered("arcs", lambda: opposite(edges.simple, directions=edges.directed))
