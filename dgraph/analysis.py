@@ -172,11 +172,12 @@ _known: WeakKeyDictionary[type[VertexProgram], dict[int, Analysis]] = WeakKeyDic
 
 
 def analyse(program: VertexProgram) -> Analysis:
-    """Read every function of a program, once for each length of its vectors."""
-    known = _known.setdefault(type(program), {})
-    if program.vector_length not in known:
-        known[program.vector_length] = _analysed(program)
-    return known[program.vector_length]
+    """Read every function of a program: once for each length of its vectors, unless a constant of a user's changes."""
+    known, length = _known.setdefault(type(program), {}), program.vector_length
+    if length in known and not program.operation and any(reads.function.stale for reads in known[length].readers):
+        read_function.cache_clear()
+        del known[length]
+    return known.get(length) or known.setdefault(length, _analysed(program))
 
 
 def _analysed(program: VertexProgram) -> Analysis:
@@ -205,8 +206,8 @@ def _analysed(program: VertexProgram) -> Analysis:
         for delta in set(apply.of("state")) - {field.name for field in plain}:
             apply.function.refuse(f"{delta!r} is a Delta, at its start in every firing", None, "Read a State.")
         if program.kind == "accumulative" and send.of("target"):
-            why = "only a synchronous program may read a State of its target"
-            send.function.refuse(why, None, "Leave the test to `apply`.")
+            remedy = "Leave the test to `apply`."
+            send.function.refuse("only a synchronous program may read a State of its target", None, remedy)
         columns = tuple(program.fields.get(column, WEIGHT) for column in send.of("edge"))
         triggers = send.of("state") or tuple(field.name for field in states)
         later = program.kind == "accumulative" and bool(send.of("global") or "round" in send or "random" in send)
@@ -275,7 +276,7 @@ def _reads(program: VertexProgram, function: Function, phase: Any, admitted: fro
     for name in function.parameters:
         kind, field = _kind(program, name, phase)
         if kind not in admitted | {"parameter", "run"}:
-            known = kind or name == "message" or name in program.fields
+            known = kind or name in ("message", *program.fields)
             problem = "cannot be read here" if known else "is neither declared nor built in"
             function.refuse(
                 f"the parameter {name!r} {problem}",
@@ -295,6 +296,5 @@ def _readable(program: VertexProgram, phase: type[Phase] | None, admitted: froze
     names = [*program.fields, "weight", *_OF_A_VERTEX, *_OF_A_RUN]
     names += [message.name for message in phase.messages] if phase else []
     states = [state.name for state in program.of(State)]
-    there = ("id", "degree", *states, *(column.name for column in program.of(VertexColumn)))
-    names += [f"{state}_before" for state in states] + [f"target_{name}" for name in there]
+    names += [f"{state}_before" for state in states] + [f"target_{name}" for name in ("id", "degree", *program.fields)]
     return [n for n in dict.fromkeys(names) if _kind(program, n, phase)[0] in admitted | {"parameter", "run"}]

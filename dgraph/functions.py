@@ -30,6 +30,7 @@ from dgraph.syntax import (
     PIECES,
     STATEMENTS,
     alternatives,
+    arities,
     dot_name,
     flaws,
     folded,
@@ -60,10 +61,19 @@ class Function:
     arity: int  # how many values it returns
     helpers: dict[str, Function] = field(default_factory=dict)
     dots: tuple[tuple[str, str], ...] = ()  # the products of vectors it takes; each an argument in the kernel text
+    read: dict[tuple[str, ...], Any] = field(default_factory=dict)  # outer names, of attributes two, and their values
 
     @property
     def name(self) -> str:
         return self.tree.name
+
+    @property
+    def stale(self) -> bool:
+        """Whether something that it was made of is another now: a constant, or a helper."""
+        outer = _outer(self.python)
+        now = {(name, *of): getattr(outer.get(name), of[0], None) if of else outer.get(name) for name, *of in self.read}
+        changed = (type(now[path]) is not type(value) or now[path] != value for path, value in self.read.items())
+        return any(changed) or any(helper.stale for helper in self.helpers.values())
 
     @functools.cached_property
     def own_name(self) -> str:
@@ -156,8 +166,14 @@ def read_function(python: Callable, title: str, within: tuple[Callable, ...] = (
     for problem, node, remedy in flaws(tree):
         function.refuse(problem, node, remedy)
     arguments.args += [ast.arg(arg=dot_name(i)) for i in range(len(resolver.dots))]
-    arity = _arity(function, tree)
-    return Function(python, title, names, tree, file, first, arity, resolver.helpers, tuple(resolver.dots))
+    dots, (arity,) = tuple(resolver.dots), arities(tree)
+    return Function(python, title, names, tree, file, first, arity, resolver.helpers, dots, resolver.read)
+
+
+def _outer(python: Callable) -> dict[str, Any]:
+    """What a function reads that is defined elsewhere, by name."""
+    closure = inspect.getclosurevars(python)
+    return {**closure.globals, **closure.nonlocals}
 
 
 class _Resolver(ast.NodeTransformer):
@@ -165,8 +181,7 @@ class _Resolver(ast.NodeTransformer):
 
     def __init__(self, function: Function, within: tuple[Callable, ...]):
         self.function, self.within = function, within  # the last of them is the function itself
-        closure = inspect.getclosurevars(function.python)
-        self.outer = {**closure.globals, **closure.nonlocals}
+        self.outer, self.read = _outer(function.python), dict[tuple[str, ...], Any]()
         self.local = names_within(function.tree)
         written = (argument.arg for argument in function.tree.args.args)
         self.parameters = dict(zip(written, function.parameters, strict=True))
@@ -210,6 +225,7 @@ class _Resolver(ast.NodeTransformer):
             known = ", ".join(self.function.parameters) or "nothing"
             remedy = f"This function reads {known}: make it a parameter, too, or define it outside of the class."
             self.function.refuse(f"{node.id!r} is not known here", node, remedy)
+        self.read[(node.id,)] = self.outer[node.id]
         return self.value(self.outer[node.id], node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -218,6 +234,7 @@ class _Resolver(ast.NodeTransformer):
             self.function.refuse("numbers have no attributes, only what is defined outside", node)
         if not hasattr(owner, node.attr):
             self.function.refuse(f"there is no {node.attr!r}", node, "It is read once, when kernels are made.")
+        self.read[node.value.id, node.attr] = getattr(owner, node.attr)  # type: ignore[attr-defined]
         return self.value(getattr(owner, node.attr), node)
 
     def value(self, value: Any, node: ast.expr) -> ast.AST:
@@ -278,22 +295,3 @@ class _Resolver(ast.NodeTransformer):
         call.args = [self.visit(argument) for argument in call.args]  # type: ignore[attr-defined]
         node.body = [self.visit(statement) for statement in node.body]
         return node
-
-
-def _arity(function: Function, tree: ast.FunctionDef) -> int:
-    """How many values the function returns, the same number on every path."""
-
-    def values(node: ast.expr) -> set[int]:
-        if isinstance(node, ast.IfExp):
-            return values(node.body) | values(node.orelse)
-        return {len(node.elts)} if isinstance(node, ast.Tuple) else {1}
-
-    returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
-    arities: set[int] = set()
-    for node in returns:
-        if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None):
-            function.refuse("a return without a value", node, "Return the merge's identity for no message.")
-        arities |= values(node.value)
-        if len(arities) > 1:
-            function.refuse("the paths return different numbers of values", node, "Return a tuple of the same length.")
-    return arities.pop()

@@ -133,8 +133,24 @@ def flaws(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr | None, str]]:
         yield "some path through the function returns nothing", None, "End every path with a return."
     if flow.unset is not None:
         yield f"{flow.unset.id!r} may have no value here", flow.unset, "Assign to it before, on every path."
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return) and node.value is None:
+            yield "a return without a value", None, "Return the merge's identity for no message."
+    if len(arities(tree)) > 1:
+        yield "the paths return different numbers of values", None, "Return a tuple of the same length."
     if (large := too_long(tree)) is not None:
         yield "whole numbers have 64 bits", large, "Write a float, as 2.0**70."
+
+
+def arities(tree: ast.FunctionDef) -> set[int]:
+    """How many values the function returns, on any path."""
+
+    def values(node: ast.expr | None) -> set[int]:
+        if isinstance(node, ast.IfExp):
+            return values(node.body) | values(node.orelse)
+        return {len(node.elts)} if isinstance(node, ast.Tuple) else {1}
+
+    return set().union(*(values(node.value) for node in ast.walk(tree) if isinstance(node, ast.Return)))
 
 
 class Flow:

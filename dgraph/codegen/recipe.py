@@ -72,7 +72,7 @@ class Recipe:
                 cloudpickle.unregister_pickle_by_value(module)
 
 
-_known: WeakKeyDictionary[type[VertexProgram], dict[tuple, tuple[Analysis, Source]]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[type[VertexProgram], dict[tuple, tuple[Analysis, Analysis, Source]]] = WeakKeyDictionary()
 
 
 def recipe_of(
@@ -81,10 +81,11 @@ def recipe_of(
     """Analyse and generate, once for each length of vectors; other values of parameters need nothing new. `operator`
     asks for the kernels of block descent; `others` are the devices of daemons."""
     known, kind = _known.setdefault(type(program), {}), (target, program.vector_length, operator)
-    if kind not in known:
-        known[kind] = _bare(analyse(program)), generate(program, target, operator)
+    analysis = analyse(program)
+    if kind not in known or known[kind][0] is not analysis:
+        known[kind] = analysis, _bare(analysis), generate(program, target, operator)
     sources = {device: recipe_of(program, device).source for device in others}
-    return Recipe(*known[kind], dict(program.values), program.functions.get("stop"), sources)
+    return Recipe(*known[kind][1:], dict(program.values), program.functions.get("stop"), sources)
 
 
 def _unpickled(pickled: bytes) -> Recipe:

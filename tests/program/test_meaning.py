@@ -69,6 +69,47 @@ def test_numbers():
     assert oracle.results()["square"] == [1.0, 5.0, 13.0, 25.0]
 
 
+STEP = 1.0
+
+
+def stepped(x):
+    return x + STEP
+
+
+class Constants(VertexProgram):
+    kind = "synchronous"
+    found = State(float64)
+    merge = SUM
+
+    def send():
+        return 1.0
+
+    def apply():
+        return stepped(SETTINGS.step) + STEP
+
+    def stop(round):
+        return round == 1
+
+
+def test_constants_and_helpers_are_what_they_are_when_a_run_begins(monkeypatch):
+    G = dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1]}))
+
+    def found():
+        return dg.run(G, Constants()).compute()["found"].tolist()
+
+    assert found() == [2.25, 2.25]
+    monkeypatch.setitem(globals(), "STEP", 3.0)
+    assert found() == [6.25, 6.25]
+    monkeypatch.setattr(SETTINGS, "step", 1)
+    assert found() == [7, 7]
+    monkeypatch.setitem(globals(), "stepped", lately)
+    assert found() == [5, 5]
+
+
+def lately(x):
+    return 2 * x
+
+
 def unset(level):
     if level > 3:
         found = 1
