@@ -77,7 +77,7 @@ class Function:
 
     @functools.cached_property
     def own_name(self) -> str:
-        """Its name in kernels where it is a helper: neither that of something there, nor of another helper."""
+        """Its name in kernels if it is a helper: unlike all names there, and unlike other helpers'."""
         return f"{self.name}_{hashlib.sha256(self.text(self.name).encode()).hexdigest()[:8]}"
 
     def text(self, name: str, casts: tuple[str, ...] = ()) -> str:
@@ -93,7 +93,7 @@ class Function:
         return ast.unparse(ast.fix_missing_locations(tree))
 
     def _cast(self, value: ast.expr, casts: tuple[str, ...]) -> ast.expr:
-        """A returned value in its dtype, or several in theirs."""
+        """A returned value cast to its dtype; of a tuple, each to its own."""
         if isinstance(value, ast.Tuple):
             return ast.Tuple([self._cast(v, (c,)) for v, c in zip(value.elts, casts, strict=True)], ctx=ast.Load())
         if isinstance(value, ast.IfExp) and len(casts) > 1:
@@ -107,7 +107,7 @@ class Function:
         return ast.Call(func=ast.Name(id=casts[0], ctx=ast.Load()), args=[value], keywords=[])
 
     def statement(self, line: int) -> ast.stmt:
-        """The statement of the user's at a line of `text`."""
+        """The user's own statement at a line of `text`."""
         written = ast.parse(self.text(self.name))
         ours = [node for node in ast.walk(self.tree) if isinstance(node, ast.stmt)]
         theirs = [node for node in ast.walk(written.body[0]) if isinstance(node, ast.stmt)]
@@ -115,7 +115,7 @@ class Function:
         return lines.get(line, self.tree)
 
     def refuse(self, problem: str, node: ast.AST | None = None, remedy: str = f"Allowed are {ALLOWED}.") -> NoReturn:
-        """Raise the error that a user can act on."""
+        """Raise a ProgramError with the place of `node`, and the remedy."""
         raise ProgramError(f"{self.place(node)}: {problem}. {remedy}")
 
     def place(self, node: ast.AST | None = None) -> str:
@@ -129,8 +129,8 @@ class Function:
 
 @functools.cache
 def read_function(python: Callable, title: str, within: tuple[Callable, ...] = ()) -> Function:
-    """Read a function's source, resolve its outer names, and refuse what not every device can run. It is a helper of
-    the functions `within` which it is."""
+    """Read a function's source, resolve its outer names, and refuse what not every device can run. `within` are the
+    functions that call it as a helper."""
     python = getattr(python, "__func__", python)  # of a static method
     if hasattr(python, "__wrapped__"):
         raise ProgramError(

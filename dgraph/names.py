@@ -1,5 +1,5 @@
-"""What a program's fields and messages are called in kernels: by names that begin as nothing else there does. So a
-field may have any name but those that say what a program is.
+"""What kernels call a program's fields and messages: names that begin like nothing else in a kernel. So a field may
+have any name except those that `VertexProgram` itself uses.
 
     field_dist      what is declared in the class: states, columns, parameters, global values
     before_rank     a state before the round
@@ -20,24 +20,24 @@ FUNCTIONS = ("start", "seed", "send", "apply", "stop")
 
 
 class Named(Protocol):
-    """A field, or a phase: that of a program of one has an empty name."""
+    """A field or a phase. The phase of a program that declares none has an empty name."""
 
     @property
     def name(self) -> str: ...
 
 
 def key(name: str) -> str:
-    """What kernels are given for a declared field: an array, or a number."""
+    """The name of a declared field in kernels, where it is an array or a number."""
     return FIELD + name
 
 
 def before(name: str) -> str:
-    """The copy of a state from before the round."""
+    """The name of the copy of a state from before the round."""
     return f"before_{name}"
 
 
 def by_name(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what kernels are given, the fields by the names that the program has for them."""
+    """Of what kernels are given, the fields, by the names that the program has for them."""
     return {name.removeprefix(FIELD): value for name, value in values.items() if name.startswith(FIELD)}
 
 
@@ -47,23 +47,23 @@ def name_in(phase: Named, name: str) -> str:
 
 
 def inbox(phase: Named, message: Named) -> str:
-    """The array of merged messages."""
+    """The name of the array of merged messages."""
     return f"{name_in(phase, 'inbox')}_{message.name}"
 
 
 def sent(phase: Named, message: Named) -> str:
-    """The array of messages that vertices send, where they send the same along all their edges."""
+    """The name of the array of messages that vertices send, where these are the same along all their edges."""
     return f"{name_in(phase, 'sent')}_{message.name}"
 
 
 def incoming(array: str) -> str:
-    """What another partition has for an inbox."""
+    """The name of what has come from another partition for an inbox."""
     return f"incoming_{array}"
 
 
 def check_names(owner: str, base: type, names: Iterable[str], columns: Iterable[str] = ()) -> None:
-    """Refuse what says something else of a program, or of a phase, whose class is `base`; and `columns` of the answer
-    that would take the place of its first. Python does the rest."""
+    """Refuse names that `base` (the class of programs, or of phases) uses for something else; and `columns` of the
+    answer that would replace its first one, `vertex`. Names that Python itself forbids never come here."""
     if "vertex" in columns:
         raise ProgramError(f"{owner}: the column 'vertex' of the answer says which vertex it is; choose another name")
     for name in names:
@@ -73,7 +73,7 @@ def check_names(owner: str, base: type, names: Iterable[str], columns: Iterable[
 
 
 def check_merges(program: str, phases: Iterable[Named], merges: Iterable[Merge]) -> None:
-    """Refuse phases or merges of which two would have one name in kernels, and a name that could not stand there."""
+    """Refuse phases or merges of which two would have the same name in kernels, and a name that kernels cannot have."""
     names = [phase.name for phase in phases]
     for name in names:
         if names.count(name) > 1:

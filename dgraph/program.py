@@ -117,7 +117,7 @@ class VertexColumn(Field):
 
 
 class Decorator(Field):
-    """A field that a function makes."""
+    """A field that decorates the function which computes it."""
 
     function: Callable | None = None
 

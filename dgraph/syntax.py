@@ -1,4 +1,4 @@
-"""Of what Python the functions of a program may be made, and pieces of their syntax trees."""
+"""What Python code the functions of a program may consist of, and pieces of their syntax trees."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ BROUGHT = ("math", "bool", "int32", "int64", "float32", "float64")  # names that
 
 
 def names_within(tree: ast.FunctionDef) -> set[str]:
-    """A function's own names: parameters, and what it assigns to."""
+    """The local names of a function: its parameters, and what it assigns to."""
     stored = (n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
     return {*stored, *(argument.arg for argument in tree.args.args)}
 
 
 def rename_within(tree: ast.FunctionDef) -> None:
-    """Call those of its own names otherwise that stand for something else in kernel text."""
+    """Rename local names that mean something else in kernel text."""
     own = names_within(tree)
     taken = {name for name in own if name in BROUGHT or name.startswith(dot_name(0)[:-1])}
     renamed = {name: next(f"{name}_{i}" for i in itertools.count() if f"{name}_{i}" not in own) for name in taken}
@@ -62,12 +62,12 @@ def rename_within(tree: ast.FunctionDef) -> None:
 
 
 def dot_name(place: int) -> str:
-    """The kernel argument that holds a function's product of two vectors."""
+    """The name of the kernel argument that holds a function's product of two vectors."""
     return f"dot_{place}"
 
 
 def literal(value: bool | int | float) -> ast.expr:
-    """A number as an expression: one below zero as `-3`, which is not its own operand in `(-3) ** 2`."""
+    """A number as an expression; a negative one as a negation, so that it stays one operand, as in `(-3) ** 2`."""
     if isinstance(value, float) and math.isnan(value):
         return math_name("nan")
     if value < 0 or (isinstance(value, float) and math.copysign(1, value) < 0):
@@ -76,7 +76,7 @@ def literal(value: bool | int | float) -> ast.expr:
 
 
 def number(node: ast.expr) -> int | None:
-    """The whole number that an expression is."""
+    """The whole number that an expression is; None if it is none."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = number(node.operand)
         return None if value is None else -value
@@ -85,7 +85,7 @@ def number(node: ast.expr) -> int | None:
 
 
 def folded(node: ast.BinOp) -> ast.expr:
-    """What two whole numbers make, as Python has it: without limits."""
+    """The result of an operation on two whole numbers, without limits, as Python has it."""
     a, b = number(node.left), number(node.right)
     if a is None or b is None or type(node.op) not in EXACT:
         return node
@@ -116,7 +116,7 @@ def alternatives(value: ast.expr) -> list[ast.expr]:
 
 
 def too_long(tree: ast.FunctionDef) -> ast.Constant | None:
-    """A whole number that 64 bits cannot hold."""
+    """A whole number in the function that 64 bits cannot hold, if there is one."""
     below = {id(n.operand) for n in ast.walk(tree) if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and (number(node) or 0) > 2**63 - (id(node) not in below):
@@ -125,7 +125,7 @@ def too_long(tree: ast.FunctionDef) -> ast.Constant | None:
 
 
 def flaws(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr | None, str]]:
-    """What Python would find out when it runs: a problem, the expression at fault, and the remedy."""
+    """What Python would find out only when it runs: for each a problem, the expression at fault, and the remedy."""
     flow = Flow(tree)
     if flow.endless is not None:
         yield "the loop never ends", flow.endless.test, "Leave it by a break or a return."
@@ -154,7 +154,8 @@ def arities(tree: ast.FunctionDef) -> set[int]:
 
 
 class Flow:
-    """The ways through a function: where one reads a name that nothing has been assigned to, and loops without end."""
+    """The ways through a function: finds names that are read where nothing has been assigned to them, and loops without
+    end."""
 
     def __init__(self, tree: ast.FunctionDef):
         self.own, self.breaks = names_within(tree), list[list[set[str]]]()
@@ -163,7 +164,7 @@ class Flow:
         self.returns = self.after(tree.body, {argument.arg for argument in tree.args.args}) is None
 
     def after(self, body: list[ast.stmt], known: set[str]) -> set[str] | None:
-        """What is assigned to when all is done; None where that never happens."""
+        """The names that have a value when the statements are done; None if they are never done."""
         for statement in body:
             found = self.step(statement, known)
             if found is None:

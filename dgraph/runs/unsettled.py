@@ -31,7 +31,7 @@ def warn_not_converged(totals: dict[str, Any], max_iter: int, tol: float | None)
 
 
 def warn_unsent(program: VertexProgram, result: RunResult) -> None:
-    """Where a program of the user's keeps the best of what has come, and nobody has sent anything."""
+    """Warn if a user's program that keeps the best of what has come ended without anybody having sent anything."""
     (phase, *_) = program.phases
     keeps = program.kind == "accumulative" and all(message.merge.idempotent for message in phase.messages)
     if not keeps or program.operation or result.rounds > 1:
@@ -48,7 +48,7 @@ def warn_unsent(program: VertexProgram, result: RunResult) -> None:
 
 
 def _as_at_the_start(program: VertexProgram, result: RunResult) -> bool:
-    """Whether no field has changed."""
+    """Whether no field has changed since the start."""
     states = [] if program.of(Result) else program.of(State)
     known = [one for one in states if one.shape is None and not one.is_vertex and not isinstance(one, Delta)]
     changed = [(result.frame[one.name] != one.start).any() for one in known]

@@ -1,5 +1,6 @@
-"""Upper bounds of cores: who has fewer neighbours with a bound as high than that is *weak*, and gets the h-index of
-theirs, until nobody is. A vertex's support is counted down, so edges are looked at only where a bound falls."""
+"""Upper bounds of core numbers. A vertex is *weak* if fewer neighbours than its bound have a bound as high; it gets the
+h-index of theirs, until no vertex is weak. Each vertex counts its *support*, the neighbours with a bound as high, so
+edges are looked at only where a bound falls."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ ONE = uint64(1)
 
 @kernel
 def count_support(indptr, neighbours, bound, support, queue, weak):
-    """For each owned vertex, how many neighbours have a bound as high; queues the weak, and returns how many."""
+    """Count the support of each owned vertex, and queue the weak; returns how many are queued."""
     queued = uint64(0)
     for u in range(uint64(support.size)):
         count = uint64(0)
@@ -28,7 +29,8 @@ def count_support(indptr, neighbours, bound, support, queue, weak):
 
 @kernel
 def lose_support(indptr, neighbours, bound, support, ids, bounds, queue, queued, weak):
-    """The same when some have a lower bound than was known; of each, `neighbours` are the owned ones."""
+    """The same after bounds of proxies `ids` have fallen to `bounds`; `neighbours` are the owned vertices beside each
+    proxy."""
     end = uint64(queued)
     for i in range(uint64(ids.size)):
         end = _withdraw(ids[i], bounds[i], bound[ids[i]], indptr, neighbours, bound, support, queue, end, weak)
@@ -37,8 +39,9 @@ def lose_support(indptr, neighbours, bound, support, ids, bounds, queue, queued,
 
 @kernel
 def lower(indptr, neighbours, bound, support, queue, queued, weak, fallen, room):
-    """Those in the queue, a ring, in turn, until it is empty; `fallen` tells whose bound fell. `room` is for a number
-    of each bound. Returns how often one fell, and at how many edges it was looked."""
+    """Lower the bounds of the vertices in the queue, which is a ring, until it is empty; sets `fallen` where a bound
+    fell. `room` is scratch, a number for each bound. Returns how often a bound fell, and the number of edges looked
+    at."""
     begin, end, looked = uint64(0), uint64(queued), uint64(0)
     while begin < end:
         u = uint64(queue[begin % uint64(queue.size)])
@@ -60,7 +63,7 @@ def lower(indptr, neighbours, bound, support, queue, queued, weak, fallen, room)
 
 @part
 def _withdraw(u, now, before, indptr, neighbours, bound, support, queue, end, weak):
-    """u no longer supports those whose bound is in between; where the queue ends now."""
+    """u no longer supports neighbours whose bound lies between `now` and `before`; returns where the queue ends."""
     for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
         v = uint64(neighbours[e])
         if v < uint64(support.size) and uint64(now) < uint64(bound[v]) <= uint64(before):

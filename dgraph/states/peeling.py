@@ -1,7 +1,7 @@
 """A partition of a program of h-indices along both directions of a simple graph: bounds of cores fall from degrees on,
-as far as those of others here let them (Montresor, De Pellegrini and Miorandi, TPDS, 2013), and masters tell their
-proxies which have. An old bound does no harm, for none is below the core: a checkpoint has the bounds of its moment.
-"""
+as far as the bounds of neighbours here let them (Montresor, De Pellegrini and Miorandi, TPDS, 2013), and masters tell
+their proxies which have fallen. An old bound does no harm, because no bound is below the core: so a checkpoint has the
+bounds of its moment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dgraph.states.state import State
 
 
 class Peeling(State):
-    """A State of which `settle` lowers bounds as far as it can; `tell` and `hear` are all its mail."""
+    """A State that is driven by `settle`, which lowers bounds as far as it can; `tell`; and `hear`."""
 
     settles = True
     settled = False  # as far as it knows
@@ -35,7 +35,7 @@ class Peeling(State):
         self.queued = 0  # how many are weak, have less support than their bound: the first of the queue
 
     def settle(self, phase: PhaseAnalysis) -> None:
-        """Weak vertices get a lower bound, until none is left."""
+        """Lower the bounds of weak vertices until none is weak."""
         rows, queue, weak = self._rows(phase), self.frontier.queue, self.weak
         edges = rows.indptr, rows.neighbours, self.core
         if self.support is None:
@@ -50,14 +50,14 @@ class Peeling(State):
         self.changed = [np.count_nonzero(self.fallen[self.post.masters("any", q)]) for q in self.post.peers]
 
     def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> int:
-        """Proxies what has fallen, and in the beginning all. Returns how many buffers it took."""
+        """Tell proxies which bounds have fallen, at first all of them; returns the number of buffers."""
         before, changed = self.post.buffers, None if self.support is None else self.fallen
         self.post.broadcast(BROADCAST, side, [self.core.astype(np.uint32)], changed)
         self.fallen[:] = False
         return self.post.buffers - before
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """What others have told."""
+        """Take in the bounds that masters elsewhere have told."""
         for _, ids, (bounds,) in self.post.collect({BROADCAST: side}):
             if self.support is not None:
                 rows = kept_with(
@@ -68,7 +68,7 @@ class Peeling(State):
             self.core[ids] = bounds
 
     def halt(self) -> None:
-        """Bounds are all that a checkpoint needs."""
+        """For a checkpoint, nothing: bounds are all that it needs."""
 
     def _rows(self, phase: PhaseAnalysis) -> Adjacency:
         """All neighbours of each owned vertex."""
