@@ -22,6 +22,7 @@ LAYERS = {
     "dgraph.syntax": 1,
     "dgraph.functions": 1,
     "dgraph.analysis": 1,
+    "dgraph.suitability": 1,
     "dgraph.reference": 1,
     "dgraph.laws": 1,
     "dgraph.exact": 1,

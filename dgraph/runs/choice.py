@@ -10,7 +10,6 @@ from typing import Any
 from dgraph.agents.settings import BESIDE, settings
 from dgraph.analysis import Analysis, analyse
 from dgraph.checkpoint.option import Series
-from dgraph.codegen.explain import engines_for, obstacle
 from dgraph.devices.probe import CPU, CUDA, KERNELS, OR_OTHERS, need
 from dgraph.engines.cugraph_calls import OPERATIONS
 from dgraph.errors import OptionError
@@ -24,6 +23,7 @@ from dgraph.runs.asked import OF_BLOCKS, Asked
 from dgraph.solvers.solver import LocalMethod
 from dgraph.states.block_options import BlockOptions
 from dgraph.states.switches import Switches
+from dgraph.suitability import engines_for, obstacle
 
 
 def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:

@@ -14,13 +14,13 @@ from test_agreement import POLICIES, by_ends, by_hash
 
 import dgraph as dg
 from dgraph.analysis import analyse
-from dgraph.codegen.explain import engines_for
 from dgraph.engines.free_rounds import Clock
 from dgraph.errors import OptionError
 from dgraph.exchange import free as free_module
 from dgraph.exchange.free import FREE
 from dgraph.exchange.local import LocalExchange
 from dgraph.runs import steps as steps_module
+from dgraph.suitability import engines_for
 
 FREELY = [name for name, program in PROGRAMS.items() if "bulk_async" in engines_for(analyse(program))]
 IN_ROUNDS = [name for name in PROGRAMS if name not in FREELY]
