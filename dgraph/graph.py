@@ -50,15 +50,17 @@ class Graph:
         parts: int | None = None,
         capacities: Any = None,
         workers: Workers | None = None,
+        saved: Saved | None = None,
+        as_saved: bool = False,
     ):
         policies.choose(policy, parts or 1)  # refuses what is no policy
         self.asked = policies.AskedParts(policy, parts, capacities)
         self.workers = workers or Workers()
         self.watch = Stopwatch()
-        self.listed = Listed(edges, vertices, rules, self.workers, self.watch)
+        self.listed = Listed(edges, vertices, rules, self.workers, self.watch, saved)
         self._placement: Placement | None = None
         self._partitions: Partitions | None = None
-        self._as_saved = False  # whether the partitions of a saved graph are to be used as they are
+        self._as_saved = as_saved  # whether the partitions of a saved graph are to be used as they are
 
     @classmethod
     @known_options()
@@ -112,11 +114,6 @@ class Graph:
             if not is_lazy(graph.listed.vertices.frame):
                 graph.listed.number()  # refuses ids that cannot be used, now rather than later
         return graph
-
-    def restore(self, saved: Saved, *, as_saved: bool) -> None:
-        """Take over a saved graph, and its partitions if they are to be used as they are."""
-        self.listed.restore(saved)
-        self._as_saved = as_saved
 
     def save(self, path: Any, *, columns: list[str] | None = None, overwrite: bool = False) -> None:
         """Write the graph to a folder, whole or not at all, which `dgraph.open_graph` opens in no time.

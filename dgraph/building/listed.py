@@ -48,23 +48,28 @@ class Rules:
 class Listed:
     """Edges and vertices as they were listed. They are read and numbered when somebody first asks."""
 
-    def __init__(self, edges: EdgeSource, vertices: VertexSource, rules: Rules, workers: Workers, watch: Stopwatch):
+    def __init__(
+        self,
+        edges: EdgeSource,
+        vertices: VertexSource,
+        rules: Rules,
+        workers: Workers,
+        watch: Stopwatch,
+        saved: Saved | None = None,  # which knows the ids, those of vertices that no frame lists, too
+    ):
         self.edges, self.vertices, self.rules = edges, vertices, rules
         self.workers, self.watch = workers, watch
-        self.saved: Saved | None = None
-        self.rows: list[int] = []  # of each piece of the edge frame
+        self.saved = saved
+        self.rows: list[int] = saved.content["edges"] if saved else []  # of each piece of the edge frame
         self.fresh: list[Any] | None = None  # the chunks by number, kept from the numbering until the first build
         self._lent, self._lending = False, Lock()  # whether others than the build may still read them
         self.there: EdgesThere | None = None  # the edges, if a GPU has them and is to sort them, until the first build
         self._num_edges: int | None = None
+        if saved and rules == Rules(directed=saved.content["directed"]):
+            self._num_edges = saved.content["num_edges"]
         self._numbering: Numbering | None = None
         self._edge_pieces: list[Any] | None = None
         self._vertex_pieces: list[Any] | None = None
-
-    def restore(self, saved: Saved) -> None:
-        """Take over what a saved graph knows of itself."""
-        self.saved, self.rows = saved, saved.content["edges"]
-        self._num_edges = saved.content["num_edges"]
 
     # -- how much there is ---------------------------------------------------------------------------------------------
 

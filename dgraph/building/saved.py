@@ -105,7 +105,7 @@ class Saved:
             empty = partial(self.vertex_table, 0)
             listed = Pieces(lambda: empty().iloc[:0], lambda: self._tasks(Saved.vertex_table))
             vertices = VertexSource(listed, content["id"])
-        found = Graph(
+        return Graph(
             edges,
             vertices,
             Rules(directed=content["directed"]),
@@ -113,9 +113,9 @@ class Saved:
             parts=parts,
             capacities=capacities,
             workers=workers,
+            saved=self,
+            as_saved=as_saved,
         )
-        found.restore(self, as_saved=as_saved)
-        return found
 
     @property
     def parts(self) -> int:

@@ -10,7 +10,8 @@ from typing import Any
 
 from dgraph.engines.free_rounds import FreeRounds
 
-AT_LEAST = 0.003  # seconds that a partition waits for mail where more of that may spare it work
+AT_LEAST = 0.003  # seconds that a partition waits for mail where more of that may spare it work ...
+OF_WORK = 4.0  # ... but no more often than it took to settle: a small one had better do it again than wait
 
 
 class FreeSettling(FreeRounds):
@@ -34,6 +35,8 @@ class FreeSettling(FreeRounds):
     def pause(self) -> float:
         now = time.perf_counter()
         left = [self.due[state.partition.index] - now for state in self.states if self.waiting(state)]
+        if any(map(self.goes_on, self.states)):  # its time has come since it was asked
+            return 0.0
         return min([super().pause, *(seconds for seconds in left if seconds > 0)])
 
     def hear(self, state: Any) -> None:
@@ -50,7 +53,9 @@ class FreeSettling(FreeRounds):
         begun = time.perf_counter()
         state.settle(self.phase)
         ended = time.perf_counter()
-        wait = len(self.states) * max(self.patience * (ended - begun), AT_LEAST)  # partitions of a worker take turns
+        took = ended - begun
+        least = min(AT_LEAST, OF_WORK * took)
+        wait = len(self.states) * max(self.patience * took, least)  # partitions of a worker take turns
         self.due[state.partition.index] = ended if self.rounds.alone else ended + wait
 
     def pass_on(self, state: Any) -> None:

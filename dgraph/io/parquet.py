@@ -180,7 +180,7 @@ def _check_columns(known: Sequence[str], wanted: Sequence[str], name: str) -> No
 def _check_ids(table: pa.Table, name: str, path: Any) -> None:
     column = table[name]
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_integer(kind) or ids.is_text(kind) or ids.is_uuid(kind)):
+    if len(column) and not (pa.types.is_integer(kind) or ids.is_text(kind) or ids.is_uuid(kind)):
         raise IdError(
             f"{path}: ids in column {name!r} are of type {kind} ({ids.REMEDY}: cast the column, or name another)"
         )

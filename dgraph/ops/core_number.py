@@ -62,6 +62,6 @@ def simple(graph: Graph) -> Graph:
         return graph
     if graph not in _simple:
         listed = graph.listed
-        chosen = graph.asked._replace(parts=graph.num_parts)._asdict()
+        chosen = {**graph.asked._asdict(), "parts": graph.num_parts, "saved": listed.saved}
         _simple[graph] = Graph(listed.edges, listed.vertices, rules, workers=graph.workers, **chosen)
     return _simple[graph]

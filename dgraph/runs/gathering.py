@@ -67,5 +67,6 @@ def whole(graph: Graph) -> Graph:
     """The same graph as one partition; kept as long as the graph lives."""
     if graph not in _whole:
         listed = graph.listed
-        _whole[graph] = Graph(listed.edges, listed.vertices, listed.rules, parts=1, workers=graph.workers)
+        frames = listed.edges, listed.vertices, listed.rules
+        _whole[graph] = Graph(*frames, parts=1, workers=graph.workers, saved=listed.saved)
     return _whole[graph]

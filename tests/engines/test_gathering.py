@@ -36,6 +36,21 @@ def test_a_path_anywhere_is_followed_on_one_worker(name, monkeypatch):
         assert found.report.options["engine"] == "local"
 
 
+@pytest.mark.parametrize("name", ["bfs", "core_number", "k_core"])
+def test_vertices_without_edges_of_a_graph_that_was_saved(name, monkeypatch, tmp_path):
+    """No frame lists them: they were left out of graphs that are made of another, brought together or simple."""
+    order = np.random.default_rng(3).permutation(N)
+    frame = pd.DataFrame({"src": order[:-1], "dst": order[1:]})
+    dg.Graph.from_edges(frame, directed=False, vertices=range(-10, N)).save(tmp_path / "g")
+    graph, run = dg.open_graph(tmp_path / "g", parts=3), getattr(dg, name)
+    monkeypatch.setattr(gathering, "STEPS", 20)
+    found = run(graph, **RUNS[name])
+    assert found.report.options["gathered"]
+    verify(name, graph, found, **RUNS[name])
+    expected = run(dg.open_graph(tmp_path / "g", parts=1), **RUNS[name]).compute()
+    pd.testing.assert_frame_equal(found.compute(), expected)
+
+
 def test_edges_that_are_looked_at_again_and_again_are_brought_together(monkeypatch):
     monkeypatch.setattr(gathering, "STEPS", 10**6)
     graph = path(parts=3)

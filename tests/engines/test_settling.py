@@ -9,6 +9,7 @@ import pytest
 from test_agreement import POLICIES, by_ends, by_hash
 
 import dgraph as dg
+from dgraph.engines import free_settling
 from dgraph.errors import OptionError
 from dgraph.solvers import levels, shortest_paths
 
@@ -96,6 +97,18 @@ def test_predecessors_come_with_the_distances(engine, policy):
     found = dg.sssp(cut, source, engine=engine)
     assert "predecessors" not in found.report.options  # by no other run
     pd.testing.assert_frame_equal(found.compute(), dg.sssp(whole, source).compute())
+
+
+def test_small_partitions_do_not_wait_longer_than_their_work_takes(monkeypatch):
+    """Round a circle one partition at a time has news, and hears of no other that has told something meanwhile."""
+    monkeypatch.setattr(free_settling, "AT_LEAST", 3600.0)
+    circle = pd.DataFrame({"src": range(50), "dst": np.roll(range(50), -1)})
+    graph = dg.Graph.from_edges(circle, parts=3, policy="outgoing")
+    found, expected = (
+        dg.pagerank(graph, personalization={3: 1}, tol=1e-9, engine=engine, max_iter=1000).compute()
+        for engine in ("bulk_async", "gas")
+    )
+    pd.testing.assert_frame_equal(found, expected, rtol=1e-6, atol=1e-8)
 
 
 WEIGHTS = {  # all in words; heard of by such; too long for a word after a while; and in none

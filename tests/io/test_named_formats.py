@@ -114,6 +114,13 @@ def test_parquet_columns(tmp_path):
         read_edge_list(path)
 
 
+def test_parquet_without_rows(tmp_path):
+    """Whoever wrote no row need not have known the types of columns."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"u": pa.nulls(0), "v": pa.nulls(0)}), path)
+    assert triples(read_edge_list(path)) == []
+
+
 def test_parquet_remembers(tmp_path):
     table = pa.table({"cost": [0.5], "v": [1], "u": [2]})
     write_edge_list(EdgeList(table, "u", "v", "cost", False, range(5)), tmp_path / "a.parquet")
