@@ -12,7 +12,7 @@ from dgraph.solvers.solver import Problem, Solved
 from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, part, prefetch, team, worth
 
 ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
-SAMPLES = 256  # vertices that it is chosen by
+SAMPLES = 256  # vertices that it is chosen by, about
 GRAIN = 4096  # vertices that a thread takes at once
 AHEAD = uint64(16)  # vertices whose neighbours, and trees, are asked for before their turn
 FAR = uint64(48)  # vertices whose edges are
@@ -37,10 +37,11 @@ def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
         tables = tables[:1]
     arrays = [array for table in (tables[0], tables[-1]) for array in (table.indptr, table.neighbours)]
     above, component = np.empty(partition.num_local, np.uint32), np.empty(partition.num_local, np.int64)
-    counts = np.zeros((2 * ROUNDS + 4, 8), np.int64)
+    rounds = 2 * ROUNDS if len(tables) == 2 and _are_apart(*tables) else ROUNDS
+    counts = np.zeros((2 * rounds + 4, 8), np.int64)
     threads = worth(edges.threads, tables[0].num_edges)
     # of the second order's edges, so many of each vertex come first, too: a proxy may have no others
-    others_first = ROUNDS // 2 if edges.directed and len(tables) == 2 else 0
+    others_first = rounds // 2 if edges.directed and len(tables) == 2 else 0
     team(_unite, threads, *arrays, len(tables), others_first, met_twice, GRAIN, above, component, counts)
     return component, int(counts[-1, 0])
 
@@ -52,6 +53,13 @@ def _met_twice(edges: EdgeTables, table: Adjacency) -> int:
     return owned if not edges.directed and table.indptr[owned] == table.num_edges else 0
 
 
+def _are_apart(one: Adjacency, other: Adjacency) -> bool:
+    """Whether most vertices have several edges in one order and none in the other, as in a bipartite graph."""
+    some = np.arange(0, len(one.indptr) - 1, max(1, len(one.indptr) // SAMPLES))
+    few, many = np.sort([table.indptr[some + 1] - table.indptr[some] for table in (one, other)], axis=0)
+    return bool(2 * np.count_nonzero((few == 0) & (many > 1)) > len(some))
+
+
 @kernel
 def _unite(
     rank, size, signals, indptr, neighbours, other_indptr, other_neighbours, tables, others_first, met_twice, grain,
@@ -59,8 +67,8 @@ def _unite(
 ):  # fmt: skip
     """`above` makes trees of vertices. Phases: each vertex is a tree; link one edge of each vertex and flatten the
     trees, some times; link the rest; flatten."""
-    n, last, largest, looked = above.size, 2 * ROUNDS + 2, NOBODY, np.int64(0)
-    first = ROUNDS - others_first
+    n, last, largest, looked = above.size, len(counts) - 2, NOBODY, np.int64(0)
+    first = last // 2 - 1 - others_first
     for phase in range(last + 1):
         if phase == last - 1 and met_twice:
             largest = _most_frequent(above)

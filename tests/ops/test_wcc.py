@@ -17,6 +17,7 @@ from dgraph.solvers.components import local_components
 from dgraph.states.contracting import Contracting
 from dgraph.states.state import State
 from dgraph.testing.strategies import small_graphs
+from dgraph.testing.verify import verify
 
 POLICIES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
 
@@ -119,3 +120,14 @@ def test_a_large_graph(directed, edge_factor):
         assert np.array_equal(found, component)
         assert edges < partition.out.num_edges or edge_factor == 1
     assert np.array_equal(dg.wcc(graph).compute()["component"], component)
+
+
+def test_most_edges_are_passed_over_where_vertices_have_edges_in_one_order_only():
+    """As in a bipartite graph: one sampled edge of each vertex would leave many components, and all edges to link."""
+    rng = np.random.default_rng(5)
+    users, items = rng.integers(0, 2000, 40_000), 2000 + (400 * rng.random(40_000) ** 3).astype(int)
+    for source, destination in ((users, items), (items, users)):
+        graph = dg.Graph.from_edges(pd.DataFrame({"src": source, "dst": destination}))
+        found = dg.wcc(graph)
+        assert found.report["edges"].sum() < 20_000
+        verify("wcc", graph, found)
