@@ -135,51 +135,61 @@ def call(
     local: Mapping[str, str] = NOTHING,
 ) -> str:
     """The text that calls a program's function; `local` says which fields are in local variables."""
-    states = {state.name: state for state in analysis.states}
-    parameters = {parameter.name: parameter for parameter in analysis.parameters}
-    columns = {column.name: column for column in analysis.columns}
-    arguments = []
-    for name, kind in reads.kinds.items():
-        if kind in ("state", "message") and name in local:
-            arguments.append(local[name])
-        elif kind == "state":
-            arguments.append(item(kernel.use(key(name)), place.at, states[name]))
-        elif kind == "before":
-            state = states[name.removesuffix("_before")]
-            arguments.append(item(kernel.use(before(state.name)), place.at, state))
-        elif kind == "message" and phase is not None:
-            message = next(m for m in phase.messages if m.name == name)
-            arguments.append(item(kernel.use(inbox(phase, message)), place.at, message))
-        elif kind == "edge":
-            arguments.append(kernel.of_edge(place.rows + key(name), place.edge))
-        elif kind in ("target", "ahead"):
-            target = name.removeprefix("target_")
-            declared = states.get(target) or columns.get(target)
-            array = key(target) if declared else {"id": "number"}.get(target, target)
-            arguments.append(item(kernel.use(array), place.target, declared))
-        elif kind == "column":
-            arguments.append(item(kernel.use(key(name)), place.at, columns[name]))
-        elif kind == "global" and name not in analysis.globals:
-            components = [kernel.use(key(component_of(name, c))) for c in range(analysis.width)]
-            arguments.append(f"({', '.join(components)},)[c]")
-        elif kind == "parameter" and parameters[name].shape is not None:
-            arguments.append(f"{kernel.use(key(name))}[c]")
-        elif kind in ("parameter", "global"):
-            arguments.append(kernel.use(key(name)))
-        elif name == "id":
-            arguments.append(f"{kernel.use('number')}[{place.at}]")
-        elif name == "degree":
-            arguments.append(f"{kernel.use('degree')}[{place.at}]")
-        elif name == "component":
-            arguments.append("c" if reads.vector else "0")
-        elif name == "random":
-            seeds = ", ".join(kernel.use(seed) for seed in ("random_seed", "round"))
-            component = "c" if reads.vector else "0"
-            arguments.append(f"uniform({seeds}, {kernel.use('number')}[{place.at}], {component})")
-        else:  # `round` or `vertices`
-            arguments.append(kernel.use(name))
+    arguments = [
+        local[name]
+        if kind in ("state", "message") and name in local
+        else _argument(kernel, analysis, reads, name, place, phase)
+        for name, kind in reads.kinds.items()
+    ]
     arguments += map(dot_name, range(len(reads.function.dots)))
     return f"{function}({', '.join(arguments)})"
+
+
+def _argument(
+    kernel: KernelText, analysis: Analysis, reads: Reads, name: str, place: Site, phase: PhaseAnalysis | None
+) -> str:
+    """The text of an argument of such a call: what a function reads by this name."""
+    fields: dict[str, Field] = {field.name: field for field in (*analysis.states, *analysis.columns)}
+    match reads.kinds[name]:
+        case "state" | "column":
+            return item(kernel.use(key(name)), place.at, fields[name])
+        case "before":
+            state = fields[name.removesuffix("_before")]
+            return item(kernel.use(before(state.name)), place.at, state)
+        case "message" if phase is not None:
+            message = next(m for m in phase.messages if m.name == name)
+            return item(kernel.use(inbox(phase, message)), place.at, message)
+        case "edge":
+            return kernel.of_edge(place.rows + key(name), place.edge)
+        case "target" | "ahead":
+            target = name.removeprefix("target_")
+            declared = fields.get(target)
+            array = key(target) if declared else {"id": "number"}.get(target, target)
+            return item(kernel.use(array), place.target, declared)
+        case "global" if name not in analysis.globals:  # a vector, whose components are values of their own
+            components = [kernel.use(key(component_of(name, c))) for c in range(analysis.width)]
+            return f"({', '.join(components)},)[c]"
+        case "parameter" if any(field.name == name and field.shape is not None for field in analysis.parameters):
+            return f"{kernel.use(key(name))}[c]"
+        case "parameter" | "global":
+            return kernel.use(key(name))
+    return _built_in(kernel, reads, name, place)
+
+
+def _built_in(kernel: KernelText, reads: Reads, name: str, place: Site) -> str:
+    """The text of what every vertex and every run has under a name."""
+    component = "c" if reads.vector else "0"
+    match name:
+        case "id":
+            return f"{kernel.use('number')}[{place.at}]"
+        case "degree":
+            return f"{kernel.use('degree')}[{place.at}]"
+        case "component":
+            return component
+        case "random":
+            seeds = ", ".join(kernel.use(seed) for seed in ("random_seed", "round"))
+            return f"uniform({seeds}, {kernel.use('number')}[{place.at}], {component})"
+    return kernel.use(name)  # `round` or `vertices`
 
 
 def inner_products(kernel: KernelText, reads: Reads, place: Site, phase: PhaseAnalysis | None = None) -> None:
