@@ -30,7 +30,7 @@ def check_merge(merge: Monoid | Neighbourhood, a: Any, b: Any, c: Any, identity:
         if merge.meaning([a, b, c], 7, *weights[:1]) != merge.meaning([c, a, b], 7, *weights[1:]):
             raise ProgramError(f"{merge} depends on the order of messages: {a}, {b}, {c}")
         return
-    identity = merge.identity(float) if identity is None else identity
+    identity = merge.identity(type(a)) if identity is None else identity
     for what, left, right in (
         (f"merge({a}, {b}) is not merge({b}, {a})", merge.merge(a, b), merge.merge(b, a)),
         (

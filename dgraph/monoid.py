@@ -35,6 +35,8 @@ class Monoid:
         """What changes nothing when merged, as a Python scalar."""
         if np.dtype(dtype).kind == "b" and self in (SUM, PRODUCT):
             raise ProgramError(f"a bool holds no {self}: say Message(int, {self}), or Global(int, {self})")
+        if np.dtype(dtype).kind != "b" and self in (AND, OR):
+            raise ProgramError(f"{self} is of bools, not of {np.dtype(dtype)}: say Message(bool, {self}), or the like")
         return np.dtype(dtype).type(self.identity_of(np.dtype(dtype))).item()
 
     def __repr__(self) -> str:

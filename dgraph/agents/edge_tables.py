@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from dgraph.errors import ColumnError
 from dgraph.names import key
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.partition import Partition
@@ -68,7 +69,9 @@ class EdgeTables:
             return None
         column, dtype = self.columns[name]
         values = side.columns[column]
-        return values if values.dtype == dtype else kept_with(side, (column, dtype), partial(values.astype, dtype))
+        return (
+            values if values.dtype == dtype else kept_with(side, (column, dtype), partial(_cast, name, values, dtype))
+        )
 
     def numbers(self) -> np.ndarray:
         """The number of each local vertex, in the dtype that kernels want."""
@@ -86,6 +89,16 @@ class EdgeTables:
             return np.diff(rows.indptr)
         size = self.partition.num_local
         return kept_with(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size)).astype(np.int64)
+
+
+def _cast(name: str, values: np.ndarray, dtype: str) -> np.ndarray:
+    """A column in the dtype that the program declares, which must not change what it says."""
+    with np.errstate(invalid="ignore"):  # NaN as a whole number, which is not the same
+        cast = values.astype(dtype)
+    if cast.dtype.kind != "f" and (changed := np.flatnonzero(cast != values)).size:
+        value = values[changed[0]]
+        raise ColumnError(f"edge column {name!r} is declared {dtype}, which {value} is not; declare another")
+    return cast
 
 
 def kept_with(owner: Any, what: Any, make: Callable[[], Any]) -> Any:

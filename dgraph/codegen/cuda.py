@@ -46,7 +46,7 @@ GROUPS = "in_group, group_number, group_count = thread % group_size, thread // g
 
 def pushes(phase: PhaseAnalysis) -> bool:
     """Whether senders can write to inboxes where others may write at the same time; if not, receivers pull."""
-    return all(message.merge.atomic is not None or message.dtype.kind == "b" for message in phase.messages)
+    return all(message.merge.atomic is not None for message in phase.messages)
 
 
 def partial(name: str) -> str:
@@ -159,7 +159,9 @@ class CudaCrossing(Crossing):
         """Into an inbox that others may write at the same time: look first, for most messages are no news."""
         array, index = inbox(phase, message), "v" if message.shape is None else "(v, c)"
         name, atomic = message.name, message.merge.atomic
-        if message.dtype.kind == "b":  # all who write, write the same
+        if atomic is None:  # then nobody else does
+            super().put(kernel, phase, message, place)
+        elif message.dtype.kind == "b":  # all who write, write the same
             with kernel.block(f"if {merge(message)}({place}, new_{name}) != {place}:"):
                 kernel.add(f"{place} = new_{name}", "changed = True")
         elif phase.idempotent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterator
@@ -77,10 +78,10 @@ class Source:
     origins: dict[int, str] = field_of(default_factory=dict)  # a line of the text -> where the user wrote it
     edge_columns: tuple[str, ...] = ()  # arrays over edges, beside neighbours
 
-    @property
+    @functools.cached_property
     def digest(self) -> str:
-        """Identifies the text."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:20]
+        """Identifies the text, and the types that it is compiled for."""
+        return hashlib.sha256(f"{self.text}{self.kernels}".encode()).hexdigest()[:20]
 
 
 def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", operator: str | None = None) -> Source:

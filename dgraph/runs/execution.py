@@ -132,6 +132,10 @@ def _recipes(graph: Graph, program: VertexProgram, plan: Plan) -> dict[str, Reci
     """The program's kernels for each device, with the values of its parameters (vertices by number)."""
     values, operator = parameters_of(graph, program), plan.blocks.operator if plan.blocks else None
     bare = {device: recipe_of(program, device, operator, plan.settings.others) for device in plan.kernels_for}
+    for device, recipe in bare.items():
+        if plan.switches.direction == "push" and program.kind == "accumulative" and "push" not in recipe.source.kernels:
+            merges = ", ".join(str(message.merge) for message in program.phases[0].messages)
+            raise OptionError(f'direction="push" is not for device={device!r} and {merges}: choose "pull" or "auto"')
     return {device: replace(recipe, values=values) for device, recipe in bare.items()}
 
 

@@ -283,7 +283,8 @@ class State(Copies):
 
     def _pulls(self, work: int, phase: PhaseAnalysis) -> bool:
         sides = self.edges.receivers(phase.along, at_once=False)
-        return bool(sides) and self.switches.pulls(work, sum(side.num_edges for side in sides))
+        able = name_in(phase, "push") in self.recipe.source.kernels
+        return bool(sides) and (not able or self.switches.pulls(work, sum(side.num_edges for side in sides)))
 
     def _pull(self, phase: PhaseAnalysis, first: int, last: int) -> None:
         if first < last:

@@ -7,7 +7,7 @@ from one_thread import MEMORY, OneThread
 import dgraph as dg
 from dgraph.devices.memory import Memory
 from dgraph.devices.tally import Tally
-from dgraph.errors import DeviceError
+from dgraph.errors import DeviceError, OptionError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 GRAPH = dg.rmat(scale=10, edge_factor=8, seed=5, weights=(1, 9))
@@ -97,3 +97,60 @@ def test_a_tally_is_read_once_after_each_kernel():
     assert tally["done"] is False and tally.known
     tally.there["done"].raw[0], tally.known = True, False
     assert (tally["share"], tally["done"], tally["queued"], memory.copied) == (0.5, True, 0, 24)
+
+
+def larger_by_size(a, b):
+    return a if abs(a) > abs(b) or (abs(a) == abs(b) and a > b) else b
+
+
+def other(a, b):
+    return a != b
+
+
+LARGEST = dg.Monoid("LARGEST", larger_by_size, lambda dtype: 0, idempotent=True)
+XOR = dg.Monoid("XOR", other, lambda dtype: False)
+
+
+class Largest(dg.VertexProgram):
+    size = dg.State(int)
+    merge = LARGEST
+
+    def seed(id):
+        return (id * 7 % 13 - 6) * (id % 3)
+
+    def send(size):
+        return size
+
+    def apply(size, message):
+        return larger_by_size(size, message)
+
+
+class Odd(dg.VertexProgram):
+    """Whether an odd number of paths end here."""
+
+    odd = dg.State(bool)
+    new = dg.Delta(bool)
+    merge = XOR
+
+    def seed(id):
+        return id % 3 != 1
+
+    def send(new):
+        return new
+
+    def apply(odd, message):
+        return odd != message, message
+
+
+@pytest.mark.parametrize("program", [Largest(), Odd()], ids=["Largest", "Odd"])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_merges_that_no_instruction_makes(program, parts):
+    """Nobody pushes them, for others might write at the same time; partitions merge what they are sent all the same."""
+    rng = np.random.default_rng(3)
+    edges = np.sort(rng.integers(0, 40, (90, 2)), axis=1)
+    edges = edges[edges[:, 0] < edges[:, 1]]
+    G = dg.Graph.from_edges({"src": edges[:, 0], "dst": edges[:, 1]}, parts=parts, policy="hybrid")
+    found, expected = (dg.run(G, program, device=device).compute() for device in ("cuda", "cpu"))
+    assert found.equals(expected)
+    with pytest.raises(OptionError, match='direction="push" is not for'):
+        dg.run(G, program, device="cuda", direction="push")

@@ -1,24 +1,21 @@
 """What a program's functions say is what Python makes of them; what would be taken for something else is refused."""
 
 import enum
-import functools
 import math
 import types
 
 import numpy as np
 import pandas as pd
-import programs
 import pytest
 from numpy import float64, int64
 from one_partition import OnePartition
 
 import dgraph as dg
 from dgraph import reference
-from dgraph.codegen.source import generate
-from dgraph.errors import ColumnError, ProgramError, UnsentWarning
+from dgraph.errors import ColumnError, UnsentWarning
 from dgraph.monoid import MIN, SUM
 from dgraph.names import key
-from dgraph.program import Message, Phase, State, VertexColumn, VertexProgram
+from dgraph.program import EdgeColumn, Parameter, State, VertexColumn, VertexProgram
 
 RING = {"edges": [(0, 1), (1, 2), (2, 0), (2, 3)], "vertices": 4}
 
@@ -110,77 +107,6 @@ def lately(x):
     return 2 * x
 
 
-def unset(level):
-    if level > 3:
-        found = 1
-    return level + found
-
-
-def maybe_unset(level):
-    for i in range(level):
-        last = i
-    return last
-
-
-def endless(level):
-    while True:
-        level += 1
-    return level
-
-
-def too_large(level):
-    return level + 2**63
-
-
-def doubled(function):
-    @functools.wraps(function)
-    def twice(level):
-        return 2 * function(level)
-
-    return twice
-
-
-@doubled
-def decorated(level):
-    return level
-
-
-def attribute(level):
-    return level.real
-
-
-def absent(level):
-    return level + SETTINGS.stride
-
-
-def nothing(level):
-    return None
-
-
-def where(level):
-    return np.where(level > 0, 1, 0)
-
-
-@pytest.mark.parametrize(
-    ("send", "problem"),
-    [
-        (unset, "`found`: 'found' may have no value here. Assign to it before"),
-        (maybe_unset, "'last' may have no value here"),
-        (endless, "the loop never ends. Leave it by a break or a return"),
-        (too_large, "whole numbers have 64 bits. Write a float"),
-        (decorated, "of the function's own text, without its decorator"),
-        (attribute, "numbers have no attributes"),
-        (absent, "there is no 'stride'"),
-        (nothing, "None is no number. Say what the merge's identity is"),
-        (where, "Take `a if condition else b`"),
-    ],
-    ids=lambda one: getattr(one, "__name__", ""),
-)
-def test_what_python_would_find_out_when_it_runs_is_refused(send, problem):
-    with pytest.raises(ProgramError, match=problem):
-        generate(type("Levels", (programs.LargestNearby,), {"level": State(int64), "send": send}))
-
-
 class Lowest(VertexProgram):
     low = State(float64, start=math.inf)
     merge = MIN
@@ -269,17 +195,41 @@ def test_a_column_that_nobody_has():
     assert dg.run(G, Lifted(), columns={"height": {0: 1.0}}).compute()["low"].tolist() == [0, 0, 0, 0]
 
 
-def test_names_that_would_hide_something():
-    with pytest.raises(ProgramError, match="the column 'vertex' of the answer"):
-        type("Named", (Lowest,), {"vertex": State(float64)})
-    with pytest.raises(ProgramError, match="'message' is a message and a field"):
-        type("Named", (Lowest,), {"message": State(float64)})
-    with pytest.raises(ProgramError, match="'name' is an attribute of every Phase"):
-        type("Step", (Phase,), {"name": Message(float64, SUM)})
-    steps = {name: type(name, (Phase,), {"send": unset, "apply": unset}) for name in ("Ask", "A_SK")}
-    with pytest.raises(ProgramError, match="two phases are 'ask'"):
-        type("Named", (VertexProgram,), {"kind": "synchronous", "low": State(float64), "merge": MIN, **steps})
-    with pytest.raises(ProgramError, match=r"a bool holds no SUM: say Message\(int, SUM\)"):
-        type("Alive", (Lowest,), {"low": State(bool), "merge": SUM})
-    with pytest.raises(ProgramError, match="'flaot' is no type for a State"):
-        State("flaot")
+def send_km(km):
+    return km
+
+
+def send_tons(tons):
+    return tons
+
+
+def send_lack(lack):
+    return lack
+
+
+SENDS = {"km": send_km, "tons": send_tons, "lack": send_lack}
+
+
+@pytest.mark.parametrize(
+    ("column", "dtype", "value"),
+    [("km", int, 2.5), ("km", bool, 2.5), ("tons", "int32", 2**40), ("tons", bool, 2**40), ("lack", int, "nan")],
+)
+def test_edge_columns_are_what_they_are_declared(column, dtype, value):
+    edges = pd.DataFrame({"src": [0, 1], "dst": [1, 0], "km": [1, 2.5], "tons": [2**40, 1], "lack": [0, math.nan]})
+    G = dg.Graph.from_edges(edges, parts=1)
+    with pytest.raises(ColumnError, match=rf"edge column '{column}' is declared \w+, which {value} is not"):
+        dg.run(G, type("Sums", (Constants,), {column: EdgeColumn(dtype), "send": SENDS[column]})())
+
+
+@pytest.mark.parametrize("dtype", [int, float, "float32"])
+def test_a_program_that_is_defined_again_with_another_type(dtype):
+    """The text of its kernels is the same."""
+
+    class Again(Constants):
+        step = Parameter(dtype, 3 if dtype is int else 2.5)
+
+        def apply(step):
+            return step
+
+    G = dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1]}))
+    assert dg.run(G, Again()).compute()["found"].tolist() == [Again().values["step"]] * 2
