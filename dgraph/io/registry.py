@@ -105,26 +105,12 @@ def read_edge_list(
     if weight is None and str(format).lower().lstrip(".") == "wel":
         weight = 2
     takes = inspect.signature(FORMATS[name].read).parameters
-    if "source" in takes:
-        options |= {"source": source, "destination": destination}
-    elif any(
-        column not in (None, place, label)
-        for column, place, label in ((source, 0, "source"), (destination, 1, "destination"))
-    ):
-        given = source if source not in (None, 0, "source") else destination
-        raise ColumnError(
-            f"{path}: {name} fixes its columns, and {given!r} cannot be named (leave source=, destination= out)"
-        )
     if name in _COUNTED and options.get("id_type") == "int64":
         del options["id_type"]  # they are
-    if "source" not in takes and isinstance(weight, int) and not isinstance(weight, bool):
-        if weight != 2:
-            raise ColumnError(
-                f"{path}: weight={weight}, but the weight of {name} is the third column (say weight=2 or True)"
-            )
-        weight = True
-    if name in _COUNTED and isinstance(weight, str) and weight != "weight":
-        raise ColumnError(f"{path}: weight={weight!r}, but {name} calls its weight 'weight'")
+    if "source" in takes:
+        options |= {"source": source, "destination": destination}
+    else:
+        weight = _weight_where_columns_are_fixed(path, name, source, destination, weight)
     if "columns" in takes:
         options["columns"] = columns
     elif columns != "all":
@@ -137,6 +123,29 @@ def read_edge_list(
         known = f"its options are {', '.join(own)}" if own else "it has no options of its own"
         raise OptionError(f"{path}: {name} does not know {option}= ({known})")
     return FORMATS[name].read(path, weight=weight, **options)
+
+
+def _weight_where_columns_are_fixed(
+    path: Any, name: str, source: str | int | None, destination: str | int | None, weight: str | int | bool | None
+) -> str | bool | None:
+    """What `weight=` means in a format that fixes its columns; refuse to call any of these otherwise."""
+    if any(
+        column not in (None, place, label)
+        for column, place, label in ((source, 0, "source"), (destination, 1, "destination"))
+    ):
+        given = source if source not in (None, 0, "source") else destination
+        raise ColumnError(
+            f"{path}: {name} fixes its columns, and {given!r} cannot be named (leave source=, destination= out)"
+        )
+    if isinstance(weight, int) and not isinstance(weight, bool):
+        if weight != 2:
+            raise ColumnError(
+                f"{path}: weight={weight}, but the weight of {name} is the third column (say weight=2 or True)"
+            )
+        return True
+    if name in _COUNTED and isinstance(weight, str) and weight != "weight":
+        raise ColumnError(f"{path}: weight={weight!r}, but {name} calls its weight 'weight'")
+    return weight
 
 
 def written_as(path: str | os.PathLike, format: str | None = None) -> str:
