@@ -50,8 +50,17 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
                     what = f"{losses} attempts on the same workers failed ({error}); make the graph again"
                 raise RunError(what) from error
             seen.append(await_workers(client, error))
+            _forget_frames(error)
             forget_lost()
     raise AssertionError("count() has no end")
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """An error that Dask has told it keeps as long as the client lives, and with its traceback the frames through which
+    it came, which know the graph: that and what workers have of it would stay, too."""
+    while error is not None and error.__traceback__ is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 def retried(work: Callable[..., T]) -> Callable[..., T]:

@@ -14,7 +14,9 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 import records
@@ -97,6 +99,11 @@ class Search:
         delay = self.source.random() * self.lasted[name] * self.source.choice((0.2, 1))
         draw, whom = self.source.random(), self._whom(name)
         self.told = told = f"{self.number}: {name}, {whom} after {delay:.3f} s"
+        beside = None
+        alone = self.given.cluster == "hosts" or whom in ("two", "client")  # nobody may be left, or no run
+        if not alone and self.source.random() < 0.2:
+            beside = Beside(client, self.source.choice(self.works_asked), self.frame)
+            self.told = told = f"{told}, beside {beside.name}"
         await_all(client, self.given.workers, hosts)
         client.run(mistreat_mail if self.source.random() < 0.3 else treat_mail, on_error="ignore")
         watch = threading.Timer(HANG, self._hangs, [client])
@@ -104,10 +111,14 @@ class Search:
         watch.start()
         begun = time.perf_counter()
         try:
+            if beside is not None:
+                beside.begin()
             if whom == "client":
                 came = without_client(client, name, delay, self.seed)
             else:
                 came = self._run(client, name, Strike(client, whom, draw, delay), told)
+            if beside is not None:
+                check(beside.answer(), self.expected[beside.name])
         finally:
             watch.cancel()
         seconds = time.perf_counter() - begun
@@ -126,7 +137,7 @@ class Search:
         os._exit(1)
 
     def _whom(self, name: str) -> str:
-        others = ["client", "two", *(WITH_NANNIES if self.given.cluster == "nannies" else ())]
+        others = ["client", "two", "pause", *(WITH_NANNIES if self.given.cluster == "nannies" else ())]
         if self.source.random() < 0.3:
             return self.source.choice(others)
         return "daemon" if name == "daemons" and self.source.random() < 0.7 else "worker"
@@ -159,6 +170,27 @@ class Search:
         row |= {"struck": dict(self.counts), "in": dict(sorted(self.works.items())), "too late": self.missed}
         row |= {"nobody left": self.nobody_left, "longest": self.longest, **failed}
         print(records.add(self.given.record, row), flush=True)
+
+
+class Beside:
+    """Another client's run on the same cluster, at the same time."""
+
+    def __init__(self, client: Client, name: str, frame: Any):
+        self.address, self.name, self.frame = client.scheduler.address, name, frame
+        self.pool = ThreadPoolExecutor(1)
+
+    def begin(self) -> None:
+        self.found = self.pool.submit(self._run)
+
+    def answer(self) -> Any:
+        try:
+            return self.found.result()
+        finally:
+            self.pool.shutdown(wait=False)
+
+    def _run(self) -> Any:
+        with Client(self.address, set_as_default=False) as client:
+            return found(self.name, self.frame, client)
 
 
 def await_all(client: Client, workers: int, hosts) -> None:

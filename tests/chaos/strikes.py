@@ -8,6 +8,7 @@ import time
 import psutil
 
 DAEMON = "dgraph.agents.daemon_process"
+PAUSE = 2.0  # seconds
 
 
 class Strike:
@@ -49,6 +50,14 @@ class Strike:
         for address in {*addresses[at : at + 2]}:
             os.kill(self.pids[address], signal.SIGKILL)
         return time.perf_counter()
+
+    def _pause(self) -> float:
+        """It does not answer for a while, and then goes on as if nothing had been."""
+        os.kill(self.pids[self.address], signal.SIGSTOP)
+        at = time.perf_counter()
+        time.sleep(PAUSE)
+        os.kill(self.pids[self.address], signal.SIGCONT)
+        return at
 
     def _daemon(self) -> float | None:
         """Nobody, if there is none yet or any more."""

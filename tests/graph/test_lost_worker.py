@@ -1,7 +1,9 @@
 """A worker dies: what it held is made again from the source."""
 
+import gc
 import os
 import signal
+import weakref
 
 import dask.dataframe as dd
 import numpy as np
@@ -11,6 +13,8 @@ from clusters import worker_processes
 from oracle import check_graph, listed
 
 import dgraph as dg
+from dgraph import recovery
+from dgraph.waiting import bring
 
 FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 50, (400, 2)), columns=["src", "dst"])
 
@@ -24,6 +28,24 @@ def fragile():
             os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
 
         yield client, kill
+
+
+@pytest.mark.parametrize("waits", [lambda future: bring(future.client, [future]), lambda future: future.result()])
+def test_nothing_of_what_was_lost_is_kept(waits, client):
+    """Dask keeps the error that it has told as long as it knows the future: and with it who was told."""
+    future, alive = client.submit(sum, [1, 2], pure=False), []
+    client.cancel([future], force=True)
+
+    def work() -> int:
+        graph = dg.Graph.from_edges(FRAME)
+        if not alive:
+            alive.append(weakref.ref(graph))
+            waits(future)
+        return graph.num_edges
+
+    assert recovery.retry(client, work, lambda: None) == len(FRAME)
+    gc.collect()
+    assert future.status == "cancelled" and alive[0]() is None
 
 
 @pytest.mark.parametrize("lazy", [True, False], ids=["Dask", "pandas"])
