@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import wraps
 from itertools import count, pairwise
 from typing import Any, TypeVar
@@ -42,6 +43,8 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
             if client.status == "closed" and not isinstance(error, DgraphError):
                 raise not_connected(client) from error
             if not (is_loss(error) or empty):  # or all had left before the loss was told
+                if any(one.exception is error for one in list(client.futures.values())):
+                    raise _ours(error) from error.__cause__
                 raise
             if losses == ATTEMPTS:
                 if any(before - after for before, after in pairwise(seen)):
@@ -53,6 +56,16 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
             _forget_frames(error)
             forget_lost()
     raise AssertionError("count() has no end")
+
+
+def _ours(error: Exception) -> Exception:
+    """An error that came from a worker, as one that Dask does not keep."""
+    try:
+        found = copy(error).with_traceback(error.__traceback__)
+    except Exception:  # of a class that cannot be copied
+        return error
+    _forget_frames(error)
+    return found
 
 
 def _forget_frames(error: BaseException | None) -> None:

@@ -48,6 +48,35 @@ def test_nothing_of_what_was_lost_is_kept(waits, client):
     assert future.status == "cancelled" and alive[0]() is None
 
 
+class Odd(Exception):
+    """It cannot be copied."""
+
+    def __init__(self, *, what):
+        super().__init__(what)
+
+
+def failing(kind):
+    raise kind(what="no file") if kind is Odd else kind("no file")
+
+
+@pytest.mark.parametrize("kind", [ValueError, Odd])
+def test_nor_of_what_failed(kind, client):
+    """The error that users see is what it was, and says where that was, on the worker, too."""
+    future, alive = client.submit(failing, kind, pure=False), []
+
+    def work() -> None:
+        graph = dg.Graph.from_edges(FRAME)
+        alive.append(weakref.ref(graph))
+        bring(future.client, [future])
+
+    with pytest.raises(kind, match="no file") as told:
+        recovery.retry(client, work, lambda: None)
+    assert told.traceback[-1].name == "failing"
+    del told
+    gc.collect()
+    assert future.status == "error" and (kind is Odd or alive[0]() is None)
+
+
 @pytest.mark.parametrize("lazy", [True, False], ids=["Dask", "pandas"])
 def test_partitions_are_rebuilt(fragile, lazy):
     client, kill = fragile
