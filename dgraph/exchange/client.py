@@ -92,7 +92,10 @@ def lend(client: Client, route: Route) -> None:
 async def tokens_of(client: Client, route: Route) -> list[Token]:
     """The tokens of all workers at the end of a chunk. If they say that the run is over, the scheduler ends it."""
     scheduler: Any = client.scheduler
-    return [loads(token) for token in await scheduler.dgraph_tokens(run=route.run)]
+    found = await scheduler.dgraph_tokens(run=route.run)
+    if isinstance(found, str):
+        raise RunError(found)
+    return [loads(token) for token in found]
 
 
 def end(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:

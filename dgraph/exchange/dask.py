@@ -21,7 +21,7 @@ from distributed.protocol.serialize import Serialized, serialize
 
 from dgraph.agents.agent import close_agent
 from dgraph.checkpoint import memory
-from dgraph.errors import LostError
+from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.frames import pack, unpack
 from dgraph.exchange.free import FREE
@@ -92,7 +92,10 @@ class DaskExchange(Exchange):
         self.check()
         self.sums += 1
         place = {"run": self.route.run, "number": self.sums, "worker": self.plugin.worker.address}
-        return list(self._answer(self.plugin.worker.scheduler.dgraph_sum(values=values, **place)))
+        sums = self._answer(self.plugin.worker.scheduler.dgraph_sum(values=values, **place))
+        if isinstance(sums, str):
+            raise RunError(sums)
+        return list(sums)
 
     def lodge(self, peer: int, run: str, checkpoint: str, part: int, parts: int, data: bytes) -> None:
         place: dict[str, Any] = {"run": run, "checkpoint": checkpoint, "part": part, "parts": parts}

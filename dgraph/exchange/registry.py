@@ -14,7 +14,7 @@ from typing import Any
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from distributed.protocol.pickle import dumps
 
-from dgraph.errors import LostError, RunError
+from dgraph.errors import LostError
 
 NAME = "dgraph-exchange"  # of both plugins
 REMEDY = "Values of a result went away with their worker. Take `result.frame` again: it finds them first."
@@ -111,11 +111,15 @@ class ExchangeOnScheduler(SchedulerPlugin):
         self._tell(ended.workers, op="dgraph-close", run=run)
         return ended.reason, ended.error
 
-    async def tokens(self, run: str) -> list[bytes]:
-        """The tokens of all workers at the end of a chunk, once they are here; if they are the last, the run ends."""
-        record = self._alive(run)
+    async def tokens(self, run: str) -> list[bytes] | str:
+        """The tokens of all workers at the end of a chunk, once they are here; if they are the last, the run ends. Or why
+        there are none: Dask's server would print all that is raised here."""
+        if why := self._no_more(run):
+            return why
+        record = self.runs[run]
         await record.told.wait()
-        record = self._alive(run)
+        if why := self._no_more(run):
+            return why
         told, record.tokens = record.tokens, {}
         record.told.clear()
         if record.over:
@@ -141,15 +145,19 @@ class ExchangeOnScheduler(SchedulerPlugin):
         if record.ended.is_set():
             self._give_back(run)
 
-    async def sum(self, run: str, number: int, worker: str, values: list[float]) -> list[float]:
-        record = self._alive(run)
+    async def sum(self, run: str, number: int, worker: str, values: list[float]) -> list[float] | str:
+        """The sums of what all workers give, once they have; or why there are none."""
+        if why := self._no_more(run):
+            return why
+        record = self.runs[run]
         parts, complete = record.sums.setdefault(number, ({}, asyncio.Event()))
         parts[worker] = values
         if len(parts) == len(record.workers):
             del record.sums[number]
             complete.set()
         await complete.wait()
-        self._alive(run)
+        if why := self._no_more(run):
+            return why
         return [sum(column) for column in zip(*(parts[w] for w in record.workers), strict=True)]
 
     def fail(self, run: str, reason: str, error: bytes | None = None) -> None:
@@ -211,12 +219,10 @@ class ExchangeOnScheduler(SchedulerPlugin):
                     scheduler.loop.add_callback(self._cancel, record)
             return
 
-    def _alive(self, run: str) -> Run:
-        """The record of a run that has neither ended nor failed."""
+    def _no_more(self, run: str) -> str:
+        """Why a run has ended or failed; nothing while it is alive."""
         record = self.runs.get(run)
-        if record is None or record.reason is not None:
-            raise RunError(f"run {run} has ended" if record is None else record.reason)
-        return record
+        return f"run {run} has ended" if record is None else record.reason or ""
 
     def _keep(self, record: Run) -> None:
         """Remember the results of a run that has ended: no task can make them again."""

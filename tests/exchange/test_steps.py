@@ -1,7 +1,10 @@
 """The same steps on threads and on a cluster."""
 
+import logging
 import threading
 import time
+from logging.handlers import QueueHandler
+from queue import SimpleQueue
 
 import pytest
 from distributed import Client, LocalCluster
@@ -44,6 +47,19 @@ def test_an_error_in_a_step_is_the_error_of_the_run(where):
     with pytest.raises(ZeroDivisionError, match="round 3"):
         run_steps(mixing(8, fail_at=3), start(PARTS), **where)
     check(results(run_steps(mixing(2), start(PARTS), **where)), PARTS, 2)
+
+
+def test_the_scheduler_prints_nothing_of_a_run_that_failed(client):
+    """Its client raises; a cluster in the same process would print a traceback beside that, and two after Ctrl-C."""
+    seen, log = SimpleQueue(), logging.getLogger("distributed.core")
+    listener = QueueHandler(seen)
+    log.addHandler(listener)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            run_steps(mixing(8, fail_at=3), start(PARTS), client=client)
+    finally:
+        log.removeHandler(listener)
+    assert seen.empty(), seen.get().getMessage()
 
 
 def test_an_error_before_the_first_step(where):
