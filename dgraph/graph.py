@@ -185,6 +185,9 @@ class Graph:
         """The vertices and their attributes as a lazy Dask frame, a partition of it for each partition of the graph."""
         return frames.joinable(frames.vertices(self), self.listed.vertices.id)
 
+    def __dask_tokenize__(self) -> str:
+        return self.workers.__dask_tokenize__()
+
     def __repr__(self) -> str:
         kind, parts = "directed" if self.directed else "undirected", "not read yet"
         if self.listed.is_read:

@@ -4,7 +4,7 @@ may be."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -93,6 +93,28 @@ def vertices(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
     found = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
     if len(found) < at_least:
         raise OptionError(f"{name}={value!r} is empty: name a vertex, or several")
+    return found
+
+
+def by_vertex(name: str, values: Any) -> Mapping[Any, Any] | None:
+    """{vertex: value} of a mapping, of a Series by its index, or of a frame of vertices and their values; None if it is
+    neither."""
+    if isinstance(values, Mapping):
+        return values
+    is_table = hasattr(values, "columns")
+    if not (is_table or (hasattr(values, "index") and hasattr(values, "to_dict"))):
+        return None
+    if hasattr(values, "dask"):
+        values = values.compute()
+    if hasattr(values, "to_pandas"):
+        values = values.to_pandas()
+    if is_table and len(values.columns) != 2:
+        raise OptionError(f"{name}= is a table with the columns {list(values.columns)}: give two, vertices and values")
+    named, each = (values.iloc[:, 0], values.iloc[:, 1]) if is_table else (values.index, values)
+    found = dict(zip(named.tolist(), each.tolist(), strict=True))
+    if len(found) < len(named):
+        twice = named[named.duplicated()].tolist()[0]
+        raise OptionError(f"{name}= lists vertex {twice!r} twice: give it one value")
     return found
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import cycle
 from typing import Any
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 import dask
-from dask.base import named_schedulers
 from dask.delayed import Delayed, delayed
 
+from dgraph.current_client import current_client, step_aside
 from dgraph.devices import probe
 from dgraph.errors import InputError, LostError, OptionError
 from dgraph.partition import threads
@@ -38,13 +37,13 @@ class Workers:
     def find(cls, client: Any = None) -> Workers:
         """Those of the client given, else of the default client of this thread, else this process."""
         if client is None:
-            client = _default_client()
+            client = current_client()
         elif not hasattr(client, "submit"):
             raise OptionError(f"client={client!r} is not a distributed.Client, as Client(cluster) is")
         if client is not None and client.asynchronous:
             raise OptionError(f"client={client!r} is asynchronous; pass one that is not, or call by asyncio.to_thread")
         if client is not None:
-            _step_aside()
+            step_aside()
         return cls(client)
 
     def __getstate__(self) -> Any:
@@ -52,6 +51,12 @@ class Workers:
             "a graph and its results stay where they are made, and cannot be pickled or sent to a task: pass on what "
             "result.compute() gives, or a folder from G.save(folder), which dgraph.open_graph opens"
         )
+
+    def __dask_tokenize__(self) -> str:
+        """Dask asks who hands a graph to a task on a cluster, before its pickling buries why that cannot be."""
+        if self.client is not None or current_client() is not None:
+            self.__getstate__()
+        return uuid4().hex  # of nothing else, as of any object that Dask does not know
 
     @property
     def addresses(self) -> list[str]:
@@ -278,23 +283,3 @@ def lost(held: Sequence[Any]) -> bool:
 
 def itself(value: Any) -> Any:  # as a task: a copy, where that runs
     return value
-
-
-def _default_client() -> Any:
-    if "distributed" not in sys.modules or dask.config.get("scheduler", None) in named_schedulers:  # not a client's
-        return None
-    from distributed import get_client
-
-    try:
-        return get_client()
-    except ValueError:
-        return None
-
-
-def _step_aside() -> None:
-    """In a task of a cluster: give this thread to other tasks, as Dask's `compute` does, for they may be the
-    graph's."""
-    from distributed import secede
-
-    with suppress(ValueError, KeyError):  # in no task; or it has done so already
-        secede()

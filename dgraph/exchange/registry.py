@@ -112,8 +112,8 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return ended.reason, ended.error
 
     async def tokens(self, run: str) -> list[bytes] | str:
-        """The tokens of all workers at the end of a chunk, once they are here; if they are the last, the run ends. Or why
-        there are none: Dask's server would print all that is raised here."""
+        """The tokens of all workers at the end of a chunk, once they are here; if they are the last, the run ends. Or
+        why there are none: Dask's server would print all that is raised here."""
         if why := self._no_more(run):
             return why
         record = self.runs[run]

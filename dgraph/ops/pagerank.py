@@ -17,7 +17,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL
-from dgraph.options import AUTO, check_limits, is_number, no_columns, switch
+from dgraph.options import AUTO, by_vertex, check_limits, is_number, no_columns, switch
 from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
 from dgraph.program import Global, Message, Result, State, VertexProgram
 from dgraph.runs.asked import Asked
@@ -70,9 +70,9 @@ def pagerank(
     alpha: float = 0.85,
     max_iter: int = 100,
     tol: float | None = 1e-6,
-    personalization: Mapping[Any, float] | Sequence[Mapping[Any, float]] | None = None,
+    personalization: Mapping[Any, float] | Sequence[Any] | Any | None = None,
     weighted: bool = False,
-    dangling: str | Mapping[Any, float] | None = None,
+    dangling: str | Mapping[Any, float] | Any | None = None,
     dtype: str = "float64",
     **options: Any,
 ) -> RunResult:
@@ -83,12 +83,13 @@ def pagerank(
     max_iter: iterations at most; ranks that have not settled to `tol` by then are given with a warning.
     tol:      the accuracy at which iterations end: all ranks together are within this of the fixed point, as how much
               they change tells (docs/semantics.md); with 0 or None, `max_iter` is the number of iterations.
-    personalization: where to jump, as {vertex: weight}; by default everywhere alike. With a list of these, the column
-              holds a vector for each vertex: its rank for each of them, all found in one run;
-              engine="bulk_async" and "block_descent" take a run for each.
+    personalization: where to jump, as {vertex: weight}, a Series of weights by vertex, or a frame of vertices and
+              weights; by default everywhere alike. With a list of these, the column holds a vector for each vertex:
+              its rank for each of them, all found in one run; engine="bulk_async" and "block_descent" take a run for
+              each.
     weighted: weights count: edges are followed in proportion to them, instead of all alike.
     dangling: where those go who come to a vertex without out-edges: "uniform", anywhere; "personalization", where one
-              jumps; a mapping {vertex: weight}; "none": nowhere, and ranks sum to less than 1. By default, as jumps.
+              jumps; weights of vertices, as there; "none": nowhere, and ranks sum to less than 1. By default, as jumps.
     dtype:    "float64", or "float32": half the memory, and faster.
     Other options are those of `dgraph.run`.
     """
@@ -102,7 +103,7 @@ def pagerank(
     jumps = [_jumps(graph, one, dangling) for one in (personalization if several else [personalization])]  # type: ignore[union-attr]
     if not jumps:
         raise OptionError("personalization=[]: give at least one {vertex: weight}")
-    values = {"alpha": alpha, "kept": 0.0 if dangling == "none" else 1.0}
+    values = {"alpha": alpha, "kept": 0.0 if isinstance(dangling, str) and dangling == "none" else 1.0}
     limits = {"tol": change_within(tol or 0.0, alpha), "max_iter": max_iter}
     shared = {"strength": _strength(graph, options)} if weighted else {}
     engine = options.get("engine", AUTO)
@@ -146,7 +147,7 @@ def _no_end(tol: float | None, alpha: float, dtype: str | None) -> str:
 
 def _jumps(graph: Graph, personalization: Any, dangling: Any) -> dict[str, Any]:
     """The vertex columns `restart` and `spread`; none if both are uniform."""
-    if isinstance(dangling, Mapping):
+    if not (dangling is None or isinstance(dangling, str)):
         spread: Any = _shares("dangling", dangling)
     elif dangling not in (None, "uniform", "personalization", "none"):
         wanted = '"uniform", "personalization", "none", or {vertex: weight}'
@@ -185,10 +186,10 @@ def _together(graph: Graph, jumps: list[dict[str, Any]]) -> dict[str, Any]:
     return together
 
 
-def _shares(name: str, weights: Any) -> dict[Any, float]:
+def _shares(name: str, given: Any) -> dict[Any, float]:
     """Weights of vertices as probabilities."""
-    if not isinstance(weights, Mapping):
-        raise OptionError(f"{name}={short(weights)}: give {{vertex: weight}}, as series.to_dict() makes of a Series")
+    if (weights := by_vertex(name, given)) is None:
+        raise OptionError(f"{name}={short(given)}: give {{vertex: weight}}, or the same as a Series or a frame")
     for vertex, weight in weights.items():
         if not is_number(weight):
             raise OptionError(f"{name}={dict(weights)!r}: the weight of {vertex!r} is {weight!r}, which is no number")

@@ -12,10 +12,11 @@ import pandas as pd
 from dgraph.analysis import Analysis
 from dgraph.errors import ColumnError
 from dgraph.graph import Graph
+from dgraph.options import by_vertex
 from dgraph.program import VertexColumn
 from dgraph.runs.result import ResultColumn
 
-Given = Mapping[str, Any]  # {column: {vertex: value}, or an array by number, or a column of an earlier result}
+Given = Mapping[str, Any]  # {column: values by vertex, or an array by number, or a column of an earlier result}
 
 SMALL = 1 << 14  # bytes of a few values, which travel with the tasks that read them
 
@@ -96,16 +97,15 @@ def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> F
         if values.shape != (graph.num_vertices, *each):
             raise ColumnError(f"column {column.name!r}: {values.shape} values for {graph.num_vertices} vertices")
         return All(values.astype(column.dtype, copy=False))
-    if isinstance(values, pd.Series) and values.index.is_unique:  # by vertex, as a dict
-        values = values.to_dict()
-    if not isinstance(values, Mapping):
+    found = by_vertex(column.name, values)
+    if found is None:
         raise ColumnError(
-            f"column {column.name!r} is a {type(values).__name__}; give {{vertex: value}}, a Series whose index lists "
-            "each vertex once, an array in ascending order of the vertices, or result.column(name)"
+            f"column {column.name!r} is a {type(values).__name__}; give {{vertex: value}}, a Series by vertex, a frame "
+            "of vertices and values, an array in ascending order of the vertices, or result.column(name)"
         )
-    numbers = np.array([graph.numbering.find(vertex) for vertex in values], np.int64)
+    numbers = np.array([graph.numbering.find(vertex) for vertex in found], np.int64)
     order = np.argsort(numbers)
-    rows = _cast(graph, column, list(values.values())).reshape(len(values), *each)
+    rows = _cast(graph, column, list(found.values())).reshape(len(found), *each)
     return Few(numbers[order], rows[order], column.missing)
 
 

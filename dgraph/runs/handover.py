@@ -4,7 +4,7 @@ and edges go to one GPU, or to several that can work together, and the answer co
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, ParamSpec
 
@@ -26,7 +26,7 @@ from dgraph.engines.cugraph import (
 from dgraph.engines.cugraph_calls import OPERATIONS
 from dgraph.errors import LostError, OptionError
 from dgraph.graph import Graph
-from dgraph.options import known_options, vertices
+from dgraph.options import by_vertex, known_options, vertices
 from dgraph.partition.chunk import Numbered
 from dgraph.plan import CUGRAPH
 from dgraph.runs.execution import run
@@ -126,9 +126,9 @@ def _numbers(graph: Graph, name: str, value: Any) -> Any:
     if name == "source":
         return np.array([graph.numbering.find(one) for one in vertices(name, value)], np.int64)
     if name == "personalization" and value is not None:
-        if not isinstance(value, Mapping) or not value:
+        if not (weights := by_vertex(name, value)):
             raise OptionError(f"{name}={value!r}: give {{vertex: weight}} for engine={CUGRAPH!r}")
-        return np.array([graph.numbering.find(one) for one in value], np.int64), np.array([*value.values()], float)
+        return np.array([graph.numbering.find(one) for one in weights], np.int64), np.array([*weights.values()], float)
     return value
 
 

@@ -204,6 +204,9 @@ class RunResult:
         how = known, self._vertex_columns, self._missing
         return [workers.call(numbered_table, found[held.homes[part]], part, *how) for part in sorted(held.homes)]
 
+    def __dask_tokenize__(self) -> str:
+        return self._workers.__dask_tokenize__()
+
     def __repr__(self) -> str:
         names = ", ".join(self._empty[1])
         rounds = f"{self.rounds} round{'s' * (self.rounds != 1)}"

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.errors import ColumnError
+from dgraph.errors import ColumnError, OptionError
 
 IDS = np.array([3, 5, 8, 13, 21, 34, 55])
 RING = pd.DataFrame({"src": IDS, "dst": np.roll(IDS, -1)})
@@ -58,7 +58,7 @@ def test_all_values_by_number(parts):
 def test_a_series_is_by_vertex(parts):
     G = dg.Graph.from_edges(RING, parts=parts, policy=moved)
     assert shifted(G, pd.Series([1.0, 2, 4], index=[55, 13, 3])) == [1, 4, -1, -1, 2, -1, -1]
-    with pytest.raises(ColumnError, match="each vertex once"):
+    with pytest.raises(OptionError, match="vertex 3 twice"):
         shifted(G, pd.Series([1.0, 2], index=[3, 3]))
 
 

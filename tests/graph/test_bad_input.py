@@ -162,12 +162,22 @@ def test_what_belongs_to_other_libraries():
     assert dg.from_scipy(np.eye(3)).num_edges == 3  # a dense matrix is one, too
 
 
+def test_a_graph_that_is_handed_to_a_task_is_refused_at_once(client):
+    """By its own error: Dask would print it three times over, and raise that something cannot be serialized."""
+    for graph in (dg.Graph.from_edges(GOOD), dg.Graph.from_edges(GOOD, client=client)):
+        for one in (graph, dg.wcc(graph)):
+            with client.as_current(), pytest.raises(InputError, match=r"G\.save"):
+                client.submit(repr, one)
+
+
 def test_a_graph_and_its_results_stay_where_they_are_and_reports_travel():
     graph = dg.Graph.from_edges(GOOD)
     result = dg.wcc(graph)
     for one in (graph, result):
         with pytest.raises(InputError, match=r"cannot be pickled.*result.compute\(\).*G.save"):
             pickle.dumps(one)
+    with dask.config.set(scheduler="threads"):  # where nothing is pickled
+        assert dask.delayed(lambda graph: graph.num_edges, pure=True)(graph).compute() == graph.num_edges
     report = pickle.loads(pickle.dumps(result.report))
     assert (len(report), report.options) == (len(result.report), result.report.options)
     assert report._repr_html_().startswith("<div>") and "engine  local" in report._repr_html_()  # in a notebook

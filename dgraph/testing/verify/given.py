@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.errors import IdError, OptionError
-from dgraph.options import vertices
+from dgraph.options import by_vertex, vertices
 from dgraph.testing.verify.edges import Edges
 
 SHARES = ("personalization", "dangling")  # probabilities of vertices
@@ -56,12 +56,12 @@ def _numbers(edges: Edges, ids: list[Any]) -> np.ndarray:
 
 
 def _shares(edges: Edges, name: str, given: Any) -> Any:
-    """Weights of vertices as probabilities by number; what is no mapping stays as it is."""
-    if not isinstance(given, Mapping):
+    """Weights of vertices as probabilities by number; what names no vertices stays as it is."""
+    if (named := by_vertex(name, given)) is None:
         return given
-    weights = np.array(list(given.values()), np.float64)
+    weights = np.array(list(named.values()), np.float64)
     if not 0 < weights.sum() < np.inf or weights.min() < 0:
-        raise OptionError(f"{name}={dict(given)!r}: weights are not negative, and one is above zero")
+        raise OptionError(f"{name}={dict(named)!r}: weights are not negative, and one is above zero")
     shares = np.zeros(edges.vertices)
-    shares[_numbers(edges, list(given))] = weights / weights.sum()
+    shares[_numbers(edges, list(named))] = weights / weights.sum()
     return shares
