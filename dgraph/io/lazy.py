@@ -24,6 +24,7 @@ from dgraph.io.dialect import Dialect, read_head
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.registry import format_of
 from dgraph.partition.ids import is_uuid
+from dgraph.partition.source import to_pandas
 
 BLOCK_SIZE = 64 << 20
 _LINE = 1 << 16
@@ -68,16 +69,17 @@ class OnCpus:
     """How blocks become a lazy frame: a Dask frame of pandas."""
 
     def parquet(self, pieces: list[tuple[str, int]], weight: str | None, schema: pa.Schema) -> dd.DataFrame:
-        return dd.from_map(_parquet_block, pieces, weight=weight, schema=schema, meta=_frame(schema.empty_table()))
+        empty = _frame(schema.empty_table(), _complete(weight))
+        return dd.from_map(_parquet_block, pieces, weight=weight, schema=schema, meta=empty)
 
     def text(self, blocks: list[tuple], wanted: text.Wanted, id_type: str, schema: pa.Schema) -> dd.DataFrame:
-        empty = _frame(schema.empty_table())
+        empty = _frame(schema.empty_table(), len(schema))
         return dd.from_map(text_block, blocks, wanted=wanted, id_type=id_type, schema=schema, meta=empty)
 
 
 def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
     names, wanted, note = parquet.describe(path, **choice)
-    pieces, schemas = [], []
+    pieces, schemas, rows = [], [], 0
     for name in names:
         try:
             said = parquet.check_rows(name)
@@ -85,12 +87,15 @@ def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
         except (pa.ArrowException, OSError, ValueError) as error:
             raise FileError(f"not a Parquet file: {error}", path=name, remedy="write or fetch it again") from error
         pieces += [(name, group) for group in range(said.num_row_groups)]
+        rows += said.num_rows
     try:
         meta = pa.unify_schemas(schemas, promote_options="permissive").empty_table()
     except pa.ArrowException as error:
         raise ColumnError(f"{path}: files with columns that do not fit together: {error} (write them alike)") from error
+    for end in wanted["read"][: 2 if rows else 0]:  # Dask would make strings of decimals and dates
+        parquet.check_type(meta.schema.field(end).type, end, path)
     if not pieces:
-        frame = dd.from_pandas(_frame(meta), npartitions=1)
+        frame = dd.from_pandas(_frame(meta, _complete(wanted["weight"])), npartitions=1)
     else:
         frame = by.parquet(pieces, wanted["weight"], meta.schema)
     vertices = range(*note["vertices"]) if "vertices" in note else None
@@ -120,7 +125,12 @@ def _parquet_block(piece: tuple[str, int], weight: str | None, schema: pa.Schema
         problem = f"row group {group} does not read as the other files do: {error}"
         raise FileError(problem, path=name, remedy="write the files alike") from error
     parquet.check_block(table, weight, f"{name}: row group {group}")
-    return _frame(table)
+    return _frame(table, _complete(weight))
+
+
+def _complete(weight: str | None) -> int:
+    """How many columns are checked to lack nothing: the ids, and behind them the weight."""
+    return 2 + (weight is not None)
 
 
 def _lazy_text(path, choice, block_size, id_type, delimiter, header, by) -> EdgeList:
@@ -169,7 +179,7 @@ def _spans(name: str, block_size: int, start: int) -> list[tuple[int, int]]:
 def text_block(block: tuple, wanted: text.Wanted, id_type: str, schema: pa.Schema) -> pd.DataFrame:
     name, dialect, span = block
     table = _read_block(name, dialect, wanted, id_type, span)
-    return _frame(table.cast(schema))
+    return _frame(table.cast(schema), len(schema))
 
 
 def _read_block(
@@ -228,9 +238,12 @@ class Span:
         self._stream.close()
 
 
-def _frame(table: pa.Table) -> pd.DataFrame:
-    frame = table.to_pandas()
-    for field in table.schema:
+def _frame(table: pa.Table, complete: int) -> pd.DataFrame:
+    """A block whose first so many columns lack nothing. The others, if they may lack numbers, are of a nullable type in
+    every block, whether or not some lack."""
+    fields = [field.with_nullable(field.nullable and place >= complete) for place, field in enumerate(table.schema)]
+    frame = to_pandas(table.cast(pa.schema(fields)))
+    for field in fields:
         if is_uuid(field.type):  # an older Arrow hands out their bytes, of which Dask would make text
             frame[field.name] = pd.Series(table[field.name].to_pylist(), frame.index, dtype=object)
     return frame

@@ -56,7 +56,7 @@ def read(
     except pa.ArrowException as error:
         raise ColumnError(f"{path}: files with columns that do not fit together: {error} (write them alike)") from error
     for name in wanted["read"][:2]:
-        _check_ids(table, name, path)
+        _check_ids(table[name], name, path)
     vertices = range(*note["vertices"]) if isinstance(note.get("vertices"), list) else None
     start, end = wanted["read"][:2]
     return EdgeList(table, start, end, weight=wanted["weight"], directed=note.get("directed"), vertices=vertices)
@@ -177,13 +177,18 @@ def _check_columns(known: Sequence[str], wanted: Sequence[str], name: str) -> No
             )
 
 
-def _check_ids(table: pa.Table, name: str, path: Any) -> None:
-    column = table[name]
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if len(column) and not (pa.types.is_integer(kind) or ids.is_text(kind) or ids.is_uuid(kind)):
+def check_type(kind: pa.DataType, name: str, path: Any) -> None:
+    """Whether a column can be one of ids."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not (pa.types.is_integer(kind) or ids.is_text(kind) or ids.is_uuid(kind)):
         raise IdError(
             f"{path}: ids in column {name!r} are of type {kind} ({ids.REMEDY}: cast the column, or name another)"
         )
+
+
+def _check_ids(column: pa.ChunkedArray, name: str, path: Any) -> None:
+    if len(column):
+        check_type(column.type, name, path)
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
         raise IdError(f"{path}: the id in row {row} of column {name!r} is missing (fill it in, or drop the row)")

@@ -1,5 +1,6 @@
 """Lazy reading: blocks of any size give the rows of the whole, with one type of ids."""
 
+import re
 from uuid import UUID
 
 import pandas as pd
@@ -134,6 +135,29 @@ def test_files_whose_types_are_wider_than_those_of_the_first(tmp_path):
         pq.write_table(table, tmp_path / f"{number}.parquet")
     for found in (read_edge_list(tmp_path, weight="w"), lazy_edge_list(tmp_path, weight="w")):
         assert rows(found).to_numpy().tolist() == [[1, 2, 3], [2, 2**40, 4.5]]
+
+
+def test_columns_with_gaps_in_some_files(tmp_path):
+    """Numbers stay whole, and every partition has the types of the frame: who joins or writes them sees one."""
+    for file, last in enumerate((None, 7)):
+        columns = {"src": [1, 2], "dst": [2, 1], "w": [3, 4], "n": pa.array([2**60 + 1, last], pa.int64())}
+        table = pa.table({**columns, "b": pa.array([True, last and False])})
+        pq.write_table(table, tmp_path / f"{file}.parquet")
+    frame = lazy_edge_list(tmp_path, weight="w", columns="all").edges
+    for piece in frame.partitions:
+        assert (piece.compute(scheduler="sync").dtypes == frame.dtypes).all()
+    assert list(map(str, frame.dtypes)) == ["int64", "int64", "int64", "Int64", "boolean"]
+    assert frame.compute(scheduler="sync")["n"].tolist() == [2**60 + 1, pd.NA, 2**60 + 1, 7]
+
+
+@pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
+@pytest.mark.parametrize("kind", [pa.decimal128(22, 0), pa.date32(), pa.timestamp("us"), pa.float64()])
+def test_ids_of_parquet_that_are_none(tmp_path, read, kind):
+    """Read by blocks, decimals and dates became strings, in whose order 10 is before 9."""
+    column = pa.array([9, 10], pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    pq.write_table(pa.table({"src": column, "dst": column}), tmp_path / "a.pq")
+    with pytest.raises(IdError, match=rf"a\.pq.*'src'.*{re.escape(str(kind))}"):
+        read(tmp_path / "a.pq")
 
 
 @pytest.mark.parametrize("coded", [0, 1, 2])
