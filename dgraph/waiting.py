@@ -60,7 +60,7 @@ def answer(client: Any, question: Coroutine[Any, Any, Any], look: Callable[[], N
             try:
                 return on_its_way.result(LOOK_UP)
             except Exception as error:
-                if on_its_way.done() and not _is_closed(client):
+                if on_its_way.done() and not is_closed(client):
                     return on_its_way.result()
                 _is_early(client, error)
                 look()
@@ -121,13 +121,13 @@ def _asked(client: Any, question: Coroutine[Any, Any, Any]) -> Future[Any]:
 
 def _is_early(client: Any, error: Exception) -> None:
     """Called with the error that ended a wait of a second: return to wait on, or raise what is wrong."""
-    if _is_closed(client):
+    if is_closed(client):
         raise RunError(f"{client!r} was closed during the run; run again with another") from None
     if not isinstance(error, TimeoutError):
         raise error
 
 
-def _is_closed(client: Any) -> bool:
+def is_closed(client: Any) -> bool:
     return client.status in ("closing", "closed")
 
 

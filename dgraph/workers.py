@@ -18,7 +18,7 @@ from dgraph.partition import threads
 from dgraph.partition.chunk import local
 from dgraph.partition.device_frame import DeviceFrame
 from dgraph.partition.source import Pieces, cut, is_cudf, is_lazy
-from dgraph.waiting import bring, computed, telling_losses, wait_for
+from dgraph.waiting import bring, computed, is_closed, telling_losses, wait_for
 
 FAN = 8  # results that one task of a reduction takes
 BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
@@ -138,6 +138,10 @@ class Workers:
         """Start tasks, and hold their results."""
         if self.client is None:
             return computed(tasks)
+        if is_closed(self.client):
+            from dgraph.exchange.client import not_connected
+
+            raise not_connected(self.client)
         return list(self.client.compute(list(tasks)))
 
     def each(self, function: Any, given: Sequence[tuple], homes: Sequence[str] | None = None) -> list[Any]:

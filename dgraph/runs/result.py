@@ -222,6 +222,9 @@ class ResultColumn:
     def __init__(self, result: RunResult, name: str):
         self.result, self.name = result, name
 
+    def __repr__(self) -> str:
+        return f"<column {self.name!r} of {self.result!r}>"
+
     def lies_with(self, graph: Graph) -> bool:
         """Whether each partition of the graph has its share of the column on its own worker."""
         return self.result._graph() is graph and self.result._options.get("repartitioned", "no") == "no"

@@ -47,5 +47,16 @@ def test_a_graph_whose_client_was_closed(cluster):
         dg.wcc(graph)
 
 
+def test_the_frames_of_a_graph_whose_client_was_closed(cluster):
+    gone = Client(cluster.scheduler_address, set_as_default=False)
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1], "dst": [1, 2]}), client=gone)
+    result = dg.wcc(graph)
+    gone.close()
+    assert repr(result.column("component")) == f"<column 'component' of {result!r}>"
+    for frame in (lambda: graph.edges, lambda: graph.vertices, lambda: result.frame):
+        with pytest.raises(RunError, match=r"not connected.*make it again with another"):
+            frame()
+
+
 async def wait_in_vain(timeout):
     await asyncio.wait_for(asyncio.Event().wait(), timeout)
