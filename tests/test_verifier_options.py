@@ -86,3 +86,16 @@ def test_options_too_many_or_too_few(graph):
         verify("bfs", graph, found, source=100, distance=3)
     with pytest.raises(IdError, match="no vertex 2"):
         verify("bfs", Edges(np.array([0]), np.array([1]), 2), {"distance": np.zeros(2)}, source=2)
+
+
+def test_a_number_of_rounds(graph):
+    """What `tol=None` asks for: ranks are as near to the fixed point as these lead, others may be anywhere."""
+    verify("pagerank", graph, dg.pagerank(graph, tol=None, max_iter=9), tol=None, max_iter=9)
+    for operation, options in ((dg.hits, {}), (dg.katz, {"alpha": 0.01})):
+        result = operation(graph, tol=None, max_iter=9, **options)
+        with pytest.raises(OptionError, match="tol=None asks for a number of rounds"):
+            verify(operation.__name__, graph, result, tol=None, **options)
+
+
+def test_nothing_of_their_own(graph):
+    verify("katz", graph, dg.katz(graph, beta=0), beta=0)

@@ -23,7 +23,7 @@ def pagerank(
     *,
     pagerank: np.ndarray,
     alpha: float = 0.85,
-    tol: float = 1e-6,
+    tol: float | None = 1e-6,
     max_iter: int = 100,
     rounds: int | None = None,
     personalization: np.ndarray | list[np.ndarray] | None = None,
@@ -52,7 +52,7 @@ def pagerank(
         raise AnswerError(f"pagerank: {ranks[0].size} values a vertex for {len(jumps)} personalizations")
     for one, rank in zip(jumps, ranks.T, strict=True):
         how: dict[str, Any] = {"alpha": alpha, "weighted": weighted, "dangling": dangling, "personalization": one}
-        _rank(edges, rank, how, max(tol, 2 * alpha**max_iter), rounds, rtol)
+        _rank(edges, rank, how, max(tol or 0.0, 2 * alpha**max_iter), rounds, rtol)
 
 
 def _rank(
@@ -121,9 +121,12 @@ def _chance(edges: Edges, weighted: bool) -> tuple[csr_array, np.ndarray]:
     return edges.matrix(share, incoming=True), np.flatnonzero(total == 0)
 
 
-def hits(edges: Edges, *, hub: np.ndarray, authority: np.ndarray, tol: float = 1e-8, weighted: bool = False) -> None:
+def hits(
+    edges: Edges, *, hub: np.ndarray, authority: np.ndarray, tol: float | None = 1e-8, weighted: bool = False
+) -> None:
     """Hubs and authorities, each summing to 1: what hubs say of authorities, and back, in proportion."""
     sized(edges, {"hub": hub, "authority": authority})
+    tol = _accuracy("hits", tol)
     if not edges.vertices or not len(edges.source):
         return
     values = edges.arcs[2] if weighted else None
@@ -144,6 +147,15 @@ def hits(edges: Edges, *, hub: np.ndarray, authority: np.ndarray, tol: float = 1
         raise AnswerError(f"hubs and authorities of another part: there they grow by {grown:g}, not {largest:g}")
 
 
+def _accuracy(operation: str, tol: float | None) -> float:
+    """What an answer may be off by: one of so many rounds need not be near to a fixed point."""
+    if not tol:
+        raise OptionError(
+            f"tol={tol!r} asks for a number of rounds, and {operation} is verified as a fixed point: give one"
+        )
+    return tol
+
+
 def _largest(rows: csr_array) -> float:
     """The factor by which hubs and authorities grow in a round: the square of the largest singular value."""
     vector, grown = np.ones(rows.shape[1]), 0.0
@@ -161,12 +173,13 @@ def katz(
     katz: np.ndarray,
     alpha: float = 0.1,
     beta: float = 1.0,
-    tol: float = 1e-6,
+    tol: float | None = 1e-6,
     normalized: bool = True,
     weighted: bool = False,
 ) -> None:
     """A vertex has beta, and alpha times what its in-neighbours have; `normalized` by the Euclidean length of all."""
     sized(edges, {"katz": katz})
+    tol = _accuracy("katz", tol)
     if not edges.vertices:
         return
     values = edges.arcs[2] if weighted else None
@@ -174,8 +187,8 @@ def katz(
     found = np.asarray(katz, np.float64)
     pull = alpha * (rows @ found)
     # x / s = alpha A x / s + beta / s: the one unknown scale s is where both sides fit best
-    scale = float(np.mean(found - pull)) / beta if normalized else 1.0
+    scale = float(np.mean(found - pull)) / beta if normalized and beta else 1.0
     off = np.abs(pull + beta * scale - found)
     expect(off <= tol * max(1.0, float(np.abs(found).max())), lambda v: f"vertex {v}: katz is off by {off[v]:g}")
-    if normalized and abs(np.linalg.norm(found) - 1) > tol:
+    if normalized and beta and abs(np.linalg.norm(found) - 1) > tol:
         raise AnswerError(f"the length of all values is {np.linalg.norm(found)}, not 1")
