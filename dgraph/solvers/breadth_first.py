@@ -18,9 +18,9 @@ from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, part, p
 class Sizes(NamedTuple):
     """What counts as small and as large; the answer does not depend on it. The paper has alpha 14, beta 24."""
 
-    alpha: int = 30  # to look for predecessors pays from 1/alpha of the edges on that have not been pushed along,
+    alpha: int = 15  # to look for predecessors pays from 1/alpha of the edges on that have not been pushed along,
     beta: int = 18  # and no longer below 1/beta of the vertices
-    alone: int = 1024  # edges out of a frontier below which one thread is quicker than several
+    alone: int = 1 << 14  # edges out of a frontier below which one thread is quicker than several
     taken: int = 128  # vertices of a frontier, or words of a bitmap, that a thread takes at once
 
 
