@@ -31,7 +31,9 @@ _larger = 1  # see `standing_for`
 
 kernel = kept()
 part = part_of_kernels()
-scalar_part = part_of_kernels(_nrt=False)  # which returns no array: then nobody need count who refers to one
+# For parts that return no array. An option of Numba that is not public leaves out its counts of who refers to an array:
+# the threads of a team pass on the same arrays, and would all write to the same counts.
+scalar_part = part_of_kernels(_nrt=False)
 _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 
