@@ -123,10 +123,12 @@ def test_the_bound_is_the_best_that_is_sent():
 
 
 def test_a_run_with_other_values_needs_no_new_analysis(monkeypatch):
+    from dgraph import analysis
     from dgraph.codegen import recipe
 
     program = PROGRAMS["ShortestPaths"]
     before = recipe.recipe_of(program)
-    monkeypatch.setattr(recipe, "analyse", None)
+    monkeypatch.setattr(analysis, "_analysed", None)
+    monkeypatch.setattr(recipe, "generate", None)
     again = recipe.recipe_of(type(program)(**{**program.values, "source": 5}))
     assert again.source is before.source and again.values["source"] == 5
