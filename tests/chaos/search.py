@@ -77,6 +77,7 @@ class Search:
         self.begun, self.number, self.longest = time.monotonic(), 0, 0.0
         self.counts: Counter[str] = Counter()  # strikes, by whom
         self.works: Counter[str] = Counter()  # strikes, by kind of run
+        self.of_frames: set[str] = set()  # what is left of lazy ones
         self.missed = self.nobody_left = 0
         self.told = "the runs without strikes"
         self.works_asked = given.only or list(WORKS)
@@ -122,7 +123,7 @@ class Search:
         finally:
             watch.cancel()
         seconds = time.perf_counter() - begun
-        await_nothing(client)
+        self.of_frames |= await_nothing(client, self.of_frames, "a lazy result" in told)
         self.counts[whom] += came
         self.works[name] += came
         self.missed += not came
@@ -206,14 +207,16 @@ def await_all(client: Client, workers: int, hosts) -> None:
         time.sleep(0.2)
 
 
-def await_nothing(client: Client) -> None:
-    """Until nobody has anything of a run that is over: tasks, its ends and mail, pieces of checkpoints."""
+def await_nothing(client: Client, of_frames: set[str], lazily: bool) -> set[str]:
+    """Until nobody has anything of a run that is over: tasks, its ends and mail, pieces of checkpoints. Of a lazy frame
+    Dask itself remembers some, which are returned."""
     until = time.monotonic() + 60
     while True:
         gc.collect()
-        left = {"scheduler": client.run_on_scheduler(left_there), **client.run(left_here, on_error="ignore")}
-        if not (left := {where: what for where, what in left.items() if what}):
-            return
+        told = [client.run_on_scheduler(left_there), *client.run(left_here, on_error="ignore").values()]
+        left = {one for some in told for one in some} - of_frames
+        if not left or lazily:
+            return left
         if time.monotonic() > until:
             raise AssertionError(f"of a run that is over there is left: {left}")
         time.sleep(0.1)
