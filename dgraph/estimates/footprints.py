@@ -40,7 +40,7 @@ def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:
     return Footprint(need, need, weighted=bool(columns))
 
 
-_CORES = Footprint(Need(BOTH, 50, 8), Need(("out",), 82, 2), message_bytes=16)
+_CORES = Footprint(Need(BOTH, 50, 8), Need(("out",), 82, 2), message_bytes=12)
 FOOTPRINTS: dict[str, Footprint] = {
     "build": Footprint(),
     "bfs": Footprint(Need(BOTH, 25), Need(BOTH, 60)),
