@@ -20,7 +20,7 @@ class Sizes(NamedTuple):
 
     alpha: int = 15  # to look for predecessors pays from 1/alpha of the edges on that have not been pushed along,
     beta: int = 18  # and no longer below 1/beta of the vertices
-    alone: int = 1 << 14  # edges out of a frontier below which one thread is quicker than several
+    alone: int = 1024  # edges out of a frontier below which one thread is quicker than several
     taken: int = 128  # vertices of a frontier, or words of a bitmap, that a thread takes at once
 
 
