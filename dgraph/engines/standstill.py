@@ -56,8 +56,7 @@ class Standstill:
             number, self.asked, self.held = self.asked, 0, []
             self._make(number)
             notes, self.held = self.held, None
-            for note in notes:
-                free.tell(free.end.receive(note))
+            free.learn(notes)
 
     def _make(self, number: int) -> None:
         free = self.free

@@ -48,7 +48,7 @@ class FreeInbox:
                 self._count(message)
                 self.put(message.fragments)
                 if message.token is not None:
-                    self._notes.append(message.token.values["note"])
+                    self._notes += message.token.values["notes"]
                 self.tell()
             if not known and self._bytes > ROOM:
                 self._unconfirmed.append(confirm)
@@ -131,10 +131,10 @@ class FreeMail:
             self._post(peer, message)
         self._waiting.clear()
 
-    def note(self, peer: int, note: Any) -> None:
-        """Send a note: a small value for another worker's engine. Notes under way do not keep a worker from being at
-        rest."""
-        self._post(peer, [], Token(self.exchange.route.run, FREE, self.exchange.worker, (), {"note": note}))
+    def note(self, peer: int, *notes: Any) -> None:
+        """Send notes, in one packet: small values for another worker's engine. Notes under way do not keep a worker
+        from being at rest."""
+        self._post(peer, [], Token(self.exchange.route.run, FREE, self.exchange.worker, (), {"notes": notes}))
 
     @property
     def under_way(self) -> int:
