@@ -149,7 +149,6 @@ def test_a_name_of_a_class_means_one_thing():
         for one in ast.parse(path.read_text()).body:
             if isinstance(one, ast.ClassDef):
                 homes.setdefault(one.name, []).append(name)
-    del homes["State"]  # a field that a program declares; and of all a partition's vertices: docs/how_it_works.md
     assert {one: found for one, found in homes.items() if len(found) > 1} == {}
 
 

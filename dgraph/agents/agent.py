@@ -29,8 +29,8 @@ from dgraph.devices.probe import need_cuda
 
 
 class Connection(Protocol):
-    """What an agent gives to a State: kernels over arrays, which are found by name. The agent sees the same arrays as
-    the State, so it need not be told when they change."""
+    """What an agent gives to a PartitionState: kernels over arrays, which are found by name. The agent sees the same
+    arrays, so it need not be told when they change."""
 
     arrays: VertexArrays  # where kernels run, and what else is done to them there
     one_thread: bool  # whether the tables are those of a single thread

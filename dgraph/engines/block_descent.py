@@ -11,7 +11,7 @@ from dgraph.engines.free_rounds import FreeRounds
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.states.block_options import BlockOptions
 from dgraph.states.descent import Descent
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
 
 def block_descent(rounds: Rounds, blocks: BlockOptions) -> Superstep:
@@ -39,13 +39,13 @@ class FreeDescent(FreeRounds):
         self.descents = {descent.state.partition.index: descent for descent in descents}
         super().__init__(rounds)
 
-    def waiting(self, state: State) -> int:
+    def waiting(self, state: PartitionState) -> int:
         return self._of(state).waiting
 
-    def hear(self, state: State) -> None:
+    def hear(self, state: PartitionState) -> None:
         self._of(state).hear(self.senders, self.targets)
 
-    def advance(self, state: State) -> int:
+    def advance(self, state: PartitionState) -> int:
         self.exchange.check()
         descent = self._of(state)
         descent.epoch(1)
@@ -53,21 +53,21 @@ class FreeDescent(FreeRounds):
         self.mail.post()
         return 1
 
-    def pass_on(self, state: State) -> None:
+    def pass_on(self, state: PartitionState) -> None:
         self._of(state).tell(self.senders, self.targets, everything=True)
         self.mail.post()
 
-    def fire(self, state: State) -> None:
+    def fire(self, state: PartitionState) -> None:
         """For a checkpoint, nobody fires: `Descent.halt` says which vertices have a message that waits."""
         self._of(state).halt()
 
-    def send(self, state: State) -> None:
+    def send(self, state: PartitionState) -> None:
         """Nothing: vertices that have something to send wait in the queue."""
 
-    def columns(self, state: State) -> dict:
+    def columns(self, state: PartitionState) -> dict:
         return self._of(state).columns()
 
-    def _of(self, state: State) -> Descent:
+    def _of(self, state: PartitionState) -> Descent:
         return self.descents[state.partition.index]
 
 

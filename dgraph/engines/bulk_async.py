@@ -9,10 +9,10 @@ from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.states.contracting import Contracting
 from dgraph.states.diffusing import Diffusing
 from dgraph.states.settling import Settling
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
-WAYS: dict[type[State], type[FreeRounds]] = {
-    State: FreeRounds,
+WAYS: dict[type[PartitionState], type[FreeRounds]] = {
+    PartitionState: FreeRounds,
     Settling: FreeSettling,
     Contracting: FreeContracting,
     Diffusing: FreeDiffusing,

@@ -12,7 +12,7 @@ from dgraph.engines.rounds import Rounds
 from dgraph.engines.standstill import Standstill
 from dgraph.exchange.mail import Buffer
 from dgraph.exchange.termination import Note, Notes, Termination
-from dgraph.states.state import NOBODY, State
+from dgraph.states.state import NOBODY, PartitionState
 from dgraph.states.sweeping import can_sweep, sweep
 
 LOOK = 0.05  # seconds that a worker at rest sleeps, if nothing wakes it, until it looks whether the run has failed
@@ -111,7 +111,7 @@ class FreeRounds:
         self.mail.post()
         return found or any(self.came.values())
 
-    def merge(self, state: State, came: dict[int, list[Buffer]]) -> None:
+    def merge(self, state: PartitionState, came: dict[int, list[Buffer]]) -> None:
         """Merge mail, at most one buffer of each sender at a time: a later buffer would overwrite an earlier one."""
         while any(came.values()):
             state.post.bring([(sender, buffers.pop(0)) for sender, buffers in came.items() if buffers])
@@ -119,15 +119,15 @@ class FreeRounds:
 
     # -- what a partition does: others have other ways -----------------------------------------------------------------
 
-    def waiting(self, state: State) -> int:
+    def waiting(self, state: PartitionState) -> int:
         """How many vertices have something to do, or to tell other partitions."""
         return state.waiting
 
-    def goes_on(self, state: State) -> bool:
+    def goes_on(self, state: PartitionState) -> bool:
         """Whether the partition works now, or first waits for mail."""
         return bool(self.waiting(state)) and not self.mail.crowded
 
-    def hear(self, state: State) -> None:
+    def hear(self, state: PartitionState) -> None:
         """Merge the mail that `Post.bring` was given."""
         state.receive(self.phase, self.targets)
         state.frontier.send(NOBODY)
@@ -135,7 +135,7 @@ class FreeRounds:
         if len(state.frontier.senders):
             state.cross(self.phase)
 
-    def advance(self, state: State) -> int:
+    def advance(self, state: PartitionState) -> int:
         """Take steps here, then tell others what they must know. Returns the number of steps."""
         steps = 0
         while steps < self.limit and len(state.ready()):
@@ -151,18 +151,18 @@ class FreeRounds:
         self.pass_on(state)
         return steps
 
-    def send(self, state: State) -> None:
+    def send(self, state: PartitionState) -> None:
         """Send what the vertices that have fired have to send."""
         state.broadcast(self.phase, self.senders, self.targets)
         state.cross(self.phase)
 
-    def pass_on(self, state: State) -> None:
+    def pass_on(self, state: PartitionState) -> None:
         """Send what proxies have gathered to their masters."""
         state.reduce(self.phase, self.targets)
         state.drop_proxies()
         self.mail.post()
 
-    def fire(self, state: State) -> None:
+    def fire(self, state: PartitionState) -> None:
         """For a checkpoint: fire the vertices with news, but do not send yet."""
         state.frontier.send(NOBODY)
         if len(state.ready()):
@@ -180,7 +180,7 @@ class FreeRounds:
         """The number of local rounds of this worker's first partition; checkpoints are numbered by it."""
         return self.first + len(self.rows[self.rounds.states[0].partition.index])
 
-    def columns(self, state: State) -> dict[str, Any]:
+    def columns(self, state: PartitionState) -> dict[str, Any]:
         """More columns for the report's row of a local round."""
         return {}
 
@@ -219,7 +219,7 @@ class FreeRounds:
         for peer in {peer for peer, _ in notes}:
             self.mail.note(peer, *(note for whom, note in notes if whom == peer))
 
-    def report(self, state: State, begun: float, steps: int) -> None:
+    def report(self, state: PartitionState, begun: float, steps: int) -> None:
         """Note the report's row of a local round."""
         part, self.worked = state.partition.index, time.perf_counter()
         seconds = self.clocks[part].round(begun, self.worked, bool(self.waiting(state)))

@@ -9,13 +9,13 @@ from typing import Any
 from dgraph.codegen.recipe import Recipe
 from dgraph.exact import ExactSum, exact_sums
 from dgraph.names import key
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
 
 class GlobalValues:
     """`values` are those that all workers know, and that kernels read; `folded` waits to be told."""
 
-    def __init__(self, states: Sequence[State], recipe: Recipe):
+    def __init__(self, states: Sequence[PartitionState], recipe: Recipe):
         self.states, self.recipe = states, recipe
         self.fields = {name: field for name, (field, _) in recipe.analysis.globals.items()}
         self.values = {name: field.identity for name, field in self.fields.items()}

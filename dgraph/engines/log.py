@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
 
 class Log:
     """Engines have partitions work through `each`, which measures; `close` makes rows of that."""
 
-    def __init__(self, states: Sequence[State]):
+    def __init__(self, states: Sequence[PartitionState]):
         self.states = states
         self.rows: list[dict[str, Any]] = []
         self.exchanges = 0  # since the last row

@@ -9,7 +9,7 @@ from typing import Any
 
 from dgraph.agents.quiet import quiet_rounds
 from dgraph.analysis import Analysis, PhaseAnalysis
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
 PATIENCE = 16  # rounds until it is worth while to know how far vertices are from other partitions
 
@@ -18,7 +18,7 @@ class LookAhead:
     """One worker's part. `quiet` is the number of rounds left until the next exchange. If the run ends in one of them
     that is found later, and `last` tells in which."""
 
-    def __init__(self, states: Sequence[State], analysis: Analysis, limit: int | None):
+    def __init__(self, states: Sequence[PartitionState], analysis: Analysis, limit: int | None):
         one, self.states, self.limit = states[0], states, limit
         self.on = one.switches.looks_ahead and one.partition.parts > 1 and not one.settles
         self.on &= not analysis.synchronous and analysis.stop is None and not analysis.globals_each_round
@@ -35,7 +35,7 @@ class LookAhead:
             most = round if self.limit is None else min(round, self.limit - round - 1)
             self.seen = min(most, *(self._quiet_rounds(state, phase) for state in self.states))
 
-    def _quiet_rounds(self, state: State, phase: PhaseAnalysis) -> int:
+    def _quiet_rounds(self, state: PartitionState, phase: PhaseAnalysis) -> int:
         senders = state.frontier.senders
         return quiet_rounds(state.edges, phase.along, state.arrays.brought(senders, len(senders)))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dgraph.partition.balance import Load, better_split
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
 WARM = 2  # rounds whose time is not that of others: kernels are compiled, daemons start
 MEASURED = 3  # rounds before a measurement counts
@@ -17,7 +17,7 @@ WORTH = 0.05  # of the slowest worker's time: what is less may be noise
 class Rebalance:
     """One worker's part. `cost`: the seconds that a move takes; `since`: the round of the last move."""
 
-    def __init__(self, states: Sequence[State], cost: float, since: int):
+    def __init__(self, states: Sequence[PartitionState], cost: float, since: int):
         self.states, self.cost, self.since = states, cost, since
         self.held = sum(state.partition.num_edges + state.n for state in states)
         self.edges, self.seconds, self.read = 0, 0.0, 0

@@ -17,7 +17,7 @@ from dgraph.engines.log import Log
 from dgraph.engines.look_ahead import LookAhead
 from dgraph.engines.pauses import Pauses
 from dgraph.exchange.mail import Told
-from dgraph.states.state import COUNTED, State
+from dgraph.states.state import COUNTED, PartitionState
 
 Superstep = Generator[Told, list[Told], None]
 
@@ -30,7 +30,7 @@ class Rounds:
 
     def __init__(
         self,
-        states: Sequence[State],
+        states: Sequence[PartitionState],
         recipe: Recipe,
         *,
         directed: bool,

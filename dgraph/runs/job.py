@@ -32,10 +32,10 @@ from dgraph.states.contracting import Contracting
 from dgraph.states.diffusing import Diffusing
 from dgraph.states.peeling import Peeling
 from dgraph.states.settling import Settling
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 from dgraph.workers import threads_of_worker
 
-STATES: Mapping[type[LocalMethod], Callable[..., State]] = {
+STATES: Mapping[type[LocalMethod], Callable[..., PartitionState]] = {
     Settle: Settling,
     Contract: Contracting,
     Peel: Peeling,
@@ -85,7 +85,7 @@ class Job:
             return rebalancing.resumption(carried, self.round)
         return keeper.restore if keeper is not None and keeper.kept.round else None
 
-    def _state(self, end: Exchange, device: str, given: Any) -> State:
+    def _state(self, end: Exchange, device: str, given: Any) -> PartitionState:
         partition, columns = given if isinstance(given, tuple) else (given, {})
         worker, threads = end.route.workers[end.worker], self.threads or threads_of_worker()
         recipe, switches = self.recipes[device], self.plan.switches
@@ -99,7 +99,7 @@ class Job:
         post = Post(end, partition, direct)
         parts = edges, recipe, connection, post, switches, self.vertices, columns
         method = self.plan.settle
-        return State(*parts) if method is None else STATES[type(method)](method, *parts)
+        return PartitionState(*parts) if method is None else STATES[type(method)](method, *parts)
 
     def step(self, running: Running, step: int, told: list[Told]) -> Told:
         rounds = running.rounds

@@ -151,7 +151,7 @@ if Expr is not None:
 
 
 class DaskChain:
-    """Workers of a cluster. State stays there, and tokens come back at each chunk's end, so no chunk depends on
+    """Workers of a cluster. States stay there, and tokens come back at each chunk's end, so no chunk depends on
     another."""
 
     exchange = "workers"

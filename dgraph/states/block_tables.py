@@ -12,13 +12,15 @@ from dgraph.analysis import PhaseAnalysis
 from dgraph.names import key
 from dgraph.solvers import block_queue as queue
 from dgraph.states.block_options import BlockOptions
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
 SMALLEST = 64  # vertices of a block of "auto"
 MOST = {"push": 4096, "pull": 64, "pull_push": 4096}  # blocks of "auto": who pulls tells blocks, fewer of them for less
 
 
-def arguments_of(state: State, phase: PhaseAnalysis, blocks: BlockOptions, side: str, team: int) -> dict[str, Any]:
+def arguments_of(
+    state: PartitionState, phase: PhaseAnalysis, blocks: BlockOptions, side: str, team: int
+) -> dict[str, Any]:
     """All of these, for a `team` of so many threads. Proxies on `side` hear of their masters."""
     (message,) = phase.messages
     shift = _shift(blocks, state.n)
@@ -44,7 +46,7 @@ def arguments_of(state: State, phase: PhaseAnalysis, blocks: BlockOptions, side:
     return found | _rows(state, phase, blocks.operator, shift)
 
 
-def adds(state: State, blocks: BlockOptions) -> bool:
+def adds(state: PartitionState, blocks: BlockOptions) -> bool:
     """Whether vertices tell by how much they have changed, and others add that up."""
     return state.analysis.synchronous and blocks.operator == "push"
 
@@ -64,7 +66,7 @@ def _limits(blocks: BlockOptions, n: int, shift: int, count: int, team: int) -> 
     return limits
 
 
-def _copied(state: State, side: str) -> np.ndarray:
+def _copied(state: PartitionState, side: str) -> np.ndarray:
     """Flags of the owned vertices that have proxies on `side` elsewhere."""
     found = np.zeros(state.size, bool)
     for peer in range(state.partition.parts):
@@ -73,7 +75,7 @@ def _copied(state: State, side: str) -> np.ndarray:
     return found
 
 
-def _rows(state: State, phase: PhaseAnalysis, operator: str, shift: int) -> dict[str, np.ndarray]:
+def _rows(state: PartitionState, phase: PhaseAnalysis, operator: str, shift: int) -> dict[str, np.ndarray]:
     """Out-edges of each vertex; and in-edges too, where blocks gather."""
     edges, along, (message,) = state.edges, phase.along, phase.messages
     if state.analysis.synchronous and operator == "pull":

@@ -20,14 +20,14 @@ from dgraph.exchange.post import ANSWER, BROADCAST, REDUCE, REPORT
 from dgraph.names import inbox
 from dgraph.solvers.contraction import Labels, joined
 from dgraph.solvers.solver import Contract
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
 ROOT = 0  # the partition that joins the pairs of all, where they are more than two
 Letters = set[tuple[int, int]]  # by tag and sender
 
 
-class Contracting(State):
-    """A State that is driven by `settle`, `tell` and `hear`. Inboxes hold labels; all vertices fire once, at the
+class Contracting(PartitionState):
+    """A state that is driven by `settle`, `tell` and `hear`. Inboxes hold labels; all vertices fire once, at the
     end."""
 
     settles = True

@@ -15,7 +15,7 @@ from dgraph.states.switches import Switches
 
 
 class Copies:
-    """The part of a State that does so; called by `Rounds.begin`."""
+    """The part of a PartitionState that does so; called by `Rounds.begin`."""
 
     edges: EdgeTables
     post: Post

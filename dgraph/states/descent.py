@@ -22,13 +22,13 @@ from dgraph.states.block_options import BlockOptions, merges_at_once
 from dgraph.states.block_tables import adds, arguments_of
 from dgraph.states.drivers import Driver
 from dgraph.states.relaxation import Relaxation, RelaxationFactor
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
 
 class Descent:
     """The blocks of the vertices that a partition owns. Proxies have no blocks; they hear of their masters by mail."""
 
-    def __init__(self, state: State, phase: PhaseAnalysis, blocks: BlockOptions, side: str, resumed: bool):
+    def __init__(self, state: PartitionState, phase: PhaseAnalysis, blocks: BlockOptions, side: str, resumed: bool):
         self.state, self.phase, self.blocks, self.n = state, phase, blocks, state.n
         (self.message,) = phase.messages
         self.whole, self.adds = state.analysis.synchronous, adds(state, blocks)

@@ -14,14 +14,14 @@ from dgraph.exchange.post import REDUCE
 from dgraph.names import by_name, inbox
 from dgraph.solvers.diffusion import Diffusion
 from dgraph.solvers.solver import Diffuse
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
 NEARLY = 0.7  # the share of what vertices may hold back, if all did, that they do in sum, of all that is there
 SURELY = 0.3  # as much is there as a rule
 
 
-class Diffusing(State):
-    """A State that is driven by `settle`, one look at all edges; `tell`; and `hear`."""
+class Diffusing(PartitionState):
+    """A state that is driven by `settle`, one look at all edges; `tell`; and `hear`."""
 
     settles = True
     settled = False  # as far as it knows
@@ -102,7 +102,7 @@ class Diffusing(State):
             self.diffusion.results(*(self.fields[name][: self.n] for name in names))
 
     def fold(self, kernel: str = "fold") -> list[tuple]:
-        """As in `State`; but at the end of a stage that is not the last, the sums that the next stage begins from."""
+        """The same values; but at the end of a stage that is not the last, the sums that the next stage begins from."""
         if kernel != "conclude" or self.stages == 1:
             return super().fold(kernel)
         names, found = self.diffuse, self.diffusion

@@ -17,11 +17,11 @@ from dgraph.names import key
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.solvers.bounds import count_support, lose_support, lower
 from dgraph.solvers.solver import Peel
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
 
-class Peeling(State):
-    """A State that is driven by `settle`, which lowers bounds as far as it can; `tell`; and `hear`."""
+class Peeling(PartitionState):
+    """A state that is driven by `settle`, which lowers bounds as far as it can; `tell`; and `hear`."""
 
     settles = True
     settled = False  # as far as it knows

@@ -4,9 +4,9 @@
     emit       what vertices send, once a vertex         cross             messages along the edges, by push or by pull
     fire       inboxes into states                       reduce, receive   what proxies have gathered, to their masters
 
-Local ids are owned vertices (`0:n`), then proxies (`n:size`). Only owned vertices fire. A State has an agent run
-kernels, a `Post` carry values, and `VertexArrays` do all else, for only these know where arrays are. It knows neither
-device nor transport; an engine decides in which order its methods are called.
+Local ids are owned vertices (`0:n`), then proxies (`n:size`). Only owned vertices fire. A PartitionState has an agent
+run kernels, a `Post` carry values, and `VertexArrays` do all else, for only these know where arrays are. It knows
+neither device nor transport; an engine decides in which order its methods are called.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BLOCK = 1024  # vertices whose part of a global value is folded in one piece, wh
 COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and partition
 
 
-class State(Copies):
+class PartitionState(Copies):
     """One array a field, in `values`: kernels and messages find them by name."""
 
     settles = False  # whether a round takes a partition to its local fixed point

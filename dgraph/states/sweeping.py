@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dgraph.analysis import PhaseAnalysis
 from dgraph.names import before, key, name_in
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 
 
-def can_sweep(state: State) -> bool:
+def can_sweep(state: PartitionState) -> bool:
     """Whether a sweep may take the place of firing and sending: messages add up, are the same along all edges of a
     vertex, and one thread has the partition to itself. (Several threads are quicker when all vertices fire before any
     sends.)"""
@@ -18,7 +18,7 @@ def can_sweep(state: State) -> bool:
     return able and usual and len(state.edges.senders(phase.along)) == 1
 
 
-def sweep(state: State, phase: PhaseAnalysis) -> None:
+def sweep(state: PartitionState, phase: PhaseAnalysis) -> None:
     """Sweep once over all rows. Call `broadcast` afterwards to tell proxies, and then `forget_sent`."""
     for name in state.analysis.before:
         state.arrays.copy(state.values[before(name)], state.values[key(name)])

@@ -1,6 +1,6 @@
 """The optimisations of a run that can be switched off, and other things about its rounds that never change the answer.
 
-`runs/choice.py` makes them of what a user said, and a State obeys them. Each is tested on and off.
+`runs/choice.py` makes them of what a user said, and a PartitionState obeys them. Each is tested on and off.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from dgraph.exchange import free as free_module
 from dgraph.exchange.free import FREE
 from dgraph.exchange.local import LocalExchange
 from dgraph.runs import steps as steps_module
+from dgraph.states.state import PartitionState
 from dgraph.suitability import engines_for
 
 FREELY = [name for name, program in PROGRAMS.items() if "bulk_async" in engines_for(analyse(program))]
@@ -152,8 +153,7 @@ def test_a_slow_receiver_slows_its_senders(monkeypatch):
 
 
 def test_an_error_stops_all_workers(monkeypatch):
-    state = pytest.importorskip("dgraph.states.state").State
-    fire, calls = state.fire, []
+    fire, calls = PartitionState.fire, []
 
     def failing(self, phase):
         calls.append(1)
@@ -161,7 +161,7 @@ def test_an_error_stops_all_workers(monkeypatch):
             raise RuntimeError("the disk is on fire")
         fire(self, phase)
 
-    monkeypatch.setattr(state, "fire", failing)
+    monkeypatch.setattr(PartitionState, "fire", failing)
     before = threading.active_count()
     with pytest.raises(RuntimeError, match="on fire"):
         dg.run(graph_for("ShortestPaths", parts=2), PROGRAMS["ShortestPaths"], engine="bulk_async")

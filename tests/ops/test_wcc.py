@@ -15,7 +15,7 @@ from dgraph.agents.edge_tables import EdgeTables
 from dgraph.solvers import components
 from dgraph.solvers.components import local_components
 from dgraph.states.contracting import Contracting
-from dgraph.states.state import State
+from dgraph.states.state import PartitionState
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
@@ -100,7 +100,7 @@ def test_a_checkpoint_is_of_labels(tmp_path, monkeypatch, ways, parts):
 
     with monkeypatch.context() as patch:
         patch.setattr(Contracting, "hear", lambda state, *given: stop() if state.awaited else None)
-        patch.setattr(State, "receive", lambda state, *given: stop() if state.values["round"] else None)
+        patch.setattr(PartitionState, "receive", lambda state, *given: stop() if state.values["round"] else None)
         with pytest.raises(Stopped):
             dg.wcc(graph, checkpoint=option, **ways[0])
     found = dg.wcc(graph, checkpoint=option, **ways[1])

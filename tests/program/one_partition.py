@@ -1,4 +1,4 @@
-"""Kernels driven over one partition, as an engine would: what `State` does, without partitions and threads."""
+"""Kernels driven over one partition, as an engine would: what `PartitionState` does, without partitions and threads."""
 
 from itertools import pairwise
 
