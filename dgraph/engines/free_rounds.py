@@ -142,10 +142,12 @@ class FreeRounds:
             self.exchange.check()  # a local fixed point may be far away, and the run stopped
             if self.sweeps:
                 sweep(state, self.phase)
+                state.frontier.count()
                 state.broadcast(self.phase, self.senders, self.targets)
                 state.forget_sent(self.phase)
             else:
                 state.fire(self.phase)
+                state.frontier.count()
                 self.send(state)
             steps += 1
         self.pass_on(state)

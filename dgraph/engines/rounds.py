@@ -178,7 +178,7 @@ class Rounds:
     def _fire(self) -> int:
         """Fire; returns how many vertices have something to send."""
         self._each("fire", self.phase)
-        return sum(len(state.frontier.senders) for state in self.states)
+        return sum(state.frontier.count() for state in self.states)
 
     # -- agreeing ------------------------------------------------------------------------------------------------------
 

@@ -7,15 +7,28 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-SUMS = ("steps", "fired", "edges", "messages", "bytes", "exchanges", "skipped")
-COLUMNS = ("superstep", "partition", *SUMS[1:5], "skipped", "direction", "device", "busy", "idle")
+SUMS = ("steps", "fired", "senders", "edges", "messages", "bytes", "exchanges", "skipped")
+COLUMNS = (
+    "superstep",
+    "partition",
+    "fired",
+    "edges",
+    "messages",
+    "bytes",
+    "skipped",
+    "direction",
+    "device",
+    "busy",
+    "idle",
+)
 
 
 class RunReport(pd.DataFrame):
     """A row a superstep and partition; `options` says what was chosen for the run.
 
-    device: what ran the partition's kernels. exchanges: how often the workers waited for each other's mail in a
-    superstep; skipped: not once. busy, idle: seconds. Where partitions have no common rounds, a row is a local round,
+    fired: how many vertices took in messages; senders: how many of these had something to send then, where only news
+    is sent. device: what ran the partition's kernels. exchanges: how often the workers waited for each other's mail in
+    a superstep; skipped: not once. busy, idle: seconds. Where partitions have no common rounds, a row is a local round,
     and `wait` are the seconds in which there was something to do that had to wait: for another partition of the worker,
     or until mail was received. On GPUs, `streamed` are bytes of edges that found no room there, and `direct` those of
     messages that went to another GPU without a copy here.

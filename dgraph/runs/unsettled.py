@@ -31,13 +31,15 @@ def warn_not_converged(totals: dict[str, Any], max_iter: int, tol: float | None)
 
 
 def warn_unsent(program: VertexProgram, result: RunResult) -> None:
-    """Warn if a user's program that keeps the best of what has come ended without anybody having sent anything."""
+    """Warn if a user's program that keeps the best of what has come ended without any vertex having had anything to
+    send: one whose edges lead nowhere has sent, too."""
     (phase, *_) = program.phases
     keeps = program.kind == "accumulative" and all(message.merge.idempotent for message in phase.messages)
     if not keeps or program.operation or result.rounds > 1:
         return
-    fired, edges = (result.report[count].any() for count in ("fired", "edges"))
-    if fired and not edges and ("start" in program.functions or _as_at_the_start(program, result)):
+    report = result.report
+    silent = "senders" in report and report["fired"].any() and not report["senders"].any()
+    if silent and ("start" in program.functions or _as_at_the_start(program, result)):
         warnings.warn(
             f"{program.title}: nothing was sent. A vertex sends when a field has changed that `send` reads, and what "
             "it holds at the start, by `start` or `start=`, has not: let that be the merge's identity, such as inf "

@@ -75,7 +75,10 @@ class Descent:
         for name in state.analysis.before if not self.adds else ():
             np.copyto(state.values[before(name)], state.values[key(name)])
         state.aim(self.phase, number)
+        waited = np.count_nonzero(self.fresh)
         self._descend(sweep)
+        state.frontier.sent += int(np.count_nonzero(self.fresh) - waited)
+        self.fresh &= self.copied  # nobody else need be told of the others
         if self.adds and not self.residual < np.inf:  # sums that an infinite value has been added to never lose it
             raise OptionError(
                 f'operator="push" passes on differences, and what vertices of {state.analysis.title} send is infinite '

@@ -22,6 +22,7 @@ class Frontier:
         self.scan = False
         self.senders: Any = NOBODY
         self.edges: Any = None  # along how many edges they send, once that is known
+        self.sent = 0  # how many had something to send, in all rounds
 
     def move(self, arrays: VertexArrays) -> None:
         """Move the arrays to where kernels run."""
@@ -44,3 +45,9 @@ class Frontier:
     def send(self, senders: Any) -> None:
         """Let the senders be these vertices."""
         self.senders, self.edges = senders, None
+
+    def count(self) -> int:
+        """How many have something to send. Engines ask once after each firing, and apart from it, because a device
+        answers when it is done with that."""
+        self.sent += len(self.senders)
+        return len(self.senders)

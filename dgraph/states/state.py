@@ -236,8 +236,9 @@ class PartitionState(Copies):
     def counted(self) -> dict[str, Any]:
         """Columns of the report: what was done since this was last called."""
         self.total |= {"messages": self.post.buffers, "bytes": self.post.bytes}
-        found = {what: self.total[what] - self.reported[what] for what in COUNTED}
-        self.reported = dict(self.total)
+        if not (self.settles or self.analysis.synchronous):
+            self.total["senders"] = self.frontier.sent
+        found, self.reported = {w: n - self.reported.get(w, 0) for w, n in self.total.items()}, dict(self.total)
         direction = "pull" if self.analysis.synchronous or self.pulled else "push"
         return {**found, "direction": direction, **self.agent.counted()}
 

@@ -170,13 +170,25 @@ class Alone(Lowest):
         return 1.0 if id == 3 else math.inf
 
 
-def test_what_start_says_is_not_sent():
+class AloneFromTheStart(Alone):
+    def start(id):
+        return 2.0 if id == 3 else math.inf
+
+
+@pytest.mark.parametrize("engine", ["bsp", "gas", "bulk_async", "block_descent"])
+def test_what_start_says_is_not_sent(engine):
     G = dg.Graph.from_edges(pd.DataFrame(RING["edges"], columns=["src", "dst"]), parts=2)
+    options = {"engine": engine} | ({"operator": "push"} if engine == "block_descent" else {})
     for program in (Told(), Forgotten()):
         with pytest.warns(UnsentWarning, match=f"{type(program).__name__}: nothing was sent.*such as inf") as told:
-            dg.run(G, program)
+            found = dg.run(G, program, **options)
         assert told[0].filename == __file__
-    dg.run(G, Alone())  # has said something, though nobody could hear it
+        assert found.report["fired"].any() and not found.report[["senders", "edges"]].any(axis=None)
+    for program in (Alone(), AloneFromTheStart()):  # vertex 3 has said something, though nobody could hear it
+        found = dg.run(G, program, **options)
+        assert found.report[["fired", "senders", "edges"]].sum().tolist() == [1, 1, 0]
+    reached = dg.run(G, Lowest(), **options).report
+    assert (reached["senders"] <= reached["fired"]).all() and reached["senders"].sum() >= RING["vertices"]
 
 
 class Lifted(Lowest):
