@@ -24,7 +24,6 @@ from dgraph.names import before, inbox, incoming, key, name_in, sent
 from dgraph.options import one_of
 from dgraph.program import Delta, Parameter, VertexProgram
 from dgraph.randomness import KERNEL_TEXT
-from dgraph.solvers.solver import Settle
 
 HEAD = '''"""Kernels of {name}, written by dgraph; {why}.
 
@@ -94,7 +93,8 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     if operator is not None:
         found.arrays |= more_arrays(analysis)
         DaemonBlocks(found, operator)
-    if target == "cpu" and program.solver is not None and isinstance(program.solver.settle, Settle):
+    method = program.solver and program.solver.settle
+    if target == "cpu" and method is not None and method.finds_messages:
         found.settled()
     kernels = found.kernels
     texts = [kernel.text() for kernel in kernels]

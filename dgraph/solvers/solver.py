@@ -44,6 +44,7 @@ class LocalMethod:
     place of single steps: one of `Settle`, `Contract`, `Peel` and `Diffuse`. There is a PartitionState for each."""
 
     in_rounds: ClassVar[bool] = False  # whether the program has to run in rounds, though it counts none
+    finds_messages: ClassVar[bool] = False  # its end is each vertex's last message: the kernel `settled` applies these
 
     def memory(self, edge_columns: int) -> tuple[int, int]:
         """Bytes that a partition keeps for each local vertex and for each edge, beside its tables."""
@@ -80,6 +81,7 @@ class Settle(LocalMethod):
     take: Callable[[Unsettled], tuple[int, np.ndarray]]
     beside: str | None = None
     bound: str | None = None
+    finds_messages = True
 
     @property
     def in_rounds(self) -> bool:  # type: ignore[override]
