@@ -18,7 +18,7 @@ WITHOUT_ENGINE = ("triangles", "lcc", "factorize")  # no vertex programs
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One operation on one graph in one way."""
+    """One operation on one graph in one way: an element of the product of what the suite lists."""
 
     operation: OperationSpec
     graph: GraphSpec
@@ -32,7 +32,7 @@ class Case:
 
     @property
     def labels(self) -> dict[str, Any]:
-        """A value for each axis."""
+        """The value on each axis, by which a case is told from the others in records, tables and plots."""
         named = {"operation": self.operation.name, "graph": self.graph.name, "setting": self.setting.name}
         return {axis: named.get(axis, getattr(self, axis)) for axis in AXES}
 
@@ -48,7 +48,8 @@ class Case:
 
 
 def cases_of(suite: Suite, only: Mapping[str, tuple[str, ...]] | None = None) -> list[Case]:
-    """All of a suite, or those whose label on an axis is among the `only` ones."""
+    """All cases of a suite, or those whose labels `only` allows: {axis: labels}. A label that no case has is
+    refused."""
     found = []
     for graph, operation, setting in product(suite.graphs.values(), suite.operations.values(), suite.settings.values()):
         if graph.name not in operation.graphs:

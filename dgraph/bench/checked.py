@@ -15,7 +15,8 @@ WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or f
 
 
 class TomlTable:
-    """`where` is its place in the file, as in `operations.bfs`; what is taken is taken out of `rest`."""
+    """A table at the place `where` of its file, as in `operations.bfs`. Values are asked for by key; `rest` are those
+    that nobody has asked for."""
 
     def __init__(self, path: Path, where: str, content: Mapping[str, Any]):
         self.path, self.where, self.content = path, where, content
@@ -23,12 +24,14 @@ class TomlTable:
         self.taken: set[str] = set()
 
     def refuse(self, key: str, problem: str, remedy: str = "") -> NoReturn:
+        """Raise an error that names the file, this table, the key, and the remedy."""
         raise FileError(f"[{self.where}] {key}: {problem}".replace("[] ", ""), path=self.path, remedy=remedy or None)
 
     def take(
         self, key: str, kind: type, default: Any = NEEDED, *, among: Sequence[Any] = (), least: int | None = None
     ) -> Any:
-        """The value of a key; `among` are those allowed, `least` the smallest."""
+        """The value of a key, of this kind; without `default` the key must be there. `among` are the values allowed,
+        `least` is the smallest."""
         self.taken.add(key)
         if key not in self.content:
             if default is NEEDED:
@@ -77,12 +80,13 @@ class TomlTable:
         return [TomlTable(self.path, f"{key}, {i + 1}", one) for i, one in enumerate(found)]
 
     def rest(self) -> dict[str, Any]:
-        """What nobody has taken."""
+        """The keys that nobody has asked for, and their values."""
         return {key: value for key, value in self.content.items() if key not in self.taken}
 
     def options(self) -> dict[str, Any]:
-        """What nobody has taken, as options of a function; TOML has no None, so that the word stands for it. A table
-        for `daemons` are the seconds of a stand-in for hardware that is not here; several are those of each worker."""
+        """The same as options of a function. The word "None" stands for None, which TOML lacks. A table for `daemons`
+        has the seconds of a stand-in for hardware that is not here (`StandIn`); a list of such tables has one a
+        worker."""
         found = {key: None if value == "None" else value for key, value in self.rest().items()}
         daemons = found.get("daemons")
         if isinstance(daemons, dict):
@@ -98,7 +102,7 @@ class TomlTable:
         return found
 
     def refuse_others(self, known: Iterable[str]) -> None:
-        """Refuse keys that nobody reads: they are misspelt."""
+        """Refuse keys that nobody has asked for and that are not among the `known`: they are misspelt."""
         known = [*known, *self.taken]
         for key in self.content:
             if key not in known:
@@ -106,7 +110,7 @@ class TomlTable:
                 self.refuse(key, "is no key", f"did you mean {near[0]}?" if near else f"keys are {', '.join(known)}")
 
     def check_options(self, operation: str, options: Mapping[str, Any]) -> None:
-        """Refuse what neither the operation nor `dgraph.run` takes."""
+        """Refuse options that neither the operation nor `dgraph.run` takes."""
         import dgraph as dg
 
         named = {"graph", "program", "engine", "device", "options"}

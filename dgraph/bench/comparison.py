@@ -24,7 +24,8 @@ KEPT = 5  # trials from which the middle half is known; of fewer all count
 
 
 def compare(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], least: float) -> list[dict[str, Any]]:
-    """A record for each case and figure of both runs; `least` is the change below which it does not matter."""
+    """Records of how two runs differ, one for each figure of each case that both have: both medians, their ratio, the
+    noise as a share of the first, and the verdict. A change below the share `least` has none."""
     one, other = (pd.DataFrame([row for row in rows if row["kind"] == "trial"]) for rows in (before, after))
     if one.empty or other.empty:
         raise OptionError("one of the two runs has no trials: there is nothing to compare")
@@ -50,6 +51,7 @@ def in_one_alone(*runs: Sequence[dict[str, Any]]) -> int:
 
 
 def _figures(one: pd.DataFrame, other: pd.DataFrame, least: float) -> list[dict[str, Any]]:
+    """The records of one case, from its trials in both runs."""
     found = []
     for figure in FIGURES:
         if figure in one and figure in other and one[figure].notna().all() and other[figure].notna().all():
@@ -75,7 +77,7 @@ def _median(values: np.ndarray) -> tuple[float, float, float]:
 
 
 def comparison_cells(rows: Sequence[dict[str, Any]], *, everything: bool) -> list[list[str]]:
-    """A row for each change, the worst first; `everything` also what did not change."""
+    """Cells of a table with a row for each change, the worst first; with `everything`, also for what did not change."""
     frame = pd.DataFrame(rows)
     axes = [axis for axis in AXES if axis == "operation" or frame[axis].nunique() > 1]
     cells = [[*axes, "figure", "before", "after", "ratio", "noise", ""]]

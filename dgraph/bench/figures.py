@@ -38,7 +38,7 @@ TITLES = {
 
 
 def of_graph(graph: Any) -> dict[str, Any]:
-    """The figures of a graph's partitions as they are now; `build` is the time of all steps that led to them."""
+    """The figures of a graph's partitions as they are now; `build` are the seconds of all steps that led to them."""
     report = graph.partitions.report
     return {
         "build": sum(report.seconds.values()),
@@ -71,4 +71,5 @@ def of_run(result: Any, seconds: float, graph: Any, edges: Edges, operation: str
 
 
 def _plain(value: Any) -> int | float:
+    """A number of NumPy as one of Python, whole if it is."""
     return int(value) if float(value).is_integer() else float(value)

@@ -10,14 +10,14 @@ from typing import Any
 
 
 def reset(client: Any = None) -> None:
-    """Begin anew, here and on the workers."""
+    """Forget the peaks so far, of this process and of the client's workers."""
     _reset()
     if client is not None:
         client.run(_reset)
 
 
 def peak(client: Any = None) -> int:
-    """Bytes resident at the most, of all processes together."""
+    """The most bytes resident in each process since `reset`, added up over this one and the client's workers."""
     return _peak() + (0 if client is None else sum(client.run(_peak).values()))
 
 

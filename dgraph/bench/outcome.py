@@ -23,7 +23,8 @@ def write(
     outcomes: Sequence[dict[str, Any]],
     reports: Sequence[pd.DataFrame],
 ) -> str:
-    """Write all but the records; why there are no plots, if there are none."""
+    """Write the supersteps, the plots and the HTML report of a run to its folder; the records are there already.
+    Returns why there are no plots, or "" if there are."""
     supersteps = pd.concat(reports, ignore_index=True)
     supersteps.to_csv(folder / SUPERSTEPS, index=False)
     pictures, note = draw(folder, suite, pd.DataFrame(trials), supersteps)
@@ -32,7 +33,8 @@ def write(
 
 
 def draw(folder: Path, suite: Suite, trials: pd.DataFrame, supersteps: pd.DataFrame) -> tuple[list[str], str]:
-    """The suite's plots as SVG, and as PNG files in the folder; without matplotlib none, and what to install."""
+    """Draw the suite's plots to PNG files in the folder. Returns them as texts of SVG, and ""; without matplotlib none,
+    and what to install."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -47,6 +49,7 @@ def draw(folder: Path, suite: Suite, trials: pd.DataFrame, supersteps: pd.DataFr
 
 
 def _chosen(rows: pd.DataFrame, spec: PlotSpec) -> pd.DataFrame:
+    """The rows that a plot is about."""
     for axis, wanted in spec.where.items():
         rows = rows[rows[axis].isin(wanted if isinstance(wanted, list) else [wanted])]
     return rows

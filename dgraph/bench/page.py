@@ -30,7 +30,11 @@ def page(
     pictures: Sequence[str],
     note: str = "",
 ) -> str:
-    """pictures: SVG texts. note: why there are none."""
+    """The report of a run as a text of HTML.
+
+    heading: the first record. trials, outcomes: those of trials and of targets. pictures: texts of SVG; note: why there
+    are none.
+    """
     parts = [f"<h1>{escape(suite.title)}</h1>", f'<p class="aside">{escape(_where(suite, heading))}</p>']
     if suite.about:
         parts.append(f"<p>{escape(suite.about)}</p>")
@@ -54,12 +58,14 @@ def page(
 
 
 def _where(suite: Suite, heading: Mapping[str, Any]) -> str:
+    """What was measured when, on which machine, with which versions."""
     versions = ", ".join(f"{name} {version}" for name, version in heading["versions"].items())
     date = heading["date"].replace("T", " ").replace("+00:00", " UTC")
     return f"dgraph bench {suite.name}, {date} on {heading['machine']}; {versions}"
 
 
 def _legend(trials: Sequence[dict[str, Any]]) -> str:
+    """What the columns of the table of cases mean."""
     seconds = shown(trials[-1]["elapsed"], "s")
     return (
         f"Medians of {len(trials)} trials in all, every one verified, in {seconds}. Load: until the edges are in "
@@ -69,6 +75,7 @@ def _legend(trials: Sequence[dict[str, Any]]) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
+    """A table of HTML from cells, of which the first row has the titles."""
     numbers = [all(cell[:1].isdigit() or not cell for cell in column) for column in zip(*rows[1:], strict=True)]
 
     def line(tag: str, row: Sequence[str]) -> str:

@@ -15,7 +15,8 @@ from dgraph.partition.threads import cores
 
 @contextmanager
 def local_cluster(workers: int, threads: int | None = None) -> Iterator[Any]:
-    """The client of so many worker processes on this machine, by default with the cores shared out; 0: no client."""
+    """A client of so many worker processes, which are started on this machine and end with the block; None where
+    `workers` is 0. By default the workers share out the cores as threads."""
     if not workers:
         yield None
         return
@@ -31,7 +32,8 @@ def local_cluster(workers: int, threads: int | None = None) -> Iterator[Any]:
 
 @contextmanager
 def only_we_hear_ctrl_c() -> Iterator[None]:
-    """Processes started meanwhile do not hear Ctrl-C, which a terminal sends to all: this one ends them, in silence."""
+    """Have processes that are started in the block ignore Ctrl-C, which a terminal sends to all of them: this process
+    ends them, in silence."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -43,7 +45,7 @@ def only_we_hear_ctrl_c() -> Iterator[None]:
 
 
 def moved(suite: Suite, workers: int) -> Suite:
-    """The same on a cluster of so many workers, whatever the suite says of them."""
+    """The suite as it runs on a cluster of so many workers, whatever it says of workers itself."""
     settings = {
         name: replace(one, case={axis: value for axis, value in one.case.items() if axis != "workers"})
         for name, one in suite.settings.items()

@@ -17,7 +17,7 @@ NAME = "trials.jsonl"  # in the folder of a run
 
 
 def heading(suite: Suite) -> dict[str, Any]:
-    """What the first line says."""
+    """The record that comes first: the suite, this machine, the versions and the date."""
     when = datetime.now(UTC).isoformat(timespec="seconds")
     told = {"title": suite.title, "trials": suite.trials, "warmups": suite.warmups, "paper": suite.paper}
     return {"kind": "suite", "suite": suite.name, **told, "machine": machine(), "versions": versions(), "date": when}
@@ -25,7 +25,8 @@ def heading(suite: Suite) -> dict[str, Any]:
 
 @contextmanager
 def writing(folder: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Keeps each record as soon as it is known, if there is a folder: a suite may take hours and then fail."""
+    """The function that keeps a record. If there is a folder each record is written as soon as it is known, because a
+    suite may take hours and then fail; else nothing is kept."""
     if folder is None:
         yield lambda record: None
         return
@@ -39,7 +40,7 @@ def writing(folder: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]
 
 
 def read(path: str) -> list[dict[str, Any]]:
-    """The records of a run: of its folder, or of the file itself."""
+    """The records of a run, from its folder or from the file itself."""
     file = Path(path) / NAME if Path(path).is_dir() else Path(path)
     if not file.is_file():
         raise FileError("there are no results", path=file, remedy="`dgraph bench SUITE -o FOLDER` writes them")

@@ -30,7 +30,7 @@ Clusters = Callable[[int, int | None], AbstractContextManager[Any]]  # workers, 
 
 @dataclass
 class Standing:
-    """A graph that is loaded, and the seconds that took."""
+    """A graph that is loaded, the seconds that took, and the client that has it."""
 
     graph: Any
     load: float
@@ -39,7 +39,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Trial:
-    """The record of one, and the report of its run."""
+    """One run of a case: its figures as a record, and the report with the case's labels."""
 
     case: Case
     record: dict[str, Any]
@@ -48,7 +48,9 @@ class Trial:
 
 @dataclass
 class Runner:
-    """`clusters` starts workers; `only` and `trials` make a shorter run; `tell` is given a line now and then."""
+    """Iterate over it to run a suite: it yields each `Trial` when that is verified. `clusters` starts workers; `only`
+    (as in `cases_of`) and `trials` (so many of each case at most) make a shorter run; `tell` is given a line before
+    each case."""
 
     suite: Suite
     clusters: Clusters
@@ -130,7 +132,8 @@ class Runner:
             raise OptionError(f"{_named(case)}: {refused}") from refused
 
     def _stand(self, case: Case, client: Any) -> Standing:
-        """The graph of a case, and its edges as verifiers read them."""
+        """The graph of a case, loaded unless an earlier case has left it, and brought to this process as verifiers read
+        it."""
         key = case.place if self.suite.build == "once" else (case.place, case.setting.name, *case.labels.values())
         if key not in self.standing:
             begun = time.perf_counter()
@@ -142,7 +145,8 @@ class Runner:
         return self.standing[key]
 
     def _sources(self, operation: OperationSpec) -> list[Any]:
-        """Vertices with an edge that leads elsewhere, drawn by chance; none where the operation begins nowhere."""
+        """The vertices at which trials begin, in turn: with an edge that leads elsewhere, drawn by chance, the same in
+        every run; or the one that the suite names, None where the operation begins nowhere."""
         if not operation.sources:
             return [operation.options.get("source")]
         assert self.edges is not None
@@ -163,7 +167,7 @@ class Runner:
 
 
 def load(spec: GraphSpec, **place: Any) -> Any:
-    """The graph of a suite, generated or read."""
+    """A graph of a suite, generated or read."""
     options = dict(spec.options)
     if "weights" in options:
         options["weights"] = tuple(options["weights"])

@@ -110,17 +110,17 @@ class Suite:
 
     @property
     def replaced(self) -> set[str]:
-        """The axes that settings have values of their own for."""
+        """The axes on which settings have values of their own."""
         return {axis for setting in self.settings.values() for axis in setting.case if axis in AXES}
 
 
 def shipped() -> dict[str, str]:
-    """The suites of the package, and the title of each."""
+    """The title of each suite of the package, by its name."""
     return {path.stem: tomllib.loads(path.read_text())["title"] for path in sorted(SHIPPED.glob("*.toml"))}
 
 
 def open_suite(name: str) -> Suite:
-    """One of the package's by its name, or a file."""
+    """A suite of the package by its name, or that of a TOML file by its path."""
     path = SHIPPED / f"{name}.toml"
     if not path.exists():
         path = Path(name)
@@ -215,7 +215,7 @@ def _setting(table: TomlTable, operations: Mapping[str, OperationSpec]) -> Setti
 
 
 def _capacities(table: TomlTable) -> Any:
-    """None, "measure", or a tuple of numbers."""
+    """What the suite says of capacities: nothing (None), "measure", or a tuple of numbers."""
     given = table.content.get("capacities")
     if given is None or isinstance(given, str):
         return table.take("capacities", str, None, among=(None, "measure"))
@@ -260,7 +260,7 @@ def _plot(table: TomlTable, known: Mapping[str, Any]) -> PlotSpec:
 
 
 def _where(table: TomlTable, known: Mapping[str, Any]) -> dict[str, Any]:
-    """{axis: value or values} that a target or a plot is about."""
+    """Which cases a target or a plot is about: {axis: value or values}."""
     where = table.table("where")
     where.refuse_others(AXES)
     for axis, wanted in where.content.items():

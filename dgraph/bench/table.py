@@ -15,7 +15,7 @@ SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def shown(value: Any, unit: str = "") -> str:
-    """A number in three digits, with its unit."""
+    """A number as text, in three digits and with its unit; "" for None and NaN."""
     if value is None or value != value:
         return ""
     if isinstance(value, str):
@@ -33,12 +33,13 @@ def shown(value: Any, unit: str = "") -> str:
 
 
 def _digits(value: float) -> str:
-    """Three of them, or all before the point."""
+    """A number in three digits, or in all that are before the point."""
     return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
 
 
 def case_cells(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """A row for each case, below one of titles: the medians of its trials, and from the least to the most of `run`."""
+    """Cells of a table with a row of titles and one for each case: the medians of its trials, and from the least to the
+    most of `run`."""
     frame = pd.DataFrame(trials)
     told = [target.figure for target in suite.targets if target.figure != "elapsed"]
     figures = [name for name in dict.fromkeys([*FIGURES, *told]) if name in frame and frame[name].notna().any()]
@@ -63,7 +64,7 @@ def case_cells(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[list[str]
 
 
 def target_cells(outcomes: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """A row for each target: the paper's figure, and ours beside it."""
+    """Cells of a table with a row of titles and one for each target: the paper's figure, and ours beside it."""
     rows = [["what", "in the paper", "here", "target", ""]]
     for one in outcomes:
         unit = "" if one["ratio"] else TITLES.get(one["figure"], ("", ""))[1]
@@ -75,13 +76,13 @@ def target_cells(outcomes: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 def limit(outcome: dict[str, Any], unit: str) -> str:
-    """At least, at most, or both."""
+    """What a target asks for, as text: at least so much, at most so much, or both."""
     low, high = (shown(outcome[name], unit) for name in ("at_least", "at_most"))
     return " and ".join([*([f"at least {low}"] if low else []), *([f"at most {high}"] if high else [])])
 
 
 def sentence(outcome: dict[str, Any]) -> str:
-    """A target in a line."""
+    """What came of a target, as one line of text."""
     (what, *others, here, wanted, verdict) = target_cells([outcome])[1]
     paper = "".join(others)
     aside = [wanted and f"{wanted}: {verdict}", paper and f"in the paper: {paper}"]
@@ -89,7 +90,7 @@ def sentence(outcome: dict[str, Any]) -> str:
 
 
 def as_text(rows: Sequence[Sequence[str]]) -> str:
-    """Columns under each other: the words of the first ones to the left, numbers to the right."""
+    """Cells as lines of text in columns: columns of words begin on the left, those with numbers end on the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     words = [not any(cell[:1].isdigit() for cell in column[1:]) for column in zip(*rows, strict=True)]
     lines = []

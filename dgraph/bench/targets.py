@@ -20,13 +20,15 @@ STATISTICS: dict[str, Callable[[list[float]], float]] = {
 
 
 def outcomes(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A record for each target; those about which no trial was run are left out."""
+    """A record for each target: its figure in these trials, its limits, and whether it is met, None if it has no
+    limits. Targets about which no trial was run are left out."""
     frame = pd.DataFrame(trials)
     found = [_outcome(suite, target, frame) for target in suite.targets]
     return [one for one in found if one is not None]
 
 
 def _outcome(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, Any] | None:
+    """The record of one target; None if no trial was about it."""
     if target.figure not in frame.columns:
         raise OptionError(f"{suite.path}: figure {target.figure!r} was not measured; there are {', '.join(frame)}")
     for axis, wanted in target.where.items():
@@ -47,13 +49,13 @@ def _outcome(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, Any
 
 
 def _values(target: Target, frame: pd.DataFrame) -> dict[str, float]:
-    """The statistic of each case's trials, by its name."""
+    """{what tells the case from others: the statistic of its trials}."""
     found = frame[frame[target.figure].notna()].groupby(list(AXES), sort=False)[target.figure]
     return {_name(frame, key): float(STATISTICS[target.statistic](list(values))) for key, values in found}
 
 
 def _ratios(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, float]:
-    """The ratio of each pair of cases that differ only in the target's axis."""
+    """{what tells the pair from others: its ratio}, for each pair of cases that differ only in the target's axis."""
     assert target.ratio is not None
     replaced = suite.replaced if target.axis == "setting" else set()
     others = [axis for axis in AXES if axis != target.axis and axis not in replaced]
@@ -69,6 +71,7 @@ def _ratios(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, floa
 
 
 def _over(target: Target, values: list[float]) -> float:
+    """One value of those of all cases: their mean, the worst or the best, as the target says."""
     if target.over == "mean":
         return geometric_mean(values) if min(values) > 0 else sum(values) / len(values)
     worst, best = (max, min) if target.at_least is None else (min, max)
@@ -76,6 +79,6 @@ def _over(target: Target, values: list[float]) -> float:
 
 
 def _name(frame: pd.DataFrame, key: Any, axes: Sequence[str] = AXES) -> str:
-    """What tells a case from the others."""
+    """The values of a case on those axes on which cases differ; "all" if there is one case."""
     shown = [str(value) for axis, value in zip(axes, key, strict=True) if frame[axis].nunique() > 1]
     return ", ".join(shown) or "all"

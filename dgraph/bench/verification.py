@@ -15,7 +15,8 @@ SAMPLE = 4_000_000  # edges beyond which triangles are verified at some vertices
 
 
 def check(operation: str, edges: Edges, result: Any, options: Mapping[str, Any], case: str) -> None:
-    """Refuse a wrong answer of a case; `edges` are those of the graph, brought here once."""
+    """Raise an AnswerError, which names the `case`, if the result is wrong. `edges` are those of the graph; `options`
+    are those that the operation was called with."""
     known = inspect.signature(VERIFIED[operation][0]).parameters
     how = {name: value for name, value in options.items() if name in known}
     if operation == "pagerank" and not options.get("tol", 1e-6):  # so many rounds, not a fixed point

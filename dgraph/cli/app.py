@@ -21,7 +21,7 @@ COMMANDS = [
 
 
 class Commands(Group):
-    """One command a module of this folder."""
+    """The commands of `dgraph`: a module of this folder for each, imported when its command is asked for."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -30,11 +30,13 @@ class Commands(Group):
         return import_module(f"dgraph.cli.{name}").command if name in COMMANDS else None
 
     def typed(self, context: click.Context) -> dict[str, str]:
+        """Also the commands of `run` and `generate`, which somebody may type without these."""
         groups = {name: import_module(f"dgraph.cli.{name}").command for name in ("generate", "run")}
         inner = {one: f"{name} {one}" for name, group in groups.items() for one in group.list_commands(context)}
         return inner | super().typed(context)
 
     def main(self, *given: Any, standalone_mode: bool = True, **more: Any) -> Any:
+        """Run a command line. Standing alone it ends the process, as `ends` says; else click's errors are raised."""
         run = partial(super().main, *given, standalone_mode=False, **more)
         return ends(run) if standalone_mode else run()
 
@@ -55,7 +57,8 @@ def dgraph() -> None:
 
 
 def main() -> None:
-    """What the installed command calls. What goes wrong is told in one line, to which logs of Dask's would add many."""
+    """The entry point of the installed command. Dask's logs are off unless `--debug` is given, because an error is told
+    in one line."""
     if "--debug" not in sys.argv:
         logging.disable()
     dgraph(prog_name="dgraph")

@@ -25,7 +25,8 @@ fill = partial(filled, width=110, break_on_hyphens=False)
 
 
 class Suites(Ending, click.Group):
-    """Every other name is that of a suite, or of its file."""
+    """The commands of `dgraph bench`: `compare`, and for every other name the run of the suite that is called so, or
+    whose file that is."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return ["compare"]
@@ -71,6 +72,8 @@ def command(context: click.Context, listed: bool, as_json: bool) -> None:
 
 
 def _command_for(name: str) -> click.Command:
+    """The command that runs a suite. The suite is opened when the command runs, so that its help is there at once."""
+
     def bench(place: Place, output: str | None, check: bool, as_json: bool, trials: int | None, **given: Any) -> None:
         from dgraph.bench.suite import open_suite
 
@@ -104,7 +107,7 @@ OPTIONS: tuple[Callable, ...] = (
 
 
 def _only(axis: str, name: str) -> Callable:
-    """An option that leaves out all but some of an axis of the suite, which the shell offers."""
+    """An option that keeps only the cases with some values on an axis of the suite; the shell offers the values."""
 
     def known() -> list[str]:
         from dgraph.bench.suite import open_suite, shipped
@@ -117,13 +120,14 @@ def _only(axis: str, name: str) -> Callable:
 
 
 class _Run:
-    """A suite from the first trial to the last line."""
+    """One run of a suite from the first trial to the last line. Records go to the folder, if there is one, as soon as
+    they are known."""
 
     def __init__(self, suite: Any, folder: Path | None, as_json: bool):
         self.suite, self.folder, self.as_json = suite, folder, as_json
 
     def __call__(self, place: Place, only: Any, trials: int | None) -> bool:
-        """Whether a target was missed."""
+        """Run the suite, and tell what came of it. Returns whether a target was missed."""
         from dgraph.bench import outcome, records
         from dgraph.bench.runner import Runner
         from dgraph.bench.targets import outcomes
@@ -149,18 +153,19 @@ class _Run:
         return any(one["met"] is False for one in found)
 
     def _told(self, record: Any, keep: Callable[[Any], None]) -> None:
+        """Keep a record, and print it if JSON was asked for."""
         keep(record)
         if self.as_json:
             click.echo(json.dumps(record, default=str))
 
     def _progress(self, line: str) -> None:
-        """One line on a terminal, which the next one replaces."""
+        """Show a line on a terminal in place of the one before; "" clears it."""
         if sys.stderr.isatty():
             click.echo(f"{CLEAR}{line[:100]}", nl=False, err=True)
 
 
 def _text(suite: Any, rows: Any, found: Any, note: str) -> str:
-    """What is shown in the end; the last line is a target's."""
+    """What is shown in the end: a table of cases, what the paper says, and the targets, the suite's own last."""
     from dgraph.bench import table
 
     blocks = [f"{suite.name}: {suite.title}", table.as_text(table.case_cells(suite, rows))]
@@ -176,7 +181,8 @@ def _text(suite: Any, rows: Any, found: Any, note: str) -> str:
 
 @contextmanager
 def _clusters(place: Place, suite: Any) -> Iterator[tuple[Any, Callable[[int, int | None], AbstractContextManager]]]:
-    """The suite as it runs there, and what starts the workers of its cases."""
+    """The suite as it runs in a place, and the function by which `Runner` starts workers: in this process and on
+    workers of its own those of each case, on a cluster that is named always that cluster's."""
     from dgraph.bench.place import local_cluster, moved
 
     with place.client() as client:

@@ -25,7 +25,7 @@ EXAMPLE = "\b\nExample:"
 
 
 class Ending(click.Command):
-    """The example of a docstring is what its help ends in."""
+    """A command whose help ends in the example of its docstring."""
 
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
@@ -34,12 +34,13 @@ class Ending(click.Command):
             self.help, self.epilog = text.rstrip(), mark + example
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        """What a list of commands has room for."""
+        """The docstring up to its first stop: a list of commands has room for that."""
         return " ".join(re.split(r"[.,:;](?:\s|$)|\s\(", self.help or "")[0].split())
 
 
 class Command(Ending):
-    """A command whose errors are those of the library."""
+    """A command that runs, and turns whatever is raised meanwhile into one line and an exit code (`exits.py`). Every
+    command has `--debug`, which prints the traceback, too."""
 
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
@@ -66,6 +67,8 @@ class Command(Ending):
 
     @contextmanager
     def _warnings_in_a_line(self) -> Iterator[None]:
+        """Warnings are told in one line each, without the place in the source that raised them."""
+
         def told(message: Warning | str, *where: Any, **more: Any) -> None:
             click.echo(
                 f"{CLEAR if sys.stderr.isatty() else ''}Warning: {as_typed(str(message), self.params, reading=True)}",
@@ -78,7 +81,7 @@ class Command(Ending):
 
 
 class Group(Ending, click.Group):
-    """Commands of which one is chosen: who asks for another is told them all."""
+    """A command of commands. A name that is none is refused with the nearest and with all of them."""
 
     def resolve_command(self, context: click.Context, given: list[str]) -> Any:
         if not context.resilient_parsing and given[0][:1] != "-" and self.get_command(context, given[0]) is None:
@@ -89,17 +92,18 @@ class Group(Ending, click.Group):
         return super().resolve_command(context, given)
 
     def typed(self, context: click.Context) -> dict[str, str]:
-        """What may be meant, and how it is typed."""
+        """Each word that may be meant, and what to type for it after this group's own name."""
         return {name: name for name in self.list_commands(context)}
 
 
 def nearest(given: str, known: Iterable[str]) -> str:
-    """What was meant by a word that is not known; nothing, if none is near."""
+    """The known word nearest to one that is not known; "" if none is near."""
     return next(iter(get_close_matches(given.lower().replace("_", "-"), list(known), 1, 0.7)), "")
 
 
 def named(operation: str, known: Iterable[str] | None = None, more: str = "") -> str:
-    """What Python calls an operation."""
+    """The name in Python of an operation that was typed, which may have hyphens. Unless it is `known` (by default, one
+    of `dgraph.OPERATIONS`) it is refused, and the error ends in `more`."""
     import dgraph as dg
 
     known, name = known or dg.OPERATIONS, operation.replace("-", "_")
@@ -122,8 +126,9 @@ WORDS = {
 
 
 def as_typed(message: str, options: Sequence[click.Parameter], *, reading: bool = False) -> str:
-    """A message that names arguments as Python has them, `header=True`, in the spelling of this command's options. The
-    names of some are those of the operation's and of the files', which one is `reading`, too."""
+    """A message of the library in the words of a command: arguments that it names, as `header=True`, become the options
+    that set them. Where an option of the operation and one of reading the graph have the same name, the operation's is
+    meant, unless the message is about `reading`."""
     for word, option in WORDS.items():
         message = message.replace(word, option)
     named = {str(one.name): one for one in options if isinstance(one, click.Option)}
@@ -143,7 +148,7 @@ def as_typed(message: str, options: Sequence[click.Parameter], *, reading: bool 
 
 @contextmanager
 def called(path: str, name: str) -> Iterator[None]:
-    """Errors that are about a file of ours speak of what it stands for."""
+    """Errors raised in the block that name the file `path`, which we made, call it by `name`: what it stands for."""
     try:
         yield
     except DgraphError as error:
@@ -152,8 +157,8 @@ def called(path: str, name: str) -> Iterator[None]:
 
 
 def tell(told: Mapping[str, Any], as_json: bool, text: str = "") -> None:
-    """The outcome as JSON on standard output (on the other, where values go there); else a line on the terminal, and
-    nothing in a pipe."""
+    """Print the outcome of a command: as JSON on standard output, or on standard error where values go to standard
+    output; without JSON as the line `text` on a terminal, and not at all in a pipe."""
     if as_json:
         click.echo(json.dumps(told, default=str), err=told.get("output") == "-")
     elif sys.stderr.isatty():

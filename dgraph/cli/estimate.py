@@ -10,7 +10,7 @@ from dgraph.cli.options import as_json, offered, on_workers
 
 
 def estimated() -> list[str]:
-    """What has a footprint."""
+    """What the shell offers for OP: the operations whose memory is known."""
     from dgraph.estimates.footprints import FOOTPRINTS
 
     return [name.replace("_", "-") for name in FOOTPRINTS]

@@ -28,14 +28,14 @@ class Terminated(KeyboardInterrupt):
 
 
 def code_of(error: BaseException) -> int:
-    """Refused is what another command line would cure."""
+    """The exit code for an error: REFUSED if another command line would cure it, else FAILED."""
     of_a_disk = getattr(error.__cause__, "errno", None) in FULL
     refused = isinstance(error, InputError | ProgramError | StorageError | RoomError) and not of_a_disk
     return REFUSED if refused else FAILED
 
 
 def words(error: BaseException) -> str:
-    """An error in words: those of the system lack what to do."""
+    """The text of an error. To one of the operating system it adds the file and what to do."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error) or type(error).__name__
     if error.filename is not None:
@@ -46,7 +46,8 @@ def words(error: BaseException) -> str:
 
 
 def ends(run: Callable[[], Any]) -> NoReturn:
-    """Run, and leave with a code; click's own errors are told in one line, too."""
+    """Call `run`, and end the process: with what it returns if that is a number, with 0 if not, and after an error with
+    the error's code and one line on standard error."""
     try:
         with _terminable():
             code = run()
@@ -67,14 +68,15 @@ def ends(run: Callable[[], Any]) -> NoReturn:
 
 
 def _line(text: str, code: int) -> int:
+    """Print a line on standard error; returns the code."""
     click.echo(text, err=True)
     return code
 
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM stops as Ctrl-C does, once what the main thread is at lets it: a kernel runs to its end. A second stop of
-    either kind ends the process at once."""
+    """In the block SIGTERM raises `Terminated` in the main thread, as Ctrl-C raises KeyboardInterrupt: once what it is
+    at has ended, a kernel say. A second signal of either kind ends the process at once."""
     here = threading.current_thread() is threading.main_thread()
     if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -97,7 +99,8 @@ def _terminable() -> Iterator[None]:
 
 
 def _end_at_second(heard: int) -> None:
-    """Reads the signals that Python is told of, a byte each, while its main thread may be at something else."""
+    """End the process at the second stop. This thread reads from a pipe the signals that Python is told of, a byte
+    each, because the main thread may be in a kernel."""
     stops = 0
     with os.fdopen(heard, "rb", buffering=0) as signals:
         while number := signals.read(1):

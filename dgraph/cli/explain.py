@@ -14,6 +14,7 @@ from dgraph.errors import OptionError
 
 
 def _offered(context: click.Context, param: click.Parameter, begun: str) -> Any:
+    """What the shell offers: operations, and where none begins so files."""
     return operations(context, param, begun) or FILE.shell_complete(context, param, begun)
 
 
@@ -39,6 +40,7 @@ def command(program: str, target: str, as_json: bool) -> None:
 
 
 def _programs(name: str) -> list[type]:
+    """The programs that a word stands for: the one of FILE.py:CLASS, or all that an operation may run."""
     import dgraph as dg
 
     if ":" in name:

@@ -22,8 +22,6 @@ EXAMPLES = {
     "ratings": "--users 100 --items 40 --ratings 900",
     "bipartite": "--left 50 --right 60 --edges 300",
 }
-
-
 RENAMED = {"directed": "undirected", "permute": "no_permute"}
 SAID = {
     "directed": "Each listed edge stands for both directions.",
@@ -32,7 +30,7 @@ SAID = {
 
 
 class Generators(Group):
-    """The generators that `import dgraph` offers."""
+    """A command for each generator that `import dgraph` offers."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(EXAMPLES)
@@ -44,6 +42,8 @@ class Generators(Group):
 
 
 def _command_for(name: str, generator: Callable) -> click.Command:
+    """The command that calls a generator; its options are the generator's parameters."""
+
     def generate(place: Place, output: str, as_json: bool, **given: Any) -> None:
         check_format(output)
         with place.client() as client:

@@ -60,6 +60,7 @@ def command(directory: str, place: Place, output: str | None, rules: str, as_jso
 
 
 def _line(row: dict[str, Any]) -> str:
+    """A job's row as a line for the terminal: its times in seconds, and whether its output is valid."""
     verdict = {True: "valid", False: f"NOT VALID: {row['problem']}", None: row["problem"]}[row["valid"]]
     times = "  ".join(f"{name} {row[name]:8.4f} s" for name in ("T_l", "T_m", "T_p"))
     return f"{row['dataset']:>24}  {row['algorithm']:5} {times}  {row['EVPS']:12,.0f} EVPS  {verdict}"

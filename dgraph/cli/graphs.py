@@ -26,7 +26,7 @@ LOOPS, REPEATS = click.Choice(["keep", "drop"]), click.Choice(["keep", "first", 
 
 
 def formats() -> list[str]:
-    """What --format may be."""
+    """What the shell offers for --format."""
     from dgraph.io.registry import FORMATS
 
     return list(FORMATS)
@@ -67,7 +67,8 @@ WHOLE = "\x01"  # separates nothing
 
 @dataclass(frozen=True)
 class GivenGraph:
-    """Which edges, and where their graph will be."""
+    """What a command is told of a graph: the file of its edges, where the graph will be, and how to read it. Nothing is
+    read before `graph` is called."""
 
     path: str
     place: Place
@@ -75,7 +76,8 @@ class GivenGraph:
 
     @contextmanager
     def graph(self) -> Iterator[Any]:
-        """The graph, as long as its cluster is there."""
+        """The graph; in the block, because the workers that it is on may be started for it. A folder that holds a saved
+        graph is opened, and everything else is read as edges."""
         import dgraph as dg
         from dgraph.building.saved import MANIFEST
 
@@ -104,7 +106,8 @@ class GivenGraph:
 
 
 def reads_graph(command: Callable) -> Callable:
-    """Adds EDGES and its options to a command, which is given them as `edges`, an `GivenGraph`."""
+    """The command with the argument EDGES and the options to read it and to say where; it is given these as `edges`, a
+    `GivenGraph`."""
 
     @wraps(command)
     def with_edges(edges: str, **given: Any) -> Any:
@@ -117,7 +120,7 @@ def reads_graph(command: Callable) -> Callable:
 
 @contextmanager
 def _spooled(path: str) -> Iterator[str]:
-    """A path that can be read twice: standard input goes through a file."""
+    """A path that can be read twice: of the file itself, or of a copy of standard input that goes with the block."""
     if path != "-":
         yield path
         return
@@ -136,6 +139,7 @@ def _spooled(path: str) -> Iterator[str]:
 
 
 def _vertices(text: str) -> Any:
+    """The frame of vertices in a file: Parquet, CSV whose first line has names, or ids alone, one a line."""
     import pandas as pd
 
     try:

@@ -43,6 +43,7 @@ def command(as_json: bool) -> None:
 
 
 def _version(name: str) -> str:
+    """The version of an installed package, in words where there is none."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -13,7 +13,8 @@ FILE = click.Path()  # the shell offers files
 
 
 def offered(words: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[..., list[str]]:
-    """What the shell offers where one of these words is typed; those that must be looked up are when it asks."""
+    """The `shell_complete` of an option that takes one of some words. A function in place of the words is called when
+    the shell asks, because to look them up takes time."""
 
     def complete(context: click.Context, param: click.Parameter, begun: str) -> list[str]:
         return [word for word in (words() if callable(words) else words) if word.startswith(begun)]
@@ -22,7 +23,8 @@ def offered(words: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[...,
 
 
 def among(option: str, words: Sequence[str], about: str = "") -> Any:
-    """An option of one of some words, which its help names and the shell offers; others are refused before any work."""
+    """An option that takes one of some words, which its help names and the shell offers. Others are refused when the
+    command line is read, before any work."""
 
     def known(context: click.Context, param: click.Parameter, value: str) -> str:
         if value not in words:
@@ -35,7 +37,8 @@ def among(option: str, words: Sequence[str], about: str = "") -> Any:
 
 
 class Written(click.Path):
-    """A file, or a folder, that can be written: asked before the work begins, which would be in vain."""
+    """A path of a file, or with `folder` of a folder, that can be written. It is tried when the command line is read,
+    so that no work is in vain; "-" and URLs are taken as they are."""
 
     def __init__(self, *, folder: bool = False):
         super().__init__(file_okay=not folder)
@@ -68,7 +71,7 @@ class Whole(click.IntRange):
 
 
 class VertexCount(click.types.IntParamType):
-    """A number of vertices, which have a file elsewhere."""
+    """A number of vertices. Who names a file is told of the option that takes one."""
 
     def convert(self, value: Any, param: Any, context: Any) -> Any:
         if Path(str(value)).is_file():
@@ -77,7 +80,7 @@ class VertexCount(click.types.IntParamType):
 
 
 def output(what: str, *, metavar: str = "FILE", folder: bool = False, required: bool = False) -> Any:
-    """-o of a command."""
+    """The option -o of a command, whose help says `what` is written."""
     kind = Written(folder=folder)
     return click.option("-o", "--output", metavar=metavar, type=kind, required=required, help=f"Where to write: {what}")
 

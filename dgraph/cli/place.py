@@ -29,7 +29,8 @@ PLACE = (
 
 @dataclass(frozen=True)
 class Place:
-    """Where to run."""
+    """Where a command runs: the values of the options in PLACE. None of `workers`, `cluster` and `scheduler_file` is
+    this process."""
 
     workers: int | None
     cluster: str | None
@@ -40,7 +41,8 @@ class Place:
 
     @contextmanager
     def client(self) -> Iterator[Any]:
-        """A client of the cluster asked for; None is this process."""
+        """A client of the cluster that was asked for, or None for this process. Workers that are started for it end
+        with the block; a cluster that was named is left as it is."""
         chosen = [self.workers, self.cluster, self.scheduler_file]
         if sum(one is not None for one in chosen) > 1:
             raise OptionError("--workers, --cluster and --scheduler-file exclude each other: name one")
@@ -81,7 +83,8 @@ class Place:
             yield client
 
     def _address(self) -> str:
-        """Of the scheduler. Dask itself would wait for a missing file for ever, and lets bad addresses fail late."""
+        """The address of the scheduler. It is checked here, because Dask waits for a missing file for ever, and lets a
+        bad address fail late."""
         address = self.cluster
         if self.scheduler_file is not None:
             try:
@@ -95,6 +98,7 @@ class Place:
         return address
 
     def _security(self) -> Any:
+        """Dask's `Security` of the files that were named; None if none was."""
         if not self.tls_ca_file:
             if self.tls_cert or self.tls_key:
                 raise OptionError("--tls-cert and --tls-key need --tls-ca-file")
@@ -109,14 +113,15 @@ class Place:
 
 
 def _is_secure(security: Any) -> bool:
-    """Whether all is there that TLS needs: Dask would fail late, and say little."""
+    """Whether all files are there that TLS needs, in `security` or in Dask's configuration. It is asked here, because
+    Dask would fail late, and say little."""
     from distributed.security import Security
 
     return (security or Security()).get_connection_args("client").get("ssl_context") is not None
 
 
 def runs_somewhere(command: Callable) -> Callable:
-    """Adds the options of the place to a command, which is given them as `place`."""
+    """The command with the options in PLACE; it is given these as `place`, a `Place`."""
 
     @wraps(command)
     def with_place(**given: Any) -> Any:
@@ -126,7 +131,7 @@ def runs_somewhere(command: Callable) -> Callable:
 
 
 def take_place(given: dict[str, Any]) -> Place:
-    """The place, whose options are taken out of what was given."""
+    """The place that was asked for; its options are taken out of `given`."""
     return Place(**{name_of(option): given.pop(name_of(option)) for option in PLACE})
 
 
@@ -138,7 +143,7 @@ def decorated(command: Callable, options: tuple[Callable, ...]) -> Callable:
 
 
 def name_of(option: Callable) -> str:
-    """What a decorator calls its value."""
+    """The name under which a decorator of click gives an option's value to a command."""
 
     def probe() -> None: ...
 

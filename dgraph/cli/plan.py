@@ -15,7 +15,7 @@ from dgraph.errors import OptionError
 
 
 class Split(click.ParamType):
-    """Numbers with commas between."""
+    """A list of numbers with commas between them."""
 
     name = "number,number"
 
@@ -70,7 +70,8 @@ def command(edges: GivenGraph, operation: str, on_workers: int | None, split: An
 
 
 def run_on(graph: Any, name: str) -> Any:
-    """The operation, from the first vertex where it needs one."""
+    """The result of an operation on a sample, to measure it: from the first vertex, and with an `alpha` for which Katz
+    converges, where it needs one."""
     import dgraph as dg
 
     source = {"source": graph.numbering.ids()[0]} if name in ("bfs", "sssp") else {}

@@ -23,7 +23,8 @@ SHOWN = 10  # rows, where no output is named
 
 
 def write_result(result: Any, output: str | None, client: Any) -> None:
-    """The values of all vertices: sorted by vertex in this process, partition after partition on a cluster."""
+    """Write the values of all vertices to a file, or to standard output where `output` is "-": sorted by vertex in this
+    process, partition after partition on a cluster. Without `output` the first are shown."""
     if output is None:
         first = result.frame.head(SHOWN, npartitions=-1, compute=False).compute(scheduler=client)
         click.echo(first.to_string(index=False) if len(first) else "no vertices")
@@ -32,7 +33,8 @@ def write_result(result: Any, output: str | None, client: Any) -> None:
 
 
 def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
-    """Frames of the same columns, one after the other; the file appears whole or not at all."""
+    """Write frames of the same columns to one file, one after the other, or to standard output where `path` is "-". The
+    file appears whole or not at all."""
     import pandas as pd
     import pyarrow as pa
 
@@ -49,7 +51,8 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
 
 
 def check_format(path: str, ids: str | None = None) -> None:
-    """Refuses files of edges and of ids whose suffixes tell no format, or do not fit, before the work begins."""
+    """Refuse a file of edges, or one of `ids`, whose suffix tells no format, or does not fit the other. Commands call
+    it before their work begins."""
     from dgraph.io.registry import counts_from_one, written_as
 
     if path != "-":
@@ -62,7 +65,9 @@ def check_format(path: str, ids: str | None = None) -> None:
 
 
 def write_edges(graph: Any, path: str, isolated: str, ids: str | None = None) -> None:
-    """The edges of a graph to a file, or to standard output as CSV; the ids of vertices that are numbered to `ids`."""
+    """Write the edges of a graph to a file, or as CSV to standard output where `path` is "-". Of vertices without edges
+    `isolated` says whether a format that cannot list them may "drop" them. If `ids` is given, vertices are numbered
+    from 1, and their ids go to that file."""
     import dgraph as dg
     from dgraph.io import files, text
     from dgraph.io.registry import counts_from_one
@@ -85,6 +90,7 @@ def write_edges(graph: Any, path: str, isolated: str, ids: str | None = None) ->
 
 
 def _edges_to_stdout(graph: Any, isolated: str) -> None:
+    """Write the edges as CSV to standard output, by way of a file: so nothing is printed if that fails."""
     import dgraph as dg
 
     with TemporaryDirectory(prefix="dgraph-") as folder:
@@ -97,12 +103,14 @@ def _edges_to_stdout(graph: Any, isolated: str) -> None:
 
 
 def _counts_from_zero(graph: Any) -> bool:
+    """Whether the ids are the numbers 0, 1, 2 ..."""
     found, size = graph.numbering.ids(), graph.num_vertices
     return graph.numbering.id_type.kind == "integer" and size > 0 and found[0] == 0 and found[-1] == size - 1
 
 
 def writer_of(path: str, vectors: bool = False) -> Callable:
-    """Asked before a run, too, which would be in vain."""
+    """The function that opens a writer of Arrow tables for a file, by its suffix; for "-", of CSV. Suffixes that tell
+    none, or one that cannot hold `vectors`, are refused; so a run asks it first, to do no work in vain."""
     from dgraph.io.files import split_suffix
 
     _, suffix, compression = split_suffix(path)
@@ -117,6 +125,7 @@ def writer_of(path: str, vectors: bool = False) -> Callable:
 
 
 def _write(writer: Callable, first: pa.Table, others: Iterator[pa.Table], stream: Any) -> None:
+    """Write tables to a stream, in the types of the first."""
     import pyarrow as pa
 
     try:

@@ -58,7 +58,7 @@ NAMES = (*dg.OPERATIONS, "factorize")  # for any graph, and for ratings
 
 
 class Operations(Group):
-    """The operations that `import dgraph` offers."""
+    """A command for each operation that `import dgraph` offers."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return [name.replace("_", "-") for name in NAMES]
@@ -71,6 +71,8 @@ class Operations(Group):
 
 
 def _command_for(name: str, operation: Callable) -> click.Command:
+    """The command that calls an operation; its options are the operation's parameters, and RUNNING."""
+
     def run(edges: GivenGraph, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
         asked = {option: given.pop(option) for option in ("engine", "device", "max_rounds", "checkpoint")}
         vectors = name == "factorize" or bool(given.get(f"{OF}per_source"))
@@ -125,7 +127,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
 
 
 def _errors_of(result: Any, name: str) -> dict[str, float]:
-    """What one must know of factors to use them."""
+    """What the outcome tells of the factors that `factorize` has found: the mean of the ratings, which they leave out,
+    and the errors. Of other operations it is empty."""
     if name != "factorize":
         return {}
     found = {**result.totals, **result.report.iloc[-1]}

@@ -19,7 +19,7 @@ PLAIN = {int: int, float: float, str: str}
 
 
 class Number(click.ParamType):
-    """Whole where it is written so: weights between 1 and 9 are whole, between 1.0 and 9 are not."""
+    """A number, whole where it is written so: weights between 1 and 9 are whole, between 1.0 and 9 are not."""
 
     name = "number"
 
@@ -46,8 +46,9 @@ class VertexValue(click.ParamType):
 
 
 def described(function: Callable) -> tuple[str, dict[str, str]]:
-    """A docstring, taken apart: what it says of the whole, and of each parameter, in `name: text` with indented lines
-    to follow. That others are as in `dgraph.run` is for those who call it."""
+    """What a function's docstring says of the whole, and of each parameter: that is a line `name: text`, with indented
+    lines to follow. What it says of options as in `dgraph.run` is left out: a command has those under names of its
+    own."""
     names = inspect.signature(function).parameters
     whole, parts, current = [], {}, ""
     for line in inspect.cleandoc(function.__doc__ or "").splitlines():
@@ -66,9 +67,10 @@ def described(function: Callable) -> tuple[str, dict[str, str]]:
 def options_of(
     function: Callable, renamed: Mapping[str, str] | None = None, said: Mapping[str, str] | None = None
 ) -> list[click.Option]:
-    """An option for each parameter, the first (the graph) and **options left out. A parameter of any type is a vertex,
-    and may be given several times; a switch that is on by default is an option that turns it off. Its help is what the
-    docstring says, unless it is `said` in other words; the shell offers the words that it quotes."""
+    """An option for each parameter of a function but `graph` and **options. A parameter of any type becomes a vertex,
+    and may be given several times; a switch that is on by default becomes an option that turns it off. The help is what
+    the docstring says of the parameter, unless `said` has other words; the shell offers the words that it quotes.
+    `renamed` has the names of options that are not those of their parameters."""
     hints, found, renamed = get_type_hints(function), [], renamed or {}
     texts = {**described(function)[1], **(said or {})}
     kinds = {one.name: _kind(hints.get(one.name, Any)) for one in _parameters(function)}
@@ -102,6 +104,7 @@ def _parameters(function: Callable) -> list[inspect.Parameter]:
 
 
 def _flag(name: str) -> str:
+    """The option as it is typed."""
     return "--" + name.replace("_", "-")
 
 
@@ -110,7 +113,8 @@ def _negated(context: click.Context, param: click.Parameter, value: bool) -> boo
 
 
 def _kind(hint: Any) -> dict[str, Any] | None:
-    """How click reads a parameter; None where a command line cannot say it."""
+    """What click must know of an option for a parameter with this type hint; None where a command line cannot say such
+    a value."""
     kinds = [one for one in get_args(hint) if one is not NoneType] if _is_union(hint) else [hint]
     for kind in kinds:
         if kind is bool:
@@ -131,7 +135,8 @@ def _is_union(hint: Any) -> bool:
 
 
 def values_of(function: Callable, given: Mapping[str, Any], id_of: Callable[[str], Any] = str) -> dict[str, Any]:
-    """What was given, as the function wants it: vertices as ids, those that were not named left out."""
+    """Arguments for a function from the values of the options that `options_of` made: vertices become ids by `id_of`,
+    and what was not given is left out."""
     hints, found = get_type_hints(function), {}
     for name in inspect.signature(function).parameters:
         value = given.get(OF + name)
@@ -148,6 +153,7 @@ def values_of(function: Callable, given: Mapping[str, Any], id_of: Callable[[str
 
 
 def _each_once(pairs: list[tuple[Any, float]], name: str) -> dict[Any, float]:
+    """Pairs of a vertex and a number as a mapping; a vertex that comes twice is refused."""
     vertex, times = Counter(vertex for vertex, _ in pairs).most_common(1)[0]
     if times > 1:
         raise OptionError(f"{name}= names vertex {vertex!r} {times} times: give it one number")
@@ -155,7 +161,7 @@ def _each_once(pairs: list[tuple[Any, float]], name: str) -> dict[Any, float]:
 
 
 def id_reader(kind: str) -> Callable[[str], Any]:
-    """From a text on the command line to an id of a graph whose ids are of this kind."""
+    """A function from a text on the command line to an id, for a graph whose ids are of this kind (`IdType.kind`)."""
 
     def read(text: str) -> Any:
         import uuid

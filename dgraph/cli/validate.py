@@ -40,7 +40,7 @@ class Given(click.ParamType):
 
 
 def verified() -> list[str]:
-    """The operations that have a verifier."""
+    """What the shell offers for --of: the operations that have a verifier."""
     from dgraph.testing.verify import OPERATIONS, RATINGS
 
     return [name.replace("_", "-") for name in (*OPERATIONS, *RATINGS)]
@@ -84,7 +84,8 @@ def command(edges: GivenGraph, as_json: bool, **asked: Any) -> None:
 
 
 def _as_typed(found: Validation) -> Validation:
-    """Its options as this command has them, which made the graph, and as those of operations, of which it tells."""
+    """What `Graph.validate` says, with arguments spelt as options: those of this command, which made the graph, and
+    those of the operations that it speaks of."""
     import dgraph as dg
     from dgraph.cli.run import RENAMED, SAID
 
@@ -95,7 +96,7 @@ def _as_typed(found: Validation) -> Validation:
 
 
 def _with_ids(problem: str, ids: Any) -> str:
-    """A verifier's words, which number vertices by position, and who they are."""
+    """What a verifier says, which calls vertices by their numbers; their ids are added in brackets."""
     found = re.findall(r"(?:vertex|edge|-|source|component|label|predecessor|mate)(?: is)? (\d+)", problem)
     who = {place: ids[place] for place in sorted(set(map(int, found))) if place < len(ids)}
     told = ", ".join(f"{place} is {name}" for place, name in who.items() if name != place)
@@ -103,6 +104,7 @@ def _with_ids(problem: str, ids: Any) -> str:
 
 
 def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str, ...], given: Any) -> dict[str, Any]:
+    """Verify the values in the file `result`; returns the outcome. Wrong values raise an AnswerError."""
     import numpy as np
     import pandas as pd
 
@@ -132,7 +134,8 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
 
 
 def _read(path: str, kind: str) -> Any:
-    """Values of a graph whose ids are of this kind: "007" and "NA" may be ids."""
+    """The frame of values in a file, or on standard input where `path` is "-". Where ids are strings their columns are
+    read as text, because "007" and "NA" may be ids."""
     import pandas as pd
 
     from dgraph.io.files import split_suffix

@@ -32,7 +32,7 @@ def command(operations: tuple[str, ...], as_json: bool) -> None:
 
 
 def warm_up(operations: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
-    """Run operations on tiny graphs; each with the seconds that it took."""
+    """Run operations on tiny graphs, by default all of them; yields each with the seconds that it took."""
     import dgraph as dg
 
     for name in [named(one) for one in operations] or dg.OPERATIONS:

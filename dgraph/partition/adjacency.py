@@ -74,6 +74,7 @@ class EdgeSlice:
     skip_loops: bool = False
 
     def cut(self, workers: int) -> list[EdgeSlice]:
+        """The same edges in at most so many slices, which share their memory."""
         return [
             EdgeSlice(
                 self.keys[s],
@@ -87,13 +88,14 @@ class EdgeSlice:
 
 
 class Sort(Protocol):
-    """`build`, or what does the same elsewhere."""
+    """The type of `build`, and of what does the same on a GPU."""
 
     def __call__(self, edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency: ...
 
 
 def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency:
-    """Sort edges by key into rows 0..num_rows. The order of the slices is the order within a row."""
+    """Sort edges by key into rows 0..num_rows, on so many threads. Edges of a row are in the order of the slices, and
+    in these in that of the edges."""
     pieces = [piece for one in edges for piece in one.cut(workers)]
     shift = max(0, (max(num_rows, 1) - 1).bit_length() - BUCKETS.bit_length() + 1)
     buckets = (max(num_rows, 1) - 1 >> shift) + 1

@@ -52,7 +52,7 @@ def daemons_for(split: Iterable[float], *, largest: float = 1.0) -> list[float]:
 
 
 def slowest(split: Sequence[float], capacities: Sequence[float]) -> float:
-    """The time of a round: the most that any worker takes."""
+    """The time of a round, in the unit of the split over that of capacities: the most that any worker takes."""
     return max(d / capacity for d, capacity in zip(split, capacities, strict=True))
 
 
@@ -76,6 +76,7 @@ def better_split(loads: Sequence[Load]) -> tuple[list[float], float]:
 
 
 def _above_zero(name: str, values: Iterable[float]) -> list[float]:
+    """Values as a list; one that is no number above zero is refused."""
     found = _listed(name, values)
     if not found or not all(_is_number(value) and value > 0 for value in found):
         raise OptionError(f"{name}={found!r} must be numbers above zero, one a worker")

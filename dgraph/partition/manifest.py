@@ -53,22 +53,27 @@ def is_blocks(value: Any) -> bool:
 
 
 def list_of(test: Test) -> Test:
+    """A test whether a value is a list of which each element passes."""
     return lambda value: isinstance(value, list) and all(map(test, value))
 
 
 def one_of(*values: Any) -> Test:
+    """A test whether a value is one of these."""
     return lambda value: any(value is one or (isinstance(one, str) and value == one) for one in values)
 
 
 def either(*tests: Test) -> Test:
+    """A test whether a value passes one of these."""
     return lambda value: any(test(value) for test in tests)
 
 
 def checksum_of(content: Any) -> str:
+    """The checksum of what JSON can hold, whatever the order of its keys."""
     return xxhash.xxh3_128_hexdigest(json.dumps(content, sort_keys=True).encode())
 
 
 def manifest_text(kind: str, version: int, content: Any) -> str:
+    """The text of a manifest, for `read_manifest`."""
     return json.dumps({"format": kind, "version": version, "checksum": checksum_of(content), "content": content})
 
 
@@ -97,7 +102,7 @@ def read_manifest(text: bytes, kind: str, version: int, shape: Shape, *, path: A
 
 @contextmanager
 def fitting(path: Any, remedy: str) -> Iterator[None]:
-    """Blocks that do not fit the manifest, or each other, are a StorageError."""
+    """Have errors in the block, where blocks do not fit the manifest or each other, raised as a StorageError."""
     try:
         yield
     except (KeyError, IndexError, ValueError, TypeError, OverflowError, AttributeError, MemoryError) as cause:
@@ -105,7 +110,7 @@ def fitting(path: Any, remedy: str) -> Iterator[None]:
 
 
 def require(fits: Any, what: str) -> None:
-    """For use in `fitting`."""
+    """Raise an error that `fitting` makes a StorageError of, unless something fits."""
     if not fits:
         raise ValueError(what)
 

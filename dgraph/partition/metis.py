@@ -45,7 +45,8 @@ def owners(graph: Adjacency, parts: int, shares: Sequence[float]) -> np.ndarray:
 
 @contextmanager
 def _stdout_closed() -> Iterator[None]:
-    """METIS prints where a part stays empty, as of a star: amid the values, if standard output is where they go."""
+    """Close standard output in the block: METIS prints where a part stays empty, as of a star, amid the values if these
+    go there."""
     flush = ctypes.CDLL(None).fflush
     with _alone, Path(os.devnull).open("wb") as nowhere:
         flush(None)

@@ -40,6 +40,7 @@ def occurring(chunk: Chunk, low: int, high: int) -> np.ndarray:
 
 
 def occurring_in_range(listed: range, low: int, high: int) -> np.ndarray:
+    """The same bitmap of ids that are listed as a range."""
     return bitmap([np.arange(listed.start, listed.stop)], low, high)
 
 
@@ -62,7 +63,7 @@ class Encoded:
 
 
 def encode(chunk: Chunk, id_type: IdType) -> Encoded:
-    """Both ends by the same list."""
+    """The edges of a chunk by positions in one sorted list of the distinct ids of both ends."""
     kind = {"string": pa.large_string(), "uuid": pa.binary(16)}.get(id_type.kind) or pa.from_numpy_dtype(id_type.dtype)
     sides = [_listed(side, kind, id_type) for side in (chunk.sources, chunk.destinations)]
     table, codes = ranked([ids for ids, _ in sides], kind)
@@ -136,6 +137,8 @@ def sample(encoded: Encoded, size: int = 256) -> list[Any]:
 
 
 def splitters(samples: Sequence[Sequence[Any]], buckets: int) -> list[Any]:
+    """The bounds of so many buckets, chosen from samples of ids so that buckets are about as large; ascending, and
+    fewer if ids are few."""
     pool = sorted(value for one in samples for value in one)
     if not pool:
         return []

@@ -95,6 +95,7 @@ def degrees(chunk: Numbered, size: int, *, out: bool, into: bool, mirror: bool, 
 
 
 def total(all_degrees: Sequence[DegreeTable]) -> DegreeTable:
+    """The degrees of all chunks together."""
     return reduce(DegreeTable.__add__, all_degrees)
 
 

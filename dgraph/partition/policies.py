@@ -50,6 +50,7 @@ class Policy:
 
     @property
     def by_range(self) -> bool:
+        """Whether each partition owns a range of numbers."""
         return self.owners is None and self.name != "metis"
 
     @property

@@ -26,10 +26,12 @@ class Ranks:
 
     @classmethod
     def dense(cls, first: int, size: int) -> Ranks:
+        """All of `size` ids from `first` on."""
         return cls(first, size)
 
     @classmethod
     def of_bitmap(cls, first: int, words: np.ndarray) -> Ranks:
+        """The ids whose bit is set; bit 0 is that of `first`."""
         before = np.empty(len(words), np.uint32)
         size = int(kernels.count_before(words, before))
         full = size and int(words[-1]).bit_length() + 64 * (len(words) - 1) == size
@@ -93,4 +95,5 @@ def bitmap(columns: Sequence[np.ndarray], low: int, high: int) -> np.ndarray:
 
 
 def union(bitmaps: Iterable[np.ndarray]) -> np.ndarray:
+    """The ids of several bitmaps of the same range."""
     return reduce(np.bitwise_or, bitmaps)

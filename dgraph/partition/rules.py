@@ -20,6 +20,7 @@ _REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
 def check(loops: str, repeats: str) -> None:
+    """Refuse what is no rule for loops, or for repeats."""
     one_of("loops", loops, LOOPS)
     one_of("repeats", repeats, REPEATS)
 

@@ -107,6 +107,7 @@ _NULLABLE[pa.bool_()] = pd.BooleanDtype()
 
 
 def to_pandas(frame: Any) -> pd.DataFrame:
+    """A frame in memory as one of pandas."""
     if isinstance(frame, pd.DataFrame):
         return frame
     if isinstance(frame, dict):

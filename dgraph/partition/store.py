@@ -24,6 +24,7 @@ Entry = dict[str, Any]  # what the manifest says of a block: its size in bytes a
 
 
 def write_array(folder: Path, name: str, array: np.ndarray) -> Entry:
+    """Write an array to a block, to the disk itself. Returns what the manifest says of it."""
     path = folder / f"{name}.npy"
     with path.open("wb") as file:
         array = np.ascontiguousarray(array)
@@ -46,6 +47,7 @@ def read_array(folder: Path, name: str, entry: Entry, *, verify: bool = True) ->
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> Entry:
+    """Write a table to a block, to the disk itself. Returns what the manifest says of it."""
     path = folder / f"{name}.arrow"
     with path.open("wb") as file:
         with pa.ipc.new_file(file, table.schema) as writer:
@@ -55,6 +57,7 @@ def write_table(folder: Path, name: str, table: pa.Table) -> Entry:
 
 
 def read_table(folder: Path, name: str, entry: Entry) -> pa.Table:
+    """The table of a block."""
     path = _found(folder / f"{name}.arrow", entry)
     if _checksum_of_file(path) != entry["checksum"]:
         raise StorageError(f"{path}: its checksum is wrong, so its content has changed; save the graph again")
@@ -65,7 +68,7 @@ def read_table(folder: Path, name: str, entry: Entry) -> pa.Table:
 
 
 def check_sizes(folder: Path, blocks: dict[str, Entry]) -> None:
-    """All blocks are there and as long as they were."""
+    """Refuse a folder in which a block is missing, or not as long as it was."""
     for name, entry in blocks.items():
         _found(folder / name, entry)
 
@@ -81,6 +84,7 @@ def _found(path: Path, entry: Entry) -> Path:
 
 
 def checksum(array: np.ndarray) -> str:
+    """The checksum of an array's values."""
     kind = f"{array.dtype.str}{array.shape}".encode()
     return xxhash.xxh3_128_hexdigest(np.ascontiguousarray(array).view(np.uint8).data) + xxhash.xxh3_64_hexdigest(kind)
 
@@ -150,8 +154,8 @@ def read_partition(
 
 
 def check_partition(partition: Partition, vertices: int) -> None:
-    """What kernels rely on, which look at no bound: all of it could have been written by somebody else. For use in
-    `fitting`."""
+    """Refuse a partition that would lead kernels astray, which look at no bound: all of it could have been written by
+    somebody else. For use in `fitting`."""
     size, owned = partition.num_local, partition.num_owned
     require(owned <= size and _within(partition.numbers, vertices), "numbers beyond the vertices")
     groups, parts = partition.proxies.groups, partition.parts

@@ -22,6 +22,7 @@ class Survey:
     high: int | None = None
 
     def join(self, other: Survey) -> Survey:
+        """What both tell together."""
         lows = [s.low for s in (self, other) if s.low is not None]
         highs = [s.high for s in (self, other) if s.high is not None]
         return Survey(
@@ -41,7 +42,7 @@ class Survey:
 
 
 def survey(chunk: Chunk) -> Survey:
-    """What must be known of all chunks before their ids are numbered."""
+    """Look at the ids of a chunk once."""
     arrays = [array for array in (chunk.sources, chunk.destinations) if len(array)]
     if chunk.id_type.kind != "integer" or not arrays:
         return Survey(chunk.id_type, len(chunk.sources), len(chunk))
@@ -52,7 +53,7 @@ def survey(chunk: Chunk) -> Survey:
 
 
 def survey_of_range(listed: range) -> Survey:
-    """Ids that are listed as a range, without edges."""
+    """What is known of ids that are listed as a range, without edges."""
     if not len(listed):
         return Survey(IdType("none"), 0)
     return Survey(IdType("integer"), len(listed), 0, listed.start, listed.stop - 1)

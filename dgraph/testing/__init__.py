@@ -4,7 +4,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """`mixed_cluster`: Dask's clusters are loaded where it is asked for."""
+    """The name `mixed_cluster`, for which Dask's clusters are imported only when it is asked for."""
     if name == "mixed_cluster":
         from dgraph.testing.clusters import mixed_cluster
 

@@ -17,7 +17,8 @@ Event = tuple  # what, at which worker, and more
 
 @dataclass(frozen=True)
 class Course:
-    """What came of a schedule. `steps` and `notes` are those after the last work was done and known to be."""
+    """What came of a schedule: how many snapshots were taken and how many events there were; and after the last work
+    was done and known to be, how many notes, and how many steps of time."""
 
     snapshots: int
     events: int
@@ -26,7 +27,8 @@ class Course:
 
 
 class Schedule:
-    """`hops` are those of the messages that each worker has in the beginning; `peer_of` draws whom the next goes to."""
+    """The workers of a run, and what is under way between them. `hops`: for each worker, how many hops each of its
+    first messages has to live. `peer_of`: a function from a worker to the one that it sends its next message to."""
 
     def __init__(self, hops: Sequence[Sequence[int]], peer_of: Callable[[int], int]):
         workers = len(hops)
@@ -41,7 +43,8 @@ class Schedule:
         self.new += [(REST, worker) for worker in range(workers) if not self.inbox[worker]]
 
     def happen(self, event: Event) -> None:
-        """One event; what it leads to is in `new`. Raises AssertionError where the end is told too early."""
+        """Have one event happen; those that it leads to are added to `new`. Raises AssertionError if a worker is told
+        of the end too early."""
         what, worker, *more = event
         machine = self.machines[worker]
         if what == WORK:
@@ -75,12 +78,14 @@ class Schedule:
                 self.new.append((REST, worker))
 
     def course(self, events: int, notes: int, steps: int) -> Course:
+        """What came of it, once no event is left. Raises AssertionError if a worker has not been told of the end."""
         assert all(machine.over for machine in self.machines), "nothing is under way, and some are not told of the end"
         return Course(self.machines[0].ended, events, notes, steps)
 
 
 def at_random(schedule: Schedule, draw: random.Random, held: str = "") -> Course:
-    """To the end; events of the kind `held` wait as long as any other can happen."""
+    """Have events happen in random order until none is left. Those of the kind `held` wait as long as any other can
+    happen."""
     pool: list[Event] = []
     late: list[Event] = []
     events = 0
@@ -98,7 +103,8 @@ def at_random(schedule: Schedule, draw: random.Random, held: str = "") -> Course
 
 
 def in_time(schedule: Schedule) -> Course:
-    """To the end, where mail, receipts and notes all take one step of time, and work none."""
+    """Have events happen in the order of time until none is left: mail, receipts and notes take one step each, work
+    takes none."""
     now: deque[Event] = deque()
     events = notes = steps = 0
     coming = schedule.new
@@ -121,5 +127,6 @@ def in_time(schedule: Schedule) -> Course:
 
 
 def notes_of(workers: int) -> int:
-    """Of one snapshot: a vote of every worker but the roots on its way up, an outcome down, and two votes across."""
+    """How many notes one snapshot takes: a vote of every worker but the roots on its way up, an outcome down, and two
+    votes across."""
     return 2 * (workers - 1)

@@ -13,7 +13,8 @@ from dgraph.agents.settings import Kind
 
 @dataclass(frozen=True)
 class StandIn(Kind):
-    """A kind of daemon, for `daemons=`: seconds an edge to download, compute and upload, and seconds a call."""
+    """A kind of daemon, for `daemons=`: how many seconds it takes an edge to `download`, `compute` and `upload`, and
+    how many a `call` takes."""
 
     download: float = 0.0
     compute: float = 0.0
@@ -25,7 +26,7 @@ class StandIn(Kind):
 
 
 class StandInDaemon(CpuDaemon):
-    """What it does takes at least as long as stated."""
+    """A daemon on the CPU each stage of which takes at least as long as its kind says."""
 
     def __init__(self, kind: StandIn, threads: int = 1):
         super().__init__(threads)

@@ -132,6 +132,7 @@ def small_graphs(
 
 
 def _any_ids(kinds: Sequence[str], n: int) -> st.SearchStrategy[list]:
+    """Lists of n distinct ids, all of one of these kinds."""
     return st.sampled_from(kinds).flatmap(lambda kind: vertex_ids(kind, n))
 
 
@@ -153,6 +154,8 @@ def _rows(
 
 
 def _frame(rows: list, ids: Sequence[Any], weights: list | None, backwards: bool) -> pd.DataFrame:
+    """A frame of the rows, whose ends are positions in `ids`; `backwards` turns its index, which means nothing,
+    around."""
     columns = {
         "src": _id_column([ids[u] for (u, _), _ in rows], ids),
         "dst": _id_column([ids[v] for (_, v), _ in rows], ids),

@@ -22,7 +22,7 @@ from dgraph.errors import OptionError
 
 
 def plot(name: str) -> tuple[Callable[..., str], str]:
-    """The function `draw` of a plot, and whether it reads trials or reports."""
+    """The function `draw` of a plot, and which rows it reads: READS of its file."""
     if not name.isidentifier() or name == "style" or find_spec(f"{__name__}.{name}") is None:
         from pathlib import Path
 

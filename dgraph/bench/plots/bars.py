@@ -26,8 +26,11 @@ def draw(
     by: str = "setting",
     scale: str = "linear",
 ) -> str:
-    """value: the column drawn, called `unit` on its axis. Bars of a `group` stand together; `by` is their colour, and
-    so is what else tells cases apart: no bar is of two."""
+    """Draw a bar for each case; returns the SVG, and writes a PNG to `path` if there is one.
+
+    value: the column drawn, called `unit` on its axis. Bars of a `group` stand together; `by` gives them their colours,
+    with whatever else tells cases apart: no bar is of two.
+    """
     frame = pd.DataFrame(rows)
     frame = frame[frame[value].notna()]
     told = names_of(frame, [group], by)

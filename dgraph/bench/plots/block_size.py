@@ -15,7 +15,10 @@ READS = "blocks"
 
 
 def draw(rows: Any, path: str | Path | None = None, *, title: str = "", cost: Cost, edges: int) -> str:
-    """rows: `blocks`, and the `seconds` that a request of so many `edges` took with them; `cost`: the coefficients."""
+    """Draw measured seconds and the model's curve; returns the SVG, and writes a PNG to `path` if there is one.
+
+    rows: `blocks`, and the `seconds` that a request of so many `edges` took with them; cost: the coefficients.
+    """
     frame = pd.DataFrame(rows).sort_values("blocks")
     most = max(2, int(frame["blocks"].max()))
     curve = np.unique(np.geomspace(1, most, 200).round().astype(int)).tolist()

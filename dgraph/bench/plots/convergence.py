@@ -24,7 +24,10 @@ def draw(
     across: str = "operation",
     scale: str = "log",
 ) -> str:
-    """value: the column drawn over `epochs`; by: what has a line each; across: what has axes each."""
+    """Draw lines over epochs; returns the SVG, and writes a PNG to `path` if there is one.
+
+    value: the column drawn over `epochs`; by: what has a line each; across: what has axes each.
+    """
     frame = pd.DataFrame(rows)
     frame = frame[frame[value].notna() & frame["epochs"].notna()]
     panels = list(dict.fromkeys(frame[across])) or [""]

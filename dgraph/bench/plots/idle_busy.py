@@ -18,8 +18,8 @@ HEIGHT = 0.26  # of a bar, in inches
 def draw(
     rows: Any, path: str | Path | None = None, *, title: str = "", group: str = "operation", by: str = "engine"
 ) -> str:
-    """A panel for each `group`; in it the partitions of a run, those of each `by` together. Of several trials, the
-    mean."""
+    """Draw a panel for each `group`, and in it a bar for each partition of a run, those of each `by` together; of
+    several trials the mean. Returns the SVG, and writes a PNG to `path` if there is one."""
     frame = pd.DataFrame(rows).assign(name=lambda found: names_of(found, [group], by))
     seconds = frame.reindex(columns=[*frame.columns, *(kind for kind in PARTS if kind not in frame)]).fillna(0.0)
     seconds = seconds.groupby([group, "name", "partition"], sort=False)[list(PARTS)].sum()

@@ -27,8 +27,11 @@ def draw(
     across: str = "",
     ideal: bool = False,
 ) -> str:
-    """value: the column drawn over the column `x`, a line for each `by`; across: what has axes each; ideal: also half
-    the time for twice `x`."""
+    """Draw lines; returns the SVG, and writes a PNG to `path` if there is one.
+
+    value: the column drawn over the column `x`, a line for each `by`; across: what has axes each; ideal: also half the
+    time for twice `x`.
+    """
     frame = pd.DataFrame(rows)
     frame = frame[frame[value].notna()].assign(panel=lambda found: found[across] if across else "")
     panels = list(dict.fromkeys(frame["panel"]))

@@ -62,7 +62,7 @@ class Drawing:
         self._style.__exit__(*failure)
 
     def save(self, path: str | Path | None = None) -> str:
-        """Write a PNG, if there is a path; the SVG as text, to stand in a page of HTML."""
+        """Write a PNG, if there is a path. Returns the SVG as text, to stand in a page of HTML."""
         if path is not None:
             self.figure.savefig(path, format="png", dpi=150)
         text = io.StringIO()
@@ -70,12 +70,12 @@ class Drawing:
         return text.getvalue()[text.getvalue().index("<svg") :]
 
     def legend(self, axes: Any) -> None:
-        """Beside the axes, where it covers nothing."""
+        """Put the legend of some axes beside them, where it covers nothing."""
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def colour_of(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each name, by its place."""
+    """A colour for each name, by its place among them."""
     return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(names))}
 
 

@@ -10,7 +10,9 @@ from dgraph.testing.verify.edges import Edges, expect, sized
 
 
 def wcc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None:
-    """names: a component is called by its "smallest" member, or by "any" value of its own.
+    """Refuse components that are not those of the graph.
+
+    names: a component is called by its "smallest" member, or by "any" value of its own.
 
     Labels that agree along every edge are unions of components, and as many labels as components are the components.
     """
@@ -32,5 +34,6 @@ def wcc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None
 
 
 def number_of_components(edges: Edges) -> int:
+    """How many weakly connected components there are, by SciPy."""
     rows = edges.matrix(np.ones(len(edges.arcs[0]), np.float32))
     return int(connected_components(rows, directed=True, connection="weak", return_labels=False))

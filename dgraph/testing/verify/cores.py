@@ -17,7 +17,8 @@ def degrees(
     in_degree: np.ndarray | None = None,
     out_degree: np.ndarray | None = None,
 ) -> None:
-    """`degree` is both together in a directed graph, and either in an undirected one."""
+    """Refuse degrees that are not those counted. `degree` is both together in a directed graph, and either in an
+    undirected one."""
     sized(edges, {"degree": degree, "in_degree": in_degree, "out_degree": out_degree})
     starts, ends, _ = edges.arcs
     out = np.bincount(starts, minlength=edges.vertices)
@@ -31,6 +32,7 @@ def degrees(
 
 
 def core_number(edges: Edges, *, core: np.ndarray) -> None:
+    """Refuse core numbers of which one is too high, or too low."""
     sized(edges, {"core": core})
     level = np.asarray(core, np.int64)
     beside = _beside(edges, level)
@@ -42,8 +44,8 @@ def core_number(edges: Edges, *, core: np.ndarray) -> None:
 
 
 def k_core(edges: Edges, *, in_core: np.ndarray, k: int | None = None) -> None:
-    """Without k, the highest core that is not empty: the core of as many neighbours as all have there, if there is none
-    of one more."""
+    """Refuse a set of vertices that is not the k-core; without k, not the highest core that has vertices: the core of
+    as many neighbours as all have there, if no vertex is in the next."""
     sized(edges, {"in_core": in_core})
     inside = np.asarray(in_core, bool)
     whole_number("k", k, 0, or_none=True)

@@ -69,7 +69,8 @@ class Edges:
         return coo_array((np.tile(directions, 2), ends), (self.vertices, self.vertices)).tocsr()
 
     def remembered(self, key: Any, find: Callable[[], Any]) -> Any:
-        """What `find` finds, found once: a benchmark verifies many answers on the same edges."""
+        """What `find` returns, which is called once for each key: a benchmark verifies many answers on the same
+        edges."""
         if key not in self.known:
             self.known[key] = find()
         return self.known[key]
@@ -82,7 +83,8 @@ def _distinct(values: np.ndarray) -> np.ndarray:
 
 
 def column(answer: Any, name: str, edges: Edges, *, of_vertices: bool = False) -> np.ndarray | None:
-    """One column by number, None if the answer lacks it. Vertices are numbers, and -1 where there is none."""
+    """A column of an answer by number of the vertex, None if the answer lacks it. In a column `of_vertices` ids become
+    numbers, and -1 where there is none."""
     if hasattr(answer, "by_number"):
         return answer.by_number(name)
     if name not in answer:
@@ -98,7 +100,8 @@ def column(answer: Any, name: str, edges: Edges, *, of_vertices: bool = False) -
 
 
 def expect(right: np.ndarray | bool, tell: Callable[[int], str]) -> None:
-    """Refuse the answer unless all is right; `tell` says what is wrong at a position."""
+    """Raise an AnswerError unless all is right. `tell` is called with the first position where it is not, and returns
+    what is wrong there."""
     right = np.atleast_1d(right)
     if not right.all():
         wrong = len(right) - np.count_nonzero(right)

@@ -10,7 +10,8 @@ from dgraph.testing.verify.edges import Edges
 
 
 def factorize(edges: Edges, *, factors: np.ndarray, mean: float, rmse: float) -> None:
-    """
+    """Refuse factors whose error is larger than was said.
+
     mean: what was learned, as `totals` has it.
     rmse: the error of all ratings, held out or not, must be no more than this.
     """

@@ -18,7 +18,8 @@ SHARES = ("personalization", "dangling")  # probabilities of vertices
 def by_number(
     operation: str, function: Callable[..., None], columns: Sequence[str], edges: Edges, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Refuse what the verifier does not know, and what it lacks."""
+    """The options that were given to `verify`, with vertices by number. Options that the verifier does not know are
+    refused, and so is the lack of one that it needs."""
     known = {n: p for n, p in inspect.signature(function).parameters.items() if n != "edges" and n not in columns}
     for name in options:
         if name not in known:
@@ -42,7 +43,7 @@ def by_number(
 
 
 def _numbers(edges: Edges, ids: list[Any]) -> np.ndarray:
-    """The numbers of vertices."""
+    """The numbers of vertices that are named by id; an IdError if one is no vertex."""
     if edges.ids is not None:
         numbers = edges.ids.get_indexer(ids)
     else:

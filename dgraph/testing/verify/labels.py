@@ -9,7 +9,8 @@ from dgraph.testing.verify.edges import Edges, expect, sized
 
 
 def cdlp(edges: Edges, *, label: np.ndarray, max_iter: int = 10) -> None:
-    """The labels of `max_iter` rounds in which every vertex takes the most frequent label, of several the smallest."""
+    """Refuse labels other than those after `max_iter` rounds, in each of which every vertex takes the most frequent
+    label of its neighbours, of several the smallest."""
     sized(edges, {"label": label})
 
     def repeated() -> np.ndarray:
@@ -23,7 +24,7 @@ def cdlp(edges: Edges, *, label: np.ndarray, max_iter: int = 10) -> None:
 
 
 def label_propagation(edges: Edges, *, label: np.ndarray, restless: float = 0.0, weighted: bool = False) -> None:
-    """No vertex has neighbours of whom more have another label than have its own, or weigh more.
+    """Refuse labels where a vertex has neighbours of whom more have another label than have its own, or weigh more.
 
     restless: the share of vertices that may, for libraries that stop when few labels still change.
     """

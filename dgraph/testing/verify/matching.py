@@ -8,7 +8,8 @@ from dgraph.testing.verify.edges import Edges, expect, sized
 
 
 def matching(edges: Edges, *, mate: np.ndarray) -> None:
-    """Directions and repeats do not count. A mate that is no vertex (-1, say) is none.
+    """Refuse mates that are no maximal matching. Directions and repeats do not count. A mate that is no vertex (-1,
+    say) is none.
 
     Any maximal matching passes, whoever was chosen by chance: it has at least half as many pairs as there can be.
     """

@@ -21,7 +21,8 @@ def bfs(
     depth_limit: int | None = None,
     ties: str = "smallest",
 ) -> None:
-    """Every edge is of length 1. Of `distance` and `predecessor`, one may be missing."""
+    """Refuse distances or predecessors that are not those where every edge is of length 1. One of both may be
+    missing."""
     if distance is None:
         distance = levels(edges, predecessor, source)
     farthest = np.inf if depth_limit is None else float(depth_limit)
@@ -38,7 +39,11 @@ def sssp(
     ties: str = "smallest",
     rtol: float = 0.0,
 ) -> None:
-    """ties: "smallest" predecessor, or "any". rtol: what sums may be off, for libraries that add in less precision."""
+    """Refuse distances or predecessors that are not those of shortest paths by weight.
+
+    ties: of several predecessors the "smallest" was taken, or "any". rtol: how far sums may be off, for libraries that
+    add in less precision.
+    """
     _paths(edges, distance, predecessor, np.atleast_1d(source), edges.arcs[2], target, np.inf, ties, rtol)
 
 

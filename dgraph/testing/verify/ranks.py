@@ -31,7 +31,9 @@ def pagerank(
     dangling: str | np.ndarray | None = None,
     rtol: float = 1e-9,
 ) -> None:
-    """rounds: how many were asked for, whose outcome is compared within `rtol`; by default as many as `tol` takes.
+    """Refuse ranks that one more round of power iteration would move too far.
+
+    rounds: how many were asked for, whose outcome is compared within `rtol`; by default as many as `tol` takes.
     tol: how far all ranks together are from the fixed point; one more round changes them by 1 + alpha times that. More
     is only what `max_iter` rounds leave, after which ranks may be given that have not settled.
     personalization: where to jump, by number, summing to 1; with a list of these, a rank has one value for each.
@@ -124,7 +126,8 @@ def _chance(edges: Edges, weighted: bool) -> tuple[csr_array, np.ndarray]:
 def hits(
     edges: Edges, *, hub: np.ndarray, authority: np.ndarray, tol: float | None = 1e-8, weighted: bool = False
 ) -> None:
-    """Hubs and authorities, each summing to 1: what hubs say of authorities, and back, in proportion."""
+    """Refuse hubs and authorities that one more round would move too far. Each sum to 1: what hubs say of authorities,
+    and back, in proportion."""
     sized(edges, {"hub": hub, "authority": authority})
     tol = _accuracy("hits", tol)
     if not edges.vertices or not len(edges.source):
@@ -177,7 +180,8 @@ def katz(
     normalized: bool = True,
     weighted: bool = False,
 ) -> None:
-    """A vertex has beta, and alpha times what its in-neighbours have; `normalized` by the Euclidean length of all."""
+    """Refuse scores that one more round would move too far. A vertex has beta, and alpha times what its in-neighbours
+    have; `normalized` by the Euclidean length of all."""
     sized(edges, {"katz": katz})
     tol = _accuracy("katz", tol)
     if not edges.vertices:

@@ -16,7 +16,8 @@ WEDGES = 30_000_000  # paths of two edges in one product, which bounds its memor
 def triangles(
     edges: Edges, *, triangles: np.ndarray | None = None, total: int | None = None, sample: int | None = None
 ) -> None:
-    """The triangles through each vertex, or their total; directions, self loops and repeats do not count.
+    """Refuse wrong counts of the triangles through each vertex, or a wrong total; directions, self loops and repeats do
+    not count.
 
     sample: verify no more than so many vertices, drawn by chance, where all of them would take too long.
     """
@@ -40,7 +41,7 @@ def triangles(
 
 
 def lcc(edges: Edges, *, lcc: np.ndarray, rtol: float = 1e-12) -> None:
-    """Check the share of arcs, either way, among each vertex's neighbours that are there."""
+    """Refuse clustering coefficients: of all arcs that could join two neighbours of a vertex, the share that does."""
     sized(edges, {"lcc": lcc})
     degree = np.diff(edges.simple.indptr).astype(np.float64)
     found = edges.remembered("arcs", lambda: opposite(edges.simple, directions=edges.directed))
@@ -51,6 +52,7 @@ def lcc(edges: Edges, *, lcc: np.ndarray, rtol: float = 1e-12) -> None:
 
 
 def count_all(edges: Edges) -> int:
+    """How many triangles there are."""
     if "triangles" in edges.known:
         return int(edges.known["triangles"].sum()) // 3
     up = _upwards(edges.simple)[1].astype(bool).astype(np.float64)
