@@ -6,7 +6,7 @@ from typing import Any
 
 from dgraph.graph import Graph
 from dgraph.monoid import MIN, UNREACHED
-from dgraph.program import State, VertexProgram, vertex
+from dgraph.program import Result, State, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
@@ -18,7 +18,7 @@ class Components(VertexProgram):
     """Every vertex passes on the smallest vertex that it has heard of."""
 
     operation = "wcc"
-    component = State(vertex, start=UNREACHED)
+    smallest = State(vertex, start=UNREACHED)
     merge = MIN
     along = "both"
     solver = Solver(components, ("out", "incoming"), Contract(local_components))
@@ -26,11 +26,15 @@ class Components(VertexProgram):
     def seed(id):
         return id
 
-    def send(component):
-        return component
+    def send(smallest):
+        return smallest
 
-    def apply(component, message):
-        return min(component, message)
+    def apply(smallest, message):
+        return min(smallest, message)
+
+    @Result(vertex)
+    def component(smallest):
+        return smallest
 
 
 @operation

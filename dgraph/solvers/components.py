@@ -23,27 +23,34 @@ NOBODY = np.uint32((1 << 32) - 1)
 
 def components(problem: Problem) -> Solved:
     """The smallest vertex of each one's component."""
-    component, edges = local_components(problem.edges)
+    component = np.empty(problem.vertices, np.int64)
+    _, edges = _united(problem.edges, component)
     return Solved({"component": component}, edges=edges)
 
 
 def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
     """For each local vertex, owned or proxy, the smallest local id that the edges of this partition join it with; and
-    the number of edges looked at. One order of the edges is enough; with both, many edges can be passed over."""
+    the number of edges looked at."""
+    return _united(edges, np.empty(0, np.int64))
+
+
+def _united(edges: EdgeTables, component: np.ndarray) -> tuple[np.ndarray, int]:
+    """The same, which is also copied to `component` unless that is empty. One order of the edges is enough; with both,
+    many edges can be passed over."""
     partition = edges.partition
     tables = [table for table in (partition.out, partition.incoming) if table is not None]
     met_twice = partition.num_local if len(tables) == 2 else _met_twice(edges, tables[0])
     if tables[0] is tables[-1]:
         tables = tables[:1]
     arrays = [array for table in (tables[0], tables[-1]) for array in (table.indptr, table.neighbours)]
-    above, component = np.empty(partition.num_local, np.uint32), np.empty(partition.num_local, np.int64)
+    above = np.empty(partition.num_local, np.uint32)
     rounds = 2 * ROUNDS if len(tables) == 2 and _are_apart(*tables) else ROUNDS
     counts = np.zeros((2 * rounds + 4, 8), np.int64)
     threads = worth(edges.threads, tables[0].num_edges)
     # of the second order's edges, so many of each vertex come first, too: a proxy may have no others
     others_first = rounds // 2 if edges.directed and len(tables) == 2 else 0
     team(_unite, threads, *arrays, len(tables), others_first, met_twice, GRAIN, above, component, counts)
-    return component, int(counts[-1, 0])
+    return above, int(counts[-1, 0])
 
 
 def _met_twice(edges: EdgeTables, table: Adjacency) -> int:
@@ -93,7 +100,7 @@ def _unite(
                 looked += _link_one(begin, end, phase // 2, indptr, neighbours, above)
             else:
                 flatten(begin, end, above)
-                if phase == last:
+                if phase == last and component.size:
                     for u in range(uint64(begin), uint64(end)):
                         component[u] = above[u]
         barrier(size, signals)

@@ -15,17 +15,19 @@ ONE = uint64(1)
 
 
 class Labels:
-    """The labels of one partition, in `of`, by local vertex, owned or proxy."""
+    """The labels of one partition's components. `component` has the first vertex of each local vertex's, owned or
+    proxy; there `of` has the label, and after `spread` at the others, too."""
 
-    def __init__(self, component: np.ndarray, numbers: np.ndarray, of: np.ndarray):
+    def __init__(self, component: np.ndarray, numbers: np.ndarray, of: np.ndarray, vertices: int):
         self.component, self.of = component, of
-        self._none = of.dtype.type(np.iinfo(of.dtype).max)
-        self._met = np.full_like(of, self._none)  # by component: the last label that it has met
+        self.dtype = np.dtype(np.uint32 if vertices < 1 << 32 else np.int64)  # of labels that travel: as few bytes
+        self._none = self.dtype.type(np.iinfo(self.dtype).max)
+        self._met = np.full(len(of), self._none)  # by component: the last label that it has met
         _label(component, numbers, of)
 
-    def narrow(self, vertices: int) -> np.ndarray:
-        """The labels in as few bytes as so many vertices allow: to travel."""
-        return self.of.astype(np.uint32) if vertices <= 1 << 32 else self.of
+    def at(self, vertices: np.ndarray) -> np.ndarray:
+        """The labels of some vertices, to travel."""
+        return self.of[self.component[vertices]].astype(self.dtype)
 
     def meet(self, vertices: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Pairs, as two rows: the label here and the label elsewhere of the same vertices. Most duplicates are left
@@ -33,12 +35,16 @@ class Labels:
         pairs = np.empty((2, len(vertices)), self.of.dtype)
         return pairs[:, : int(_meet(self.component, self.of, vertices, others, self._met, pairs))].copy()
 
-    def lower(self, known: np.ndarray, lowest: np.ndarray, n: int) -> None:
-        """Replace labels `known` (ascending) by `lowest`, for the first n vertices, among which every component has
-        one."""
+    def lower(self, vertices: Iterable[np.ndarray], known: np.ndarray, lowest: np.ndarray) -> None:
+        """Replace labels `known` (ascending) by `lowest`. `vertices` are all that have met others."""
         changed = known != lowest
         if changed.any():
-            _lower(self.component, self._met, self._none, known[changed], lowest[changed], self.of[:n])
+            for met in vertices:
+                _lower(self.component, self._met, self._none, known[changed], lowest[changed], met, self.of)
+
+    def spread(self, n: int) -> None:
+        """Give the first n vertices, among which every component has one, their labels."""
+        _spread(self.component, self.of[:n])
 
 
 def joined(pairs: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -53,23 +59,20 @@ def joined(pairs: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 @kernel
 def _label(component, numbers, labels):
-    """The first vertex of a component finds its label; the others take that."""
+    """Find the label of each component."""
     for v in range(uint64(component.size)):
         c = uint64(component[v])
-        labels[c] = numbers[v] if c == v else min(labels[c], numbers[v])
-    for v in range(uint64(component.size)):
-        labels[v] = labels[uint64(component[v])]
+        labels[c] = numbers[v] if c == v else min(labels[c], np.int64(numbers[v]))
 
 
 @kernel
 def _meet(component, labels, vertices, others, met, pairs):
     count = uint64(0)
     for i in range(uint64(vertices.size)):
-        v = uint64(vertices[i])
-        c = uint64(component[v])
+        c = uint64(component[uint64(vertices[i])])
         if met[c] != others[i]:
             met[c] = pairs[1, count] = others[i]
-            pairs[0, count] = labels[v]
+            pairs[0, count] = labels[c]
             count += ONE
     return count
 
@@ -82,19 +85,25 @@ def _join(some, others, above):
 
 
 @kernel
-def _lower(component, met, none, known, lowest, labels):
-    """The first vertex of a component that has met others looks its new label up; the others take that."""
+def _lower(component, met, none, known, lowest, vertices, labels):
+    """Look up the new label of each component that has met others, once."""
+    for i in range(uint64(vertices.size)):
+        c = uint64(component[uint64(vertices[i])])
+        if met[c] == none:
+            continue
+        met[c] = none
+        label, low, high = labels[c], uint64(0), uint64(known.size)
+        while low < high:
+            middle = (low + high) >> ONE
+            if known[middle] < label:
+                low = middle + ONE
+            else:
+                high = middle
+        if low < uint64(known.size) and known[low] == label:
+            labels[c] = lowest[low]
+
+
+@kernel
+def _spread(component, labels):
     for v in range(uint64(labels.size)):
-        c, label = uint64(component[v]), labels[v]
-        if c == v and met[v] != none:
-            low, high = uint64(0), uint64(known.size)
-            while low < high:
-                middle = (low + high) >> ONE
-                if known[middle] < label:
-                    low = middle + ONE
-                else:
-                    high = middle
-            if low < uint64(known.size) and known[low] == label:
-                labels[v] = lowest[low]
-        elif c != v:
-            labels[v] = labels[c]
+        labels[v] = labels[uint64(component[v])]

@@ -94,6 +94,7 @@ class Contract(LocalMethod):
     proxy, the smallest local id that this partition's edges join it with; and the number of edges it looked at."""
 
     unite: Callable[[EdgeTables], tuple[np.ndarray, int]]
+    finds_messages = True
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.vertex_lists import NOBODY
 from dgraph.analysis import PhaseAnalysis
 from dgraph.exchange.post import ANSWER, BROADCAST, REDUCE, REPORT
 from dgraph.names import inbox
@@ -27,8 +26,8 @@ Letters = set[tuple[int, int]]  # by tag and sender
 
 
 class Contracting(PartitionState):
-    """A state that is driven by `settle`, `tell` and `hear`. Inboxes hold labels; all vertices fire once, at the
-    end."""
+    """A state that is driven by `settle`, `tell` and `hear`. Inboxes hold labels in the end, from which results are
+    computed: vertices fire only for a checkpoint."""
 
     settles = True
     together = True  # whether others wait for what all partitions tell, so that it can as well go in one message
@@ -36,10 +35,14 @@ class Contracting(PartitionState):
     def __init__(self, contract: Contract, *arguments: Any):
         super().__init__(*arguments)
         self.unite = contract.unite
+        self.labels: Labels | None = None  # until vertices have been joined
         self.came: dict[tuple[int, int], list[np.ndarray]] = {}
         self.letters: list[Any] = []  # to be sent
         self.awaited: Letters | None = set()  # None: this partition knows its answer
         self.course: Iterator[Letters] = self._course()
+
+    def seed(self) -> None:
+        """Nothing: labels take the place of the first messages."""
 
     def settle(self, phase: PhaseAnalysis) -> None:
         """Go on along the course (`_course`) until mail is missing, or there is something to tell before labels
@@ -77,25 +80,28 @@ class Contracting(PartitionState):
     def _course(self) -> Iterator[Letters]:
         """The whole algorithm, from the first round to the end: it yields the mail that it must have before it can go
         on."""
-        post, parts, n, everybody = self.post, self.partition.parts, self.n, np.arange(self.size, dtype=np.uint32)
+        post, parts = self.post, self.partition.parts
         component, looked = self.unite(self.edges)
         self.total["edges"] += looked
         (phase,) = self.analysis.phases
         (message,) = phase.messages
-        labels = Labels(component, self.partition.numbers, self.values[inbox(phase, message)])
-        masters = {q: post.masters("any", q) for q in post.peers}
-        proxies = {q: everybody[post.proxies("any", q)] for q in post.peers}
-        of = labels.narrow(self.values["vertices"])
-        self.letters.append(partial(post.reduce, "any", [of], None))
-        awaited = {(REDUCE, q) for q in post.peers if len(masters[q])}
+        self.labels = labels = Labels(
+            component, self.partition.numbers, self.values[inbox(phase, message)], self.values["vertices"]
+        )
+        masters = {q: ids for q in post.peers if len(ids := post.masters("any", q))}
+        proxies = {q: ids for q in post.peers if len(ids := _range(post.proxies("any", q)))}
+        letters = [(q, REDUCE, ids) for q, ids in proxies.items()]
+        met = {(REDUCE, q): ids for q, ids in masters.items()}
         if parts == 2:  # then each knows all pairs
-            self.letters.append(partial(post.broadcast, BROADCAST, "any", [of], None))
-            awaited |= {(BROADCAST, q) for q in post.peers if len(proxies[q])}
-        yield awaited
-        pairs = [labels.meet(everybody[n:], labels.of[n:])]
-        for tag, q in sorted(awaited):
-            (others,) = self.came.pop((tag, q))
-            pairs.append(labels.meet((masters if tag == REDUCE else proxies)[q], others))
+            letters += [(q, BROADCAST, ids) for q, ids in masters.items()]
+            met |= {(BROADCAST, q): ids for q, ids in proxies.items()}
+        self.letters += [partial(post.give, q, tag, [labels.at(ids)]) for q, tag, ids in letters]
+        yield set(met)
+        copies = _range(slice(self.n, self.size))
+        pairs = [labels.meet(copies, labels.at(copies))]
+        for letter in sorted(met):
+            (others,) = self.came.pop(letter)
+            pairs.append(labels.meet(met[letter], others))
         known, lowest = joined(pairs)
         if parts > 2:
             self.letters.append(partial(post.give, ROOT, REPORT, [known, lowest]))
@@ -105,9 +111,9 @@ class Contracting(PartitionState):
                 self.together = False
             yield {(ANSWER, ROOT)}
             (lowest,) = self.came[ANSWER, ROOT]
-        labels.lower(known, lowest, n)
-        self.fire_these(phase, everybody[:n])
-        self.frontier.send(NOBODY)
+        labels.lower([copies, *masters.values()], known, lowest)
+        labels.spread(self.n)
+        self.total["fired"] += self.n
 
     def _answers(self) -> list[Any]:
         """At the root: for each partition the smallest label that each label of its report is one with."""
@@ -121,7 +127,18 @@ class Contracting(PartitionState):
     def halt(self) -> None:
         """For a checkpoint: all fire with the labels they have; a run that resumes by single steps has all of them
         send."""
+        if self.labels is None:
+            super().seed()
+        else:
+            self.labels.spread(self.n)
         (phase,) = self.analysis.phases
-        everybody = np.arange(self.n, dtype=np.uint32)
+        everybody = _range(slice(self.n))
         self.fire_these(phase, everybody)
         self.frontier.send(everybody)
+
+    def results(self, kernel: str = "settled") -> dict[str, np.ndarray]:
+        return super().results(kernel)
+
+
+def _range(ids: slice) -> np.ndarray:
+    return np.arange(ids.start or 0, ids.stop, dtype=np.uint32)

@@ -67,12 +67,16 @@ class PartitionState(Copies):
     # -- before the first round ----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Move arrays to where kernels run, then run `start` and `seed`."""
+        """Move arrays to where kernels run, then `seed`."""
         self.arrays = self.post.arrays = self.agent.arrays
         for arrays in (self.values, self.degrees):
             arrays |= {name: self.arrays.moved(array) for name, array in arrays.items() if np.ndim(array)}
         self.frontier.move(self.arrays)
         self.aim(self.analysis.phases[0], 0)
+        self.seed()
+
+    def seed(self) -> None:
+        """Run `start` and `seed`: the first states, and the first messages."""
         if "begin" in self.recipe.source.kernels:
             found = self._listed("begin", self.n, self.frontier.queue)
             if not self.analysis.synchronous:
