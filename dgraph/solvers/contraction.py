@@ -20,8 +20,8 @@ class Labels:
 
     def __init__(self, component: np.ndarray, numbers: np.ndarray, of: np.ndarray, vertices: int):
         self.component, self.of = component, of
-        self.dtype = np.dtype(np.uint32 if vertices < 1 << 32 else np.int64)  # of labels that travel: as few bytes
-        self._none = self.dtype.type(np.iinfo(self.dtype).max)
+        self.dtype = np.uint32 if vertices < 1 << 32 else np.int64  # of labels that travel: as few bytes
+        self._none = self.dtype(np.iinfo(self.dtype).max)
         self._met = np.full(len(of), self._none)  # by component: the last label that it has met
         _label(component, numbers, of)
 

@@ -120,8 +120,7 @@ class PartitionState(Copies):
         """Write what masters have sent to proxies, who send on where their masters send."""
         senders = [self.frontier.senders]
         for tag, ids, values in self.post.collect({BROADCAST: side, TARGET: target_side}):
-            names = phase.target_broadcast if tag == TARGET else phase.broadcast
-            for name, value in zip(names, values, strict=False):
+            for name, value in zip(phase.target_broadcast if tag == TARGET else phase.broadcast, values, strict=False):
                 self.arrays.write(self.values[name], ids, value)
             if not self.analysis.synchronous:
                 senders.append(ids if self.switches.changed_only else ids[values[-1]])
@@ -181,8 +180,7 @@ class PartitionState(Copies):
         """Merge messages from other partitions into inboxes."""
         names = [incoming(inbox(phase, message)) for message in phase.messages]
         for _, ids, values in mail:
-            news = {**dict(zip(names, values, strict=True)), "ids": ids}
-            arguments = {**self.values, **news, **self.frontier.arguments}
+            arguments = {**self.values, **self.frontier.arguments, **dict(zip(names, values, strict=True)), "ids": ids}
             queued = self.agent.once(name_in(phase, "receive"), len(ids), arguments)
             if queued is not None:
                 self.frontier.queued = queued
@@ -190,8 +188,7 @@ class PartitionState(Copies):
     def fire(self, phase: PhaseAnalysis) -> None:
         """Apply inboxes to states."""
         if self.analysis.synchronous:
-            counts = self.agent.rows(name_in(phase, "fire"), self.n, self.values)
-            self.changed += [count for _, count in counts]
+            self.changed += [count for _, count in self.agent.rows(name_in(phase, "fire"), self.n, self.values)]
             self.total["fired"] += self.n
             return
         for name in self.analysis.before:
@@ -203,8 +200,7 @@ class PartitionState(Copies):
     def fire_these(self, phase: PhaseAnalysis, vertices: Any) -> None:
         """Apply the inboxes of some owned vertices; those with something to send become the senders."""
         self.total["fired"] += len(vertices)
-        kernel = name_in(phase, "fire")
-        self.frontier.send(self._listed(kernel, len(vertices), self.frontier.spare, frontier=vertices))
+        self.frontier.send(self._listed(name_in(phase, "fire"), len(vertices), self.frontier.spare, frontier=vertices))
 
     def forget_sent(self, phase: PhaseAnalysis) -> None:
         """What the senders send is known wherever it must be: set it back to no message."""
@@ -243,8 +239,8 @@ class PartitionState(Copies):
         if not (self.settles or self.analysis.synchronous):
             self.total["senders"] = self.frontier.sent
         found, self.reported = {w: n - self.reported.get(w, 0) for w, n in self.total.items()}, dict(self.total)
-        direction = "pull" if self.analysis.synchronous or self.pulled else "push"
-        return {**found, "direction": direction, **self.agent.counted()}
+        pulled = self.analysis.synchronous or self.pulled
+        return {**found, "direction": "pull" if pulled else "push", **self.agent.counted()}
 
     # -- global values and results -------------------------------------------------------------------------------------
 
