@@ -26,7 +26,7 @@ from peers.graphx import GraphX
 from peers.ours import Ours
 from peers.peer import NotRun, Peer
 from peers.process import Process
-from peers.workloads import GRAPHS
+from peers.workloads import GRAPHS, SIMPLE
 
 LIBRARIES = {
     "networkx": "NetworkX",
@@ -39,7 +39,6 @@ LIBRARIES = {
 }
 OTHERS = ("gap", "gemini", *LIBRARIES)  # GraphX takes as long as all of these: it is named when it is wanted
 NOWHERE = {"GraphFrames": "PyPI has its jar for Spark 2.4 and Java 8 only, newer ones are on Maven"}
-SIMPLE = ("triangles", "core_number")  # about the graph without directions, loops and repeats
 MEANS = {"pagerank": 1.1, "bfs": 1.1, "sssp": 1.1, "triangles": 1.1, "wcc": 1.0}  # over graphs, against GAP
 WORST = "operations {}, the worst of all on graphs of scale {}"
 GAP = "GAP Benchmark Suite"

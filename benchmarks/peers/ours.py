@@ -51,9 +51,11 @@ class Ours:
 
     warms_up = True
 
-    def __init__(self, name: str = "dgraph", said: str = "", *, client: Any = None, **options: Any):
+    def __init__(
+        self, name: str = "dgraph", said: str = "", *, client: Any = None, parts: int | None = None, **options: Any
+    ):
         """`said` is what is computed with these options."""
-        self.name, self.said, self.client, self.options = name, said, client, options
+        self.name, self.said, self.client, self.parts, self.options = name, said, client, parts, options
         self.graphs: dict[Any, dg.Graph] = {}
         self.needs: dict[Any, Needs] = {}
 
@@ -119,8 +121,8 @@ class Ours:
         if edges.weight is not None:
             frame["weight"] = edges.weight
         weight = None if edges.weight is None else "weight"
-        directed, vertices = edges.directed, edges.vertices
-        return dg.Graph.from_edges(frame, weight=weight, directed=directed, vertices=vertices, client=self.client)
+        known = {"weight": weight, "directed": edges.directed, "vertices": edges.vertices}
+        return dg.Graph.from_edges(frame, **known, parts=self.parts, client=self.client)
 
     def _built(self, workload: Workload) -> dg.Graph:
         graph = self._graph(workload)

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from dgraph.testing.verify import Edges
 
-SMALL = 2  # triangles are also counted on an R-MAT graph smaller by so many scales
+SIMPLE = ("triangles", "core_number")  # about the graph without directions, loops and repeats
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,14 @@ def uniform(scale: int) -> Workload:
 
     drawn = Uniform(1 << scale, 16 << scale, seed=1, weights=(1, 255)).build()
     return _titled(f"uniform scale {scale}", _once(drawn, 1 << scale))
+
+
+def bipartite(scale: int) -> Workload:
+    """Directed from a small side to a large one, like visitors and what they visited: nobody can go on from there."""
+    from dgraph.io.generate import Bipartite
+
+    drawn = Bipartite(1 << (scale - 2), 3 << (scale - 2), 16 << scale, seed=1, weights=(1, 255)).build()
+    return _titled(f"bipartite scale {scale}", _once(drawn, 1 << scale))
 
 
 GRAPHS = {"rmat": rmat, "grid": grid, "uniform": uniform}
