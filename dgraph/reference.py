@@ -36,12 +36,12 @@ from dgraph.monoid import Monoid, Neighbourhood
 from dgraph.program import Delta, Field, Global, Message, Result, State, VertexColumn, VertexProgram
 from dgraph.randomness import random_word, uniform
 
-Edges = Iterable[tuple[int, int]]
+EdgePairs = Iterable[tuple[int, int]]
 
 
 def run(
     program: VertexProgram,
-    edges: Edges,
+    edges: EdgePairs,
     vertices: int,
     columns: Mapping[str, Sequence] | None = None,
     vertex_columns: Mapping[str, Sequence] | None = None,

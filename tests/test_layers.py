@@ -1,7 +1,7 @@
 """Imports go down only, and Dask stays where the design puts it: proved from the source, without importing it."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -143,13 +143,35 @@ def test_imports_go_down_and_dask_stays_in_its_place():
     assert [line for name, path in MODULES.items() for line in climbs(name, path.read_text())] == []
 
 
-def test_a_name_of_a_class_means_one_thing():
-    homes = {}
-    for name, path in MODULES.items():
-        for one in ast.parse(path.read_text()).body:
-            if isinstance(one, ast.ClassDef):
-                homes.setdefault(one.name, []).append(name)
-    assert {one: found for one, found in homes.items() if len(found) > 1} == {}
+def type_names(text: str) -> Iterator[tuple[str, str]]:
+    """The classes and the names of types that a module defines, and what each is: a class is itself alone."""
+    for one in ast.parse(text).body:
+        if isinstance(one, ast.ClassDef):
+            yield one.name, f"a class in line {one.lineno}"
+        elif isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
+            targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and target.id[0].isupper() and not target.id.isupper():
+                    yield target.id, ast.unparse(one.value)
+
+
+def twice(texts: Mapping[str, str]) -> dict[str, set[str]]:
+    """Names of types that mean two things, and where: public ones and others alike."""
+    homes: dict[str, dict[str, str]] = {}
+    for name, text in texts.items():
+        for one, means in type_names(text):
+            homes.setdefault(one, {})[name] = means if not means.startswith("a class") else f"{means} of {name}"
+    return {one: set(found) for one, found in homes.items() if len(set(found.values())) > 1}
+
+
+def test_a_name_of_a_type_means_one_thing():
+    assert twice({name: path.read_text() for name, path in MODULES.items()}) == {}
+
+
+def test_a_name_that_means_two_things_is_found():
+    texts = {"a": "class State: ...", "b": "class State: ...", "c": "Mail = list[int]", "d": "class Mail: ..."}
+    assert twice(texts) == {"State": {"a", "b"}, "Mail": {"c", "d"}}
+    assert twice({"a": "Columns = dict[str, int]\nclass Other: ...", "b": "Columns = dict[str, int]\nMAIL = 1"}) == {}
 
 
 def test_no_module_needs_itself_to_load():

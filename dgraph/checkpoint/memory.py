@@ -15,7 +15,7 @@ from dgraph.checkpoint.piece import Piece, from_bytes, round_of, to_bytes
 from dgraph.errors import LostError
 from dgraph.exchange.hosts import neighbour
 
-Places = Mapping[int, tuple[str, ...]]  # of a checkpoint: each piece's number -> the workers that have it
+Whereabouts = Mapping[int, tuple[str, ...]]  # of a checkpoint: each piece's number -> the workers that have it
 
 # run -> (name of a checkpoint, part) -> how many parts it has, and the piece
 _pieces: defaultdict[str, dict[tuple[str, int], tuple[int, bytes]]] = defaultdict(dict)
@@ -52,7 +52,7 @@ def forget_client(client: str) -> None:
         forget(run)
 
 
-def whole(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, Places]:
+def whole(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, Whereabouts]:
     """The last checkpoint of which every piece is on some worker, given what each worker has; "" if there is none."""
     places: defaultdict[str, defaultdict[int, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
     counts: dict[str, int] = {}

@@ -24,7 +24,7 @@ IDS = ("vertex", "predecessor", "component", "label", "mate")  # columns that ho
 SWITCHES = {"True": "true", "False": "false"}  # as Python has them, and as JSON does
 
 
-class Given(click.ParamType):
+class OptionValue(click.ParamType):
     """An option of the operation, as NAME=NUMBER."""
 
     name = "name=number"
@@ -52,7 +52,9 @@ def verified() -> list[str]:
     "--of", "operation", metavar="OP", shell_complete=offered(verified), help="The operation that found them."
 )
 @click.option("--source-vertex", multiple=True, metavar="VERTEX", help="A vertex where paths begin; may be repeated.")
-@click.option("--with", "given", multiple=True, type=Given(), help="Another option that it was given, as tol=1e-9.")
+@click.option(
+    "--with", "given", multiple=True, type=OptionValue(), help="Another option that it was given, as tol=1e-9."
+)
 @as_json
 @reads_graph
 def command(edges: GivenGraph, as_json: bool, **asked: Any) -> None:

@@ -30,7 +30,7 @@ from dgraph.devices.memory import DeviceArray, Memory, SimulatedMemory
 from dgraph.devices.probe import simulated
 from dgraph.devices.simulator import simulate
 from dgraph.devices.tally import Tally
-from dgraph.devices.vertex_arrays import Count, DeviceVertexArrays, Ids
+from dgraph.devices.vertex_arrays import Count, DeviceIds, DeviceVertexArrays
 from dgraph.errors import DeviceError
 
 LIMITS = 8, 64, 2048  # edges: rows of fewer are gathered by one thread, a quarter of a warp, a warp; others by a block
@@ -183,7 +183,7 @@ class Cuda:
             return np.dtype(argument.dtype).type(value)
         if isinstance(value, str):
             return self.tally.there[value]
-        if isinstance(value, Ids):
+        if isinstance(value, DeviceIds):
             return value.array
         if isinstance(value, DeviceArray):
             return value

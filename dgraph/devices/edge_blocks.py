@@ -24,10 +24,10 @@ SPARE = 1 / 8  # of the memory is not for edges: results come last
 DOWN, COMPUTE = 0, 1  # stages, and their streams
 
 Arrays = dict[str, Any]
-Run = Callable[[Arrays, int, int], None]  # kernels over the edges of some rows: their arguments, first and last row
+RunRows = Callable[[Arrays, int, int], None]  # kernels over the edges of some rows: their arguments, first and last row
 
 
-class Buffer(NamedTuple):
+class BlockBuffer(NamedTuple):
     """Room for one array of a block: on the device, and in pinned memory here, unless the table itself is pinned."""
 
     here: np.ndarray | None
@@ -40,7 +40,7 @@ class EdgeBlocks:
     def __init__(self, memory: Memory, size: int | str | None = "auto"):
         self.memory, self.asked = memory, size
         self.measured: defaultdict[str, Measured] = defaultdict(Measured)  # of each kernel
-        self.buffers: list[dict[str, Buffer]] = []
+        self.buffers: list[dict[str, BlockBuffer]] = []
         self.capacity = self.size = self.streamed = 0  # edges, edges, bytes
 
     def each(
@@ -49,7 +49,7 @@ class EdgeBlocks:
         edges: Mapping[str, np.ndarray],
         ends: np.ndarray,
         first: int,
-        run: Run,
+        run: RunRows,
         prepare: Callable[[int], Any] = lambda count: None,
     ) -> None:
         """Call `run` for blocks that cover all rows whose edges are between consecutive `ends`; the first row has
@@ -119,16 +119,22 @@ class EdgeBlocks:
             return False
         return buffer.here is not None or self.memory.pin(array)
 
-    def _buffer(self, count: int, array: np.ndarray) -> Buffer:
+    def _buffer(self, count: int, array: np.ndarray) -> BlockBuffer:
         here = None if self.memory.pin(array) else self.memory.pinned(count * array.itemsize).view(array.dtype)
-        return Buffer(here, self.memory.empty(count, array.dtype))
+        return BlockBuffer(here, self.memory.empty(count, array.dtype))
 
 
 class Stream:
     """The blocks of one request on their way: stages of `agents/pipeline.py`. Nothing of a block comes back."""
 
     def __init__(
-        self, owner: EdgeBlocks, kernel: str, edges: Mapping[str, np.ndarray], ends: np.ndarray, first: int, run: Run
+        self,
+        owner: EdgeBlocks,
+        kernel: str,
+        edges: Mapping[str, np.ndarray],
+        ends: np.ndarray,
+        first: int,
+        run: RunRows,
     ):
         self.owner, self.kernel, self.edges, self.ends, self.first, self.run = owner, kernel, edges, ends, first, run
 

@@ -59,10 +59,10 @@ class Rest(NamedTuple):
 def parts_of(values: Mapping[str, Any]) -> Rest | None:
     """The `Rest` among the arguments of a push, if it was listed."""
     senders = values.get("senders")
-    return senders.rest.get(id(values["indptr"])) if isinstance(senders, Ids) else None
+    return senders.rest.get(id(values["indptr"])) if isinstance(senders, DeviceIds) else None
 
 
-class Ids:
+class DeviceIds:
     """A list of vertices at the head of an array on the device."""
 
     def __init__(self, array: DeviceArray, count: Any):
@@ -80,7 +80,7 @@ class DeviceVertexArrays(VertexArrays):
         self.memory, self.tally, self.launch, self.run = memory, tally, launch, run
         self._rooms: dict[str, DeviceArray] = {}
         self._places: dict[tuple, DeviceArray] = {}
-        self._rested: Ids | None = None  # the list whose long rows are in the rooms for them
+        self._rested: DeviceIds | None = None  # the list whose long rows are in the rooms for them
         self.direct = 0  # bytes of messages that stayed on devices
 
     def moved(self, array: Any) -> DeviceArray:
@@ -89,7 +89,7 @@ class DeviceVertexArrays(VertexArrays):
         return self.memory.moved(array) if isinstance(array, np.ndarray) else self.memory.counted(array)
 
     def brought(self, array: Any, count: int) -> np.ndarray:
-        array = array.array if isinstance(array, Ids) else array
+        array = array.array if isinstance(array, DeviceIds) else array
         return self.memory.get(array[:count]) if isinstance(array, DeviceArray) else array[:count]
 
     def wait(self) -> None:
@@ -97,35 +97,35 @@ class DeviceVertexArrays(VertexArrays):
 
     # -- lists of vertices ---------------------------------------------------------------------------------------------
 
-    def first(self, queue: DeviceArray, count: Any) -> Ids:
-        return Ids(queue, count)
+    def first(self, queue: DeviceArray, count: Any) -> DeviceIds:
+        return DeviceIds(queue, count)
 
-    def listed(self, queue: DeviceArray, found: Sequence[tuple[int, Any]]) -> Ids:
-        return Ids(queue, found[0][1] or 0)
+    def listed(self, queue: DeviceArray, found: Sequence[tuple[int, Any]]) -> DeviceIds:
+        return DeviceIds(queue, found[0][1] or 0)
 
-    def joined(self, lists: Sequence[Any], room: DeviceArray) -> Ids:
+    def joined(self, lists: Sequence[Any], room: DeviceArray) -> DeviceIds:
         """The first list lies in the room, or is empty."""
         count = len(lists[0])
         for ids in lists[1:]:
             self.memory.put(room[count : count + len(ids)], ids.astype(np.uint32, copy=False))
             count += len(ids)
-        return Ids(room, count)
+        return DeviceIds(room, count)
 
-    def everybody(self, n: int) -> Ids:
-        return Ids(self.places(slice(0, n)), n)
+    def everybody(self, n: int) -> DeviceIds:
+        return DeviceIds(self.places(slice(0, n)), n)
 
-    def below(self, ids: Ids, limit: int) -> Ids:
+    def below(self, ids: DeviceIds, limit: int) -> DeviceIds:
         room = self.room("below", len(ids), np.uint32)
         self.tally.clear(LISTED, LISTED)
         self.launch("list_below", len(ids), ids=ids.array, limit=limit, queue=room, listed=LISTED)
-        return Ids(room, self.tally[LISTED])
+        return DeviceIds(room, self.tally[LISTED])
 
-    def store(self, queue: DeviceArray, ids: Ids) -> None:
+    def store(self, queue: DeviceArray, ids: DeviceIds) -> None:
         if ids.array is not queue and len(ids):
             self.memory.copy(queue[: len(ids)], ids.array[: len(ids)])
 
     def edges(self, sides: Sequence[Any], ids: Any) -> Any:
-        if not isinstance(ids, Ids):  # nobody, before the first round
+        if not isinstance(ids, DeviceIds):  # nobody, before the first round
             return super().edges(sides, ids)
         self.tally.clear(EDGES, REST[-1])
         if self._rested is not None:

@@ -25,16 +25,16 @@ ID_TYPES = (None, "int64", "string")
 _UNSAFE = r'[\x00-\x20\x7f,;|"]|^[#%]|^\\N$'  # in an id, for a list without quotes
 _QUOTED = (".csv", ".tsv", ".tab")
 
-Column = str | int
+ColumnName = str | int
 
 
 def read(
     path: str | os.PathLike,
     *,
-    source: Column | None = None,
-    destination: Column | None = None,
-    weight: Column | bool | None = None,
-    columns: Sequence[Column] | str | None = None,
+    source: ColumnName | None = None,
+    destination: ColumnName | None = None,
+    weight: ColumnName | bool | None = None,
+    columns: Sequence[ColumnName] | str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
     id_type: str | None = None,

@@ -102,10 +102,10 @@ def _nothing_else(options: dict[str, Any]) -> None:
             raise OptionError(f"{name}={value!r}: factorize has blocks of its own; leave it out")
 
 
-Piece = tuple[np.ndarray, np.ndarray, np.ndarray]  # ratings: both ends by number, and the value
+RatingColumns = tuple[np.ndarray, np.ndarray, np.ndarray]  # both ends by number, and the value
 
 
-def _ratings_of(partition: Any, weight: str, directed: bool) -> Piece:
+def _ratings_of(partition: Any, weight: str, directed: bool) -> RatingColumns:
     """The ratings of one partition; an undirected edge has two rows, and counts once."""
     rows = partition.out
     numbers = partition.numbers.astype(np.uint32)
@@ -129,7 +129,7 @@ class Factorization:
     epochs: int
     test: float
 
-    def __call__(self, pieces: list[Piece], block: int | None, threads: int, seed: int) -> Found:
+    def __call__(self, pieces: list[RatingColumns], block: int | None, threads: int, seed: int) -> Found:
         u, v, values = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
         if not self.directed:
             u, v = from_side_to_side(u, v, self.vertices)

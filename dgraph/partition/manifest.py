@@ -18,7 +18,7 @@ import xxhash
 from dgraph.errors import StorageError
 
 Test = Callable[[Any], bool]
-Shape = Mapping[str, Test]
+Expected = Mapping[str, Test]
 
 _NAME = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*")
 LARGEST = 1 << 62
@@ -77,7 +77,7 @@ def manifest_text(kind: str, version: int, content: Any) -> str:
     return json.dumps({"format": kind, "version": version, "checksum": checksum_of(content), "content": content})
 
 
-def read_manifest(text: bytes, kind: str, version: int, shape: Shape, *, path: Any, remedy: str) -> dict[str, Any]:
+def read_manifest(text: bytes, kind: str, version: int, shape: Expected, *, path: Any, remedy: str) -> dict[str, Any]:
     """The content of a manifest, which is of this kind and version, unchanged, and of the expected shape."""
     try:
         manifest = json.loads(text)

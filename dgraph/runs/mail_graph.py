@@ -24,7 +24,7 @@ from dgraph.runs.step_graph import DaskChain, StepChunk, release
 from dgraph.runs.steps import open_steps, take_steps
 from dgraph.waiting import bring, wait_for
 
-Mail = list[tuple[int, Packet]]  # of one step, tokens included; each with the worker that it is for
+StepMail = list[tuple[int, Packet]]  # of one step, tokens included; each with the worker that it is for
 
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ class MailExchange(Exchange):
 
     def __init__(self, route: Route, worker: int):
         super().__init__(route, worker, patience=0)
-        self.mail: Mail = []
+        self.mail: StepMail = []
         self.next = START  # the step that may come next
 
     def post(self, peer: int, message: Packet) -> None:
@@ -60,13 +60,13 @@ class MailExchange(Exchange):
             raise LostError(f"{lost}: Dask has repeated a task, because a result was lost; run again")
         self.next += 1
 
-    def take(self, all_mail: list[Mail]) -> None:
+    def take(self, all_mail: list[StepMail]) -> None:
         for mail in all_mail:
             for peer, message in mail:
                 if peer == self.worker:
                     self.mailbox.deliver(message)
 
-    def give(self) -> Mail:
+    def give(self) -> StepMail:
         mail, self.mail = self.mail, []
         return mail
 
@@ -76,14 +76,14 @@ def start_task(end: MailExchange, steps: bytes, partitions: list[Any]) -> Token:
     return open_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True)), 0)
 
 
-def step_task(end: MailExchange, step: int, mail: list[Mail]) -> Mail:
+def step_task(end: MailExchange, step: int, mail: list[StepMail]) -> StepMail:
     end.turn(step)
     end.take(mail)
     take_steps(end, 1)
     return end.give()
 
 
-def deliver_task(end: MailExchange, mail: list[Mail]) -> Token:
+def deliver_task(end: MailExchange, mail: list[StepMail]) -> Token:
     end.take(mail)
     return end.told
 
