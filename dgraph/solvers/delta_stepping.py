@@ -52,6 +52,15 @@ class Relaxed(NamedTuple):
     beyond: bool
 
 
+class Ends(NamedTuple):
+    """Where a call may stop: beyond the distance of a vertex, or if `target` is none beyond slot number `far`; and
+    after so many edges."""
+
+    target: int
+    far: int
+    limit: int
+
+
 def rows_of(indptr, neighbours, weights, dist, *, tree: bool = False) -> PathTables:
     """PathTables in which nothing has improved yet; with a `tree`, predecessors are found, too."""
     parent = np.full(len(dist) if tree else 0, UNREACHED)
@@ -91,11 +100,10 @@ def relax(
         if len(rows.improved):
             rows.improved[frontier] = True
         added = waiting.begin(rows.dist, frontier, scale, bound)
-        lists = waiting.tails, waiting.marks, waiting.spare, waiting.pool, waiting.chained, waiting.work, waiting.shared
-        where, ends = (waiting.window, waiting.slot), (target, waiting.far, limit)
+        where, ends, lists = (waiting.window, waiting.slot), Ends(target, waiting.far, limit), waiting.lists
         waiting.window, waiting.slot = team(
-            _relax, threads, rows, words, added, senders, *where, scale, *ends, *lists
-        )  # fmt: skip
+            _relax, threads, rows, words, added, senders, *where, scale, ends, lists, waiting.work
+        )
         looked, flat = looked + int(waiting.shared[LOOKED]), flat or bool(waiting.shared[FLAT])
         beyond = beyond or bool(waiting.shared[BEYOND])
         if not waiting.shared[DROPPED]:
@@ -120,12 +128,10 @@ def width(rows: PathTables) -> float:
 
 
 @kernel
-def _relax(
-    rank, size, signals, rows, words, frontier, senders, window, slot, scale, target, far, limit,
-    tails, marks, spare, pool, chained, work, shared,
-):  # fmt: skip
+def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, scale, ends, lists_of_all, work):
     """Each thread has lists of its own; the chunks of the nearest slot are shared out. Where these are few, rank 0
     works off the lists of all threads, and moves the window, while the others wait. Returns where to go on."""
+    tails, marks, spare, pool, chained, shared = lists_of_all
     dist, lists = rows.dist, Lists(tails[rank], marks[rank], spare[rank], pool, chained, shared)
     first, last = share(rank, size, frontier.size)
     for i in range(first, last):
@@ -134,7 +140,7 @@ def _relax(
         shared[NEXT], shared[WINDOW] = LISTS, NOWHERE
     barrier(size, signals)
     turn, looked = 0, np.int64(0)
-    while slot < LISTS and looked < limit and _matters(slot, window, target, far, dist, scale) and not stopped(signals):
+    while slot < LISTS and looked < ends.limit and _matters(slot, window, ends, dist, scale) and not stopped(signals):
         now, other, turn = TURN * turn, TURN - TURN * turn, 1 - turn
         within = slot < SLOTS
         # Every thread lists its chunks of this slot, or says where it would go on.
@@ -164,11 +170,11 @@ def _relax(
                 k = atomic_add(shared, now + TAKEN, 1)
             # What little has come to the same slot; and if nobody else is at work, to those after it.
             here, bound = slot, LISTS if alone else slot + 1
-            while here < bound and looked + seen < limit and _matters(here, window, target, far, dist, scale):
-                if atomic_load(signals, STOP) != 0 or (size > 1 and any_long(here, tails, low, high, lists)):
+            while here < bound and looked + seen < ends.limit and _matters(here, window, ends, dist, scale):
+                if atomic_load(signals, STOP) != 0 or (size > 1 and any_long(here, lists_of_all, low, high)):
                     break
                 if here >= SLOTS:
-                    window = move_all(here, window, dist, scale, tails, marks, spare, lists)
+                    window = move_all(here, window, dist, scale, lists_of_all)
                     here = window & (SLOTS - 1)
                     continue
                 for r in range(low, high):
@@ -177,12 +183,12 @@ def _relax(
                         earlier = before(place, lists)
                         seen += relax_chunk(place, here, alone, rows, words, senders, window, scale, lists)
                         place = earlier
-                here = next_of(here, tails, marks, low, high)
+                here = next_of(here, lists_of_all, low, high)
             atomic_add(shared, LOOKED, seen)
             if rank == 0:
                 slot, shared[now + WINDOW] = here, window
         if rank == 0 or not alone:
-            atomic_min(shared, now + NEXT, next_of(slot, tails, marks, low, high))
+            atomic_min(shared, now + NEXT, next_of(slot, lists_of_all, low, high))
         barrier(size, signals)
         slot, looked = shared[now + NEXT], shared[LOOKED]
         if within:
@@ -191,6 +197,6 @@ def _relax(
 
 
 @scalar_part
-def _matters(slot, window, target, far, dist, scale):
+def _matters(slot, window, ends, dist, scale):
     """Whether a path that is short enough may lead on from a vertex."""
-    return first_of(slot, window) <= (far if target < 0 else number_of(dist[target], scale))
+    return first_of(slot, window) <= (ends.far if ends.target < 0 else number_of(dist[ends.target], scale))

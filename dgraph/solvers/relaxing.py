@@ -15,13 +15,14 @@ import numpy as np
 from numba import uint64
 
 from dgraph.monoid import UNREACHED
-from dgraph.solvers.slots import LAST, ONE, ROOM, free, fresh, list_of, number_of
+from dgraph.solvers.slots import ROOM, free, list_of, number_of, push
 from dgraph.solvers.team import (
     atomic_load,
     atomic_max,
     atomic_min,
     atomic_or,
     compare_and_swap,
+    inner_part,
     kernel,
     prefetch,
     scalar_part,
@@ -144,108 +145,116 @@ def _apart(rank, size, signals, known, dist, parent):
 
 @scalar_part
 def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
-    """Relax the edges of a chunk's vertices, and give back the chunk; returns the number of edges.
-
-    There are two forms, and Numba compiles only what the types need. Without words, whoever sets the sign bit of a
-    parent has that vertex for itself; with words, vertices so far that a distance might not fit are left out. `push` is
-    written out here, because a call for every edge costs a fifth.
-    """
-    indptr, neighbours, weights, dist, parent, improved, numbers, tied = rows
-    tails, marks, _, pool, chained, shared = lists
-    if words is not None:
-        known, largest = words
-    tree, named, tells, tells_ties = parent.size > 0, numbers.size > 0, improved.size > 0, tied.size > 0
+    """Relax the edges of a chunk's vertices, and give back the chunk; returns the number of edges. With `words`,
+    vertices so far that a distance might not fit are left out."""
     chunk = (place - 1) // ROOM
     begin, end, looked = uint64(chunk * ROOM), uint64(place), uint64(0)
     for i in range(begin, end):
-        if i + uint64(AHEAD) < end:
-            x = uint64(pool[i + uint64(AHEAD)])
-            prefetch(indptr, x)
-            if words is None:
-                prefetch(dist, x)
-            else:
-                prefetch(known, x)
-        if i + uint64(AHEAD // 2) < end:
-            row = indptr[uint64(pool[i + uint64(AHEAD // 2)])]
-            prefetch(neighbours, row)
-            prefetch(weights, row)
-            prefetch(neighbours, row + 16)
-        u = uint64(pool[i])
-        if words is None:
-            d = dist[u]
-        else:
-            d = known[u] >> HALF
+        _ask_ahead(i, end, rows, words, lists.pool)
+        u = uint64(lists.pool[i])
+        d = rows.dist[u] if words is None else words.known[u] >> HALF
         if list_of(number_of(d, scale), window) != slot:
             continue  # it has been taken from a nearer slot
-        if words is not None and d >= uint64(FAR - largest):
-            shared[BEYOND] = 1
+        if words is not None and d >= uint64(FAR - words.largest):
+            lists.shared[BEYOND] = 1
             continue
-        number = np.int64(numbers[u]) if named else np.int64(u)  # with unsigned numbers, signed ones become floats
-        first, last = uint64(indptr[u]), uint64(indptr[u + uint64(1)])
+        number = np.int64(rows.numbers[u]) if rows.numbers.size > 0 else np.int64(u)  # unsigned ones become floats
+        first, last = uint64(rows.indptr[u]), uint64(rows.indptr[u + uint64(1)])
         looked += last - first
         for e in range(first, last):
-            v = uint64(neighbours[e])
+            v = uint64(rows.neighbours[e])
             if words is None:
-                new, old = d + weights[e], dist[v]
-                tie = tree and new == old and d < new < np.inf and not 0 <= atomic_load(parent, v) <= number
-                if not (new < old or tie):
-                    continue
-                if not d < new:
-                    shared[FLAT] = 1
-                by = number if d < new else UNREACHED
-                if alone:
-                    dist[v] = new
-                    if tree:
-                        parent[v] = by if new < old else min(parent[v], by)
-                elif not tree:
-                    old = atomic_min(dist, v, new)
-                else:
-                    held = atomic_or(parent, v, LOCKED)
-                    while held < 0:
-                        held = atomic_or(parent, v, LOCKED)
-                    old, after = dist[v], held
-                    if new < old:
-                        dist[v], after = new, by
-                    elif new == old:
-                        after = min(held, by)
-                    compare_and_swap(parent, v, held | LOCKED, after)
-                waits = improved[v]
+                lowered, new, old, waited = _lower(v, d, rows.weights[e], number, alone, rows, lists.shared)
             else:
-                weight = uint64(np.int64(weights[e]))
-                after, held = ((d + weight) << HALF) | uint64(number), known[v]
-                if after >= held:
-                    continue
-                if weight == 0:
-                    shared[FLAT] = 1
-                    after |= LOW
-                    if after >= held:
-                        continue
-                if alone:
-                    known[v] = after
-                else:
-                    held = atomic_min(known, v, after)
-                new, old = after >> HALF, held >> HALF
-                waits = improved[v] if tells else old != LOW
-            if old <= new:
-                if tells_ties:
-                    tied[v] = True
+                lowered, new, old, waited = _lower_word(
+                    v, d, rows.weights[e], number, alone, rows, words.known, lists.shared
+                )
+            if not lowered or v >= senders:  # nothing leads on from there
                 continue
-            if tells:
-                improved[v] = True  # not of a tie: who has gone before, and has another parent only, waits nowhere
             there = list_of(number_of(new, scale), window)
-            if there != slot and waits and list_of(number_of(old, scale), window) == there:
-                continue  # it waits there already
-            if v >= senders:
-                continue  # nothing leads on
-            place = tails[there]
-            if place % ROOM == 0:
-                begun = fresh(lists)
-                if begun < 0:
-                    continue
-                chained[uint64(begun)] = place // ROOM - 1
-                place = begun * ROOM
-                marks[there >> 6] |= ONE << (uint64(there) & LAST)
-            pool[uint64(place)] = v
-            tails[there] = place + 1
+            if there == slot or not waited or list_of(number_of(old, scale), window) != there:
+                push(there, v, lists)  # it does not wait there already
     free(chunk, lists)
     return looked
+
+
+@inner_part
+def _ask_ahead(i, end, rows, words, pool):
+    """Ask for what will be read of the vertices that come after place i of the pool."""
+    if i + uint64(AHEAD) < end:
+        x = uint64(pool[i + uint64(AHEAD)])
+        prefetch(rows.indptr, x)
+        if words is None:
+            prefetch(rows.dist, x)
+        else:
+            prefetch(words.known, x)
+    if i + uint64(AHEAD // 2) < end:
+        row = rows.indptr[uint64(pool[i + uint64(AHEAD // 2)])]
+        prefetch(rows.neighbours, row)
+        prefetch(rows.weights, row)
+        prefetch(rows.neighbours, row + 16)
+
+
+@inner_part
+def _lower(v, d, weight, number, alone, rows, shared):
+    """Tell v of a path by the vertex of this number, at distance d. Returns whether that is shorter than all before;
+    the new distance and the old; and whether v was marked as improved. Whoever sets the sign bit of a parent has that
+    vertex for itself."""
+    dist, parent, tree = rows.dist, rows.parent, rows.parent.size > 0
+    new, old = d + weight, dist[v]
+    tie = tree and new == old and d < new < np.inf and not 0 <= atomic_load(parent, v) <= number
+    if not (new < old or tie):
+        return False, new, old, False
+    if not d < new:
+        shared[FLAT] = 1
+    by = number if d < new else UNREACHED
+    if alone:
+        dist[v] = new
+        if tree:
+            parent[v] = by if new < old else min(parent[v], by)
+    elif not tree:
+        old = atomic_min(dist, v, new)
+    else:
+        held = atomic_or(parent, v, LOCKED)
+        while held < 0:
+            held = atomic_or(parent, v, LOCKED)
+        old, after = dist[v], held
+        if new < old:
+            dist[v], after = new, by
+        elif new == old:
+            after = min(held, by)
+        compare_and_swap(parent, v, held | LOCKED, after)
+    waited = rows.improved[v]
+    return _noted(v, new < old, rows), new, old, waited
+
+
+@inner_part
+def _lower_word(v, d, weight, number, alone, rows, known, shared):
+    """The same with words. Where nobody asks who has improved, whoever had a distance before was marked."""
+    length = uint64(np.int64(weight))
+    after, held = ((d + length) << HALF) | uint64(number), known[v]
+    if after >= held:
+        return False, after, held, False
+    if length == 0:
+        shared[FLAT] = 1
+        after |= LOW
+        if after >= held:
+            return False, after, held, False
+    if alone:
+        known[v] = after
+    else:
+        held = atomic_min(known, v, after)
+    new, old = after >> HALF, held >> HALF
+    waited = rows.improved[v] if rows.improved.size > 0 else old != LOW
+    return _noted(v, new < old, rows), new, old, waited
+
+
+@inner_part
+def _noted(v, lowered, rows):
+    """Note for those who ask that v has a shorter path, or another parent only; returns which."""
+    if lowered:
+        if rows.improved.size > 0:
+            rows.improved[v] = True  # not of a tie: who has gone before, and has another parent only, waits nowhere
+    elif rows.tied.size > 0:
+        rows.tied[v] = True
+    return lowered

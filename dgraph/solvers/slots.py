@@ -18,7 +18,7 @@ import numpy as np
 from numba import uint64
 from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 
-from dgraph.solvers.team import atomic_add, atomic_load, compare_and_swap, kernel, scalar_part
+from dgraph.solvers.team import atomic_add, atomic_load, compare_and_swap, inner_part, kernel, scalar_part
 
 BITS, TOP = 12, 62  # last bits, those of a slot; and of all numbers
 SLOTS = 1 << BITS  # in the window
@@ -52,6 +52,17 @@ class Lists(NamedTuple):
     shared: np.ndarray
 
 
+class AllLists(NamedTuple):
+    """The same of all threads: tails, marks and spare of each."""
+
+    tails: np.ndarray
+    marks: np.ndarray
+    spare: np.ndarray
+    pool: np.ndarray
+    chained: np.ndarray
+    shared: np.ndarray
+
+
 @kernel
 def number_of(distance, scale):
     """The number of the slot of a distance, which is not negative."""
@@ -73,7 +84,7 @@ def list_of(number, window):
     return number & (SLOTS - 1) if x < SLOTS else SLOTS + 63 - BITS - np.int64(_zeros(x))
 
 
-@scalar_part
+@inner_part
 def push(slot, u, lists):
     """Add a vertex to a slot's list."""
     place = lists.tails[slot]
@@ -131,9 +142,10 @@ def before(place, lists):
 
 
 @scalar_part
-def next_of(slot, tails, marks, low, high):
+def next_of(slot, lists, low, high):
     """The first slot or bin from `slot` on that is not empty, of the threads from `low` up to `high`; LISTS if there is
-    none. It looks at marks, because most lists are empty, and clears those that are wrong."""
+    none. It looks at marks, because most lists are empty, and clears those that are wrong. `lists` are of all."""
+    tails, marks = lists.tails, lists.marks
     word, before_it = slot >> 6, ONE << (uint64(slot) & LAST)
     while word < WORDS:
         found = uint64(0)
@@ -153,10 +165,10 @@ def next_of(slot, tails, marks, low, high):
 
 
 @scalar_part
-def any_long(slot, tails, low, high, lists):
+def any_long(slot, lists, low, high):
     """Whether some of these threads' lists at this slot is long enough to share."""
     for rank in range(low, high):
-        place = tails[rank, slot]
+        place = lists.tails[rank, slot]
         for _ in range(FEW):
             place = before(place, lists) if place > 0 else place
         if place > 0:
@@ -203,14 +215,14 @@ def move(slot, window, to, dist, scale, lists):
 
 
 @scalar_part
-def move_all(slot, window, dist, scale, tails, marks, spare, lists):
+def move_all(slot, window, dist, scale, lists):
     """The same for all threads at once; returns where the window is then."""
     to, there = np.int64(NOWHERE), window
-    for rank in range(len(tails)):
-        to = min(to, nearest(tails[rank, slot], slot, window, dist, scale, lists))
-    for rank in range(len(tails)):
-        of_one = Lists(tails[rank], marks[rank], spare[rank], lists.pool, lists.chained, lists.shared)
-        there = move(slot, window, to, dist, scale, of_one)
+    for rank in range(len(lists.tails)):
+        to = min(to, nearest(lists.tails[rank, slot], slot, window, dist, scale, lists))
+    for rank in range(len(lists.tails)):
+        tails, marks, spare = lists.tails[rank], lists.marks[rank], lists.spare[rank]
+        there = move(slot, window, to, dist, scale, Lists(tails, marks, spare, lists.pool, lists.chained, lists.shared))
     return there
 
 
@@ -231,6 +243,10 @@ class Waiting:
         self.work, self.shared = np.empty(chunks, np.int64), np.zeros(128, np.int64)
         self.window, self.slot = 0, LISTS  # where to go on: nowhere
         self.far = NOWHERE  # the number of the last who matter
+
+    @property
+    def lists(self) -> AllLists:
+        return AllLists(self.tails, self.marks, self.spare, self.pool, self.chained, self.shared)
 
     @property
     def some(self) -> bool:
