@@ -7,15 +7,15 @@ Each round first finds which label each vertex wants, and then gives it: nobody 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import int64, njit, uint64
+from numba import int64, uint64
 
+from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.randomness import uniform
 from dgraph.solvers.solver import Problem
-from dgraph.solvers.team import atomic_add, barrier, kernel, part, stopped, team
-
-inlined = njit(nogil=True, inline="always")
+from dgraph.solvers.team import atomic_add, barrier, inner_part, kernel, part, scalar_part, stopped, team
 
 PATIENT, WAITS = 16, 0.125  # taking turns: after so many rounds, this share of the vertices waits, drawn anew each time
 SPARSE = 16  # vertices that change tell their neighbours, unless they have more than one in so many of the edges
@@ -25,6 +25,44 @@ FIRST, SECOND, MOVING, RESTLESS, EDGES = 0, 8, 16, 32, 48  # the tally's places,
 one = uint64(1)
 
 
+class Votes(NamedTuple):
+    """The edges of one direction, each a vote; where weights are read, as many as its weight says."""
+
+    indptr: np.ndarray
+    neighbours: np.ndarray
+    weights: np.ndarray  # empty if they are not read
+
+
+class Wishes(NamedTuple):
+    """What all threads know of vertices, and of grains of them."""
+
+    labels: np.ndarray
+    wanted: np.ndarray  # another label, or the same
+    slack: np.ndarray  # how many votes may change before a vertex must count again, which it must below 0
+    busy: np.ndarray  # grains in which some must
+    wanting: np.ndarray  # grains in which some wants another label
+
+
+class Ballot(NamedTuple):
+    """Where a thread counts the votes of one vertex: the labels of its neighbours, their votes, and the sum of these
+    for each label. Counts begin at `base`, which is above all that vertices before have left, so nothing need be
+    cleared."""
+
+    slots: np.ndarray
+    loads: np.ndarray  # empty without weights
+    counts: np.ndarray
+    base: np.ndarray  # of one number
+
+
+class Turns(NamedTuple):
+    """The options: how many vertices are a grain, how many rounds there may be, and whether vertices take turns."""
+
+    grain: int
+    max_iter: int
+    takes: bool
+    random_seed: int
+
+
 def spread(
     problem: Problem, labels: np.ndarray, *, takes_turns: bool = False, random_seed: int = 0
 ) -> tuple[int, int, int]:
@@ -32,81 +70,45 @@ def spread(
     how many edges were looked at. `takes_turns` is for `label_propagation`, which also keeps a label that is as
     frequent as any. Each edge has one vote; where weights are read, as many as its weight says."""
     unit, threads = problem.values.get("unit"), problem.threads
-    weighted = unit is not None
-    sides = problem.edges.senders("both")
-    tables = [(side.indptr, side.neighbours, problem.edges.column(side, "weight")) for side in sides]
-    none = np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0) if weighted else None
-    first, second = (*tables, none)[:2]
-    grain = max(1, min(GRAIN, len(labels) // 64))
-    grains = -(-len(labels) // grain)
-    widest = int(sum((np.diff(ends) for ends, *_ in tables), np.zeros(len(labels), np.int64)).max(initial=0))
-    room = (
+    weighted, n = unit is not None, len(labels)
+    tables = [_votes(problem, side, weighted) for side in problem.edges.senders("both")]
+    first, second = (*tables, Votes(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0)))[:2]
+    turns = Turns(max(1, min(GRAIN, n // 64)), problem.values["max_iter"], takes_turns, random_seed)
+    grains = -(-n // turns.grain)
+    widest = int(sum((np.diff(votes.indptr) for votes in tables), np.zeros(n, np.int64)).max(initial=0))
+    rooms = Ballot(
         np.empty((threads, widest + 1), np.uint32),
         np.empty((threads, widest + 1 if weighted else 0), np.uint64),
-        np.zeros((threads, len(labels)), np.uint64 if weighted else np.uint32),
+        np.zeros((threads, n), np.uint64 if weighted else np.uint32),
+        np.zeros((threads, 8), np.uint64),
     )
-    slack = np.full(len(labels), -1, np.int64 if weighted else np.int32)
-    busy, wanting = np.ones(grains, np.bool_), np.zeros(grains, np.bool_)
+    slack = np.full(n, -1, np.int64 if weighted else np.int32)
+    wishes = Wishes(labels, labels.copy(), slack, np.ones(grains, np.bool_), np.zeros(grains, np.bool_))
     tally = np.zeros(64, np.int64)
-    arrays = *first, *second, unit, labels, labels.copy(), slack, busy, wanting, *room, tally
-    options = grain, problem.values["max_iter"], takes_turns, random_seed
-    rounds = team(_spread, threads, *arrays, *options)
+    rounds = team(_spread, threads, first, second, unit, wishes, rooms, turns, tally)
     return rounds, int(tally[RESTLESS + rounds % 2]), int(tally[EDGES])
 
 
+def _votes(problem: Problem, side: Adjacency, weighted: bool) -> Votes:
+    return Votes(side.indptr, side.neighbours, problem.edges.column(side, "weight") if weighted else np.zeros(0))
+
+
 @kernel
-def _spread(
-    rank, size, signals,
-    indptr, neighbours, weights, more_indptr, more_neighbours, more_weights, unit,
-    labels, wanted, slack, busy, wanting, slots_of, loads_of, counts_of, tally,
-    size_of_grain, max_iter, takes_turns, random_seed,
-):  # fmt: skip
-    """Take rounds until no vertex wants another label. `slack`: how many votes may change before a vertex must count
-    again, which it must below 0. `busy`: grains of vertices in which some must. `wanting`: grains in which some wants
-    another label."""
-    n, grains, per_grain = uint64(labels.size), busy.size, uint64(size_of_grain)
-    both = more_indptr.size > 1
-    slots, loads, counts = slots_of[rank], loads_of[rank], counts_of[rank]
-    base, limit = uint64(0), uint64(np.iinfo(counts.dtype).max)
-    edges, seen, number = neighbours.size + more_neighbours.size, uint64(0), 0
-    while number < max_iter and not stopped(signals):
+def _spread(rank, size, signals, first, second, unit, wishes, rooms, turns, tally):
+    """Take rounds until no vertex wants another label."""
+    room = Ballot(rooms.slots[rank], rooms.loads[rank], rooms.counts[rank], rooms.base[rank])
+    edges, grains = first.neighbours.size + second.neighbours.size, wishes.busy.size
+    seen, number = uint64(0), 0
+    while number < turns.max_iter and not stopped(signals):
         number += 1
         turn = number % 2
         moving = restless = uint64(0)
-        while True:
+        grain = atomic_add(tally, FIRST, 1)
+        while grain < grains:
+            if wishes.busy[grain] or wishes.wanting[grain]:
+                some, leaving, looked = _choose(grain, number, first, second, unit, wishes, room, turns)
+                restless, moving, seen = restless + some, moving + leaving, seen + looked
             grain = atomic_add(tally, FIRST, 1)
-            if grain >= grains:
-                break
-            if not (busy[grain] or wanting[grain]):
-                continue
-            busy[grain] = wanting[grain] = False
-            begin = uint64(grain) * per_grain
-            for u in range(begin, min(begin + per_grain, n)):
-                label = labels[u]
-                if slack[u] < 0:
-                    found = uint64(0), uint64(0), uint64(0)
-                    found = _gather(u, indptr, neighbours, weights, unit, slots, loads, found, labels, label)
-                    if both:
-                        found = _gather(
-                            u, more_indptr, more_neighbours, more_weights, unit, slots, loads, found, labels, label
-                        )
-                    others, own, theirs = found
-                    degree = _degree(u, indptr, more_indptr, both)
-                    if weights is None:
-                        own, theirs = degree - others, others
-                    if theirs > limit - base:
-                        counts[:] = 0
-                        base = uint64(0)
-                    wanted[u], slack[u] = _most_frequent(
-                        slots, weights, loads, others, own, theirs, label, takes_turns, counts, base
-                    )
-                    base += theirs
-                    seen += degree
-                if wanted[u] != label:
-                    wanting[grain] = True
-                    restless += one
-                    if not takes_turns or _has_turn(u, number, label, wanted[u], random_seed):
-                        moving += _degree(u, indptr, more_indptr, both)
         atomic_add(tally, MOVING + 8 * turn, moving)
         atomic_add(tally, RESTLESS + turn, restless)
         if rank == 0:
@@ -116,25 +118,10 @@ def _spread(
         if tally[RESTLESS + turn] == 0:
             break
         everywhere = tally[MOVING + 8 * turn] * SPARSE > edges
-        while True:
+        grain = atomic_add(tally, SECOND, 1)
+        while grain < grains:
+            _give(grain, number, everywhere, first, second, unit, wishes, turns)
             grain = atomic_add(tally, SECOND, 1)
-            if grain >= grains:
-                break
-            begin = uint64(grain) * per_grain
-            end = min(begin + per_grain, n)
-            if everywhere:
-                busy[grain] = True
-                slack[begin:end] = -1
-            if not wanting[grain]:
-                continue
-            for u in range(begin, end):
-                label = labels[u]
-                if wanted[u] != label and (not takes_turns or _has_turn(u, number, label, wanted[u], random_seed)):
-                    labels[u] = wanted[u]
-                    if not everywhere:
-                        _tell(u, indptr, neighbours, weights, unit, slack, busy, per_grain)
-                        if both:
-                            _tell(u, more_indptr, more_neighbours, more_weights, unit, slack, busy, per_grain)
         if rank == 0:
             tally[FIRST] = tally[MOVING + 8 * (1 - turn)] = tally[RESTLESS + 1 - turn] = 0
         barrier(size, signals)
@@ -142,63 +129,128 @@ def _spread(
     return number
 
 
-@inlined
-def _degree(u, indptr, more_indptr, both):
-    degree = uint64(indptr[u + one] - indptr[u])
-    return degree + uint64(more_indptr[u + one] - more_indptr[u]) if both else degree
+@scalar_part
+def _choose(grain, number, first, second, unit, wishes, room, turns):
+    """Find which labels the vertices of a grain want. Returns how many want another one, how many edges those have who
+    get it in this round, and how many edges were looked at."""
+    labels, wanted, slack, busy, wanting = wishes
+    busy[grain] = wanting[grain] = False
+    restless = moving = seen = uint64(0)
+    begin, end = _ends_of(grain, wishes, turns)
+    for u in range(begin, end):
+        label = labels[u]
+        if slack[u] < 0:
+            wanted[u], slack[u] = _count(u, label, first, second, unit, labels, room, turns.takes)
+            seen += _degree(u, first, second)
+        if wanted[u] != label:
+            wanting[grain] = True
+            restless += one
+            if _has_turn(u, number, label, wanted[u], turns):
+                moving += _degree(u, first, second)
+    return restless, moving, seen
 
 
-@inlined
-def _gather(u, indptr, neighbours, weights, unit, slots, loads, found, labels, label):
+@scalar_part
+def _give(grain, number, everywhere, first, second, unit, wishes, turns):
+    """Give the vertices of a grain the labels that they want, and have their neighbours count again; or all vertices,
+    `everywhere`."""
+    labels, wanted, slack, busy, wanting = wishes
+    begin, end = _ends_of(grain, wishes, turns)
+    if everywhere:
+        busy[grain] = True
+        for u in range(begin, end):
+            slack[u] = -1
+    if wanting[grain]:
+        for u in range(begin, end):
+            if wanted[u] != labels[u] and _has_turn(u, number, labels[u], wanted[u], turns):
+                labels[u] = wanted[u]
+                if not everywhere:
+                    _tell(u, first, unit, slack, busy, turns.grain)
+                    if second.indptr.size > 1:
+                        _tell(u, second, unit, slack, busy, turns.grain)
+
+
+@inner_part
+def _ends_of(grain, wishes, turns):
+    """The first vertex of a grain, and one past the last."""
+    begin = uint64(grain) * uint64(turns.grain)
+    return begin, min(begin + uint64(turns.grain), uint64(wishes.labels.size))
+
+
+@inner_part
+def _degree(u, first, second):
+    degree = uint64(first.indptr[u + one] - first.indptr[u])
+    return degree + uint64(second.indptr[u + one] - second.indptr[u]) if second.indptr.size > 1 else degree
+
+
+@inner_part
+def _count(u, label, first, second, unit, labels, room, keeps):
+    """The label that u wants, and its slack, from the labels of all its neighbours."""
+    found = uint64(0), uint64(0), uint64(0)
+    found = _gather(u, first, unit, room, found, labels, label)
+    if second.indptr.size > 1:
+        found = _gather(u, second, unit, room, found, labels, label)
+    others, own, theirs = found
+    if unit is None:
+        own, theirs = _degree(u, first, second) - others, others
+    if theirs > uint64(np.iinfo(room.counts.dtype).max) - room.base[0]:
+        room.counts[:] = 0
+        room.base[0] = 0
+    wish = _most_frequent(others, own, theirs, label, unit, room, keeps)
+    room.base[0] += theirs
+    return wish
+
+
+@inner_part
+def _gather(u, votes, unit, room, found, labels, label):
     """Add the neighbours' labels other than `label` behind the first `others` of the slots; with weights, their votes
     to the loads. Returns how many labels there are, and the votes for `label` and for others."""
-    others, own, theirs = found
-    for e in range(uint64(indptr[u]), uint64(indptr[u + one])):
-        slots[others] = labels[neighbours[e]]
-        if weights is None:
+    slots, loads, (others, own, theirs) = room.slots, room.loads, found
+    for e in range(uint64(votes.indptr[u]), uint64(votes.indptr[u + one])):
+        slots[others] = labels[votes.neighbours[e]]
+        if unit is None:
             others += uint64(slots[others] != label)
         else:
-            votes = uint64(math.ceil(weights[e] * unit))
-            loads[others] = votes
+            times = uint64(math.ceil(votes.weights[e] * unit))
+            loads[others] = times
             if slots[others] == label:
-                own += votes
+                own += times
             else:
-                theirs += votes
-                others += uint64(votes > 0)
+                theirs += times
+                others += uint64(times > 0)
     return others, own, theirs
 
 
-@inlined
-def _tell(u, indptr, neighbours, weights, unit, slack, busy, per_grain):
+@inner_part
+def _tell(u, votes, unit, slack, busy, grain):
     """Lower the slack of every neighbour."""
-    for e in range(uint64(indptr[u]), uint64(indptr[u + one])):
-        v, votes = uint64(neighbours[e]), 1
-        if weights is not None:
-            votes = int64(math.ceil(weights[e] * unit))
-        if atomic_add(slack, v, -votes) < votes:
-            busy[v // per_grain] = True
+    for e in range(uint64(votes.indptr[u]), uint64(votes.indptr[u + one])):
+        v, times = uint64(votes.neighbours[e]), 1
+        if unit is not None:
+            times = int64(math.ceil(votes.weights[e] * unit))
+        if atomic_add(slack, v, -times) < times:
+            busy[v // uint64(grain)] = True
 
 
 @part
-def _has_turn(u, number, label, wanted, random_seed):
+def _has_turn(u, number, label, wanted, turns):
     """Whether a vertex that wants another label gets it in this round; `LabelPropagation` says why not all do."""
     down = number % 2 == 1
-    return (wanted < label) == down and (number <= PATIENT or uniform(random_seed, number, u) >= WAITS)
+    return not turns.takes or (
+        (wanted < label) == down and (number <= PATIENT or uniform(turns.random_seed, number, u) >= WAITS)
+    )
 
 
-@part
-def _most_frequent(slots, weights, loads, others, own, theirs, label, keeps, counts, base):
+@scalar_part
+def _most_frequent(others, own, theirs, label, unit, room, keeps):
     """The label with most votes, of several the smallest; with `keeps` the vertex's own, if it is one of them. And how
-    many votes may change before another label could win.
-
-    Counts of a vertex begin at `base`, which is above all that vertices before have left there, so nothing need be
-    cleared.
-    """
+    many votes may change before another label could win."""
+    slots, loads, counts, base = room.slots, room.loads, room.counts, room.base[0]
     best, most = label, own
     if own <= theirs:
         for i in range(others):
             found = slots[i]
-            now = max(uint64(counts[found]), base) + (one if weights is None else loads[i])
+            now = max(uint64(counts[found]), base) + (one if unit is None else loads[i])
             counts[found] = now
             times = now - base
             if times > most or (times == most and found < best and not (keeps and best == label)):
