@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
@@ -21,6 +21,17 @@ from dgraph.solvers.pagerank import dividing, summed
 from dgraph.solvers.team import atomic_add, kernel, team
 
 NOISE = 1e-13  # the share of all values that looks at the edges may change for ever, because numbers are rounded
+
+
+class Holdings(NamedTuple):
+    """Arrays by place."""
+
+    share: np.ndarray  # of what a row passes on, along each edge; 0 where it has nobody to send to
+    first: np.ndarray  # what it was given to begin with
+    given: np.ndarray  # and since then, from other partitions
+    known: np.ndarray  # all that it was given, as of the last look
+    sent: np.ndarray
+    gathered: np.ndarray  # when it last listened
 
 
 class Diffusion:
@@ -41,51 +52,46 @@ class Diffusion:
         columns = {} if strength is None else {"strength": strength}
         layout, divisor = dividing(self.layout, columns, np.float64)
         n, self.threads, self.owned, self.factor = len(layout.rows), edges.threads, len(given), factor
-        self.indptr, self.senders, self.weights = layout.indptr, layout.senders, layout.weights
-        self.share, self.first, self.given, self.known, self.sent, self.gathered = (np.empty(n) for _ in range(6))
+        self.edges, self.arrays = layout.edges, Holdings(*(np.empty(n) for _ in range(6)))
         self.told = np.zeros(n - self.owned)  # of each proxy, what its master knows
         self.rows = np.empty((self.threads, int(np.diff(layout.cuts).max(initial=0))))
         self.sums = np.zeros((len(layout.cuts) - 1, 3))
-        arrays = self.share, self.first, self.given, self.known, self.sent, self.gathered
-        self.supply, much = map(float, _begin(layout.rows, given, float(times), factor, divisor, *arrays))
+        self.supply, much = map(float, _begin(layout.rows, given, float(times), factor, divisor, self.arrays))
         self.noise, self.left, self.came, self.surplus, self.mass = 0.0, 0.0, much, 0.0, 0.0
 
     def take_in(self, ids: np.ndarray, values: np.ndarray) -> None:
         """Give owned vertices more, which has come from other partitions."""
-        much, for_others, all_of_it = _take_in(ids, values, self.places, self.share, self.given)
+        much, for_others, all_of_it = _take_in(ids, values, self.places, self.arrays)
         self.came, self.surplus, self.mass = self.came + much, self.surplus + for_others, self.mass + all_of_it
 
     def look(self) -> None:
         """Look once at all edges: everybody passes on what has come."""
         self.came = 0.0
-        changed, size, _ = self._each(_look, self.rows, self.share, self.given, self.known, self.sent)
+        changed, size, _ = self._each(_look, self.rows)
         self.left, self.noise = self.factor * changed, NOISE * size  # what was changed may not have been seen by all
 
     def listen(self) -> None:
         """Look once at all edges while nobody passes on anything: from now on `left` is exact."""
-        rows = self.layout.rows, self.owned
-        sums = self._each(_listen, *rows, self.share, self.given, self.known, self.sent, self.gathered)
-        self.left, self.surplus, self.mass = sums
+        self.left, self.surplus, self.mass = self._each(_listen, self.layout.rows, self.owned)
 
     def news(self) -> np.ndarray:
         """By how much proxies have changed since this was last called, in the order of local ids."""
-        known = self.known[self.places[self.owned :]]
+        known = self.arrays.known[self.places[self.owned :]]
         return known - self.told
 
     def scale(self, times: float) -> None:
         """Begin a stage from so many `times` what was passed on, here and in all partitions."""
         self.told *= times
-        arrays = self.share, self.first, self.given, self.known, self.sent, self.gathered
-        self.left, self.came = float(_scale(float(times), *arrays)), 0.0
+        self.left, self.came = float(_scale(float(times), self.arrays)), 0.0
 
     def results(self, passed: np.ndarray, held: np.ndarray) -> None:
         """Add to these arrays what owned vertices have passed on, and what they hold: all of it, once they have
         listened."""
-        _results(self.layout.rows, self.given, self.known, self.gathered, passed, held)
+        _results(self.layout.rows, self.arrays, passed, held)
 
-    def _each(self, kernel: Callable[..., Any], *arrays: Any) -> list[float]:
-        edges = self.indptr, self.senders, self.weights
-        team(kernel, self.threads, np.zeros(1, np.int64), self.layout.cuts, self.sums, *edges, *arrays)
+    def _each(self, kernel: Callable[..., Any], *more: Any) -> list[float]:
+        """Run a kernel, whose threads take blocks of rows in turn; returns the sums that it takes of blocks."""
+        team(kernel, self.threads, np.zeros(1, np.int64), self.sums, self.edges, self.arrays, *more)
         return self.sums.sum(axis=0).tolist()
 
 
@@ -98,8 +104,9 @@ def _laid_out(edges: EdgeTables, table: Any) -> tuple[Layout, np.ndarray]:
 
 
 @kernel
-def _begin(rows, to_owned, times, factor, divisor, share, first, given, known, sent, gathered):
+def _begin(rows, to_owned, times, factor, divisor, arrays):
     """Proxies are given nothing. Returns the sum of what those are given who have somebody to send to, and how much."""
+    share, first, given, known, sent, gathered = arrays
     supply, much = 0.0, 0.0
     for i in range(uint64(rows.size)):
         value = to_owned[rows[i]] if rows[i] < to_owned.size else 0.0
@@ -115,14 +122,15 @@ def _begin(rows, to_owned, times, factor, divisor, share, first, given, known, s
 
 
 @kernel
-def _look(rank, size, signals, turns, cuts, sums, indptr, senders, weights, came, share, given, known, sent):
+def _look(rank, size, signals, turns, sums, edges, arrays, came):
     """The thread that takes a block writes it; others may read what its rows sent before, or what they send now."""
     while True:
         b = atomic_add(turns, 0, 1)
-        if b >= cuts.size - 1:
+        if b >= edges.cuts.size - 1:
             break
-        gather(indptr, senders, weights, sent, cuts[b], cuts[b + 1], came[rank])
-        sums[b, 0], sums[b, 1] = _pass_on(cuts[b], cuts[b + 1], came[rank], share, given, known, sent)
+        lo, hi = edges.cuts[b], edges.cuts[b + 1]
+        gather(edges, arrays.sent, lo, hi, came[rank])
+        sums[b, 0], sums[b, 1] = _pass_on(lo, hi, came[rank], arrays.share, arrays.given, arrays.known, arrays.sent)
 
 
 @summed
@@ -139,16 +147,15 @@ def _pass_on(lo, hi, came, share, given, known, sent):
 
 
 @kernel
-def _listen(
-    rank, size, signals, turns, cuts, sums, indptr, senders, weights, rows, owned, share, given, known, sent, gathered
-):
+def _listen(rank, size, signals, turns, sums, edges, arrays, rows, owned):
     """Proxies alone change; a block is written by the thread that takes it."""
+    share, _, given, known, sent, gathered = arrays
     while True:
         b = atomic_add(turns, 0, 1)
-        if b >= cuts.size - 1:
+        if b >= edges.cuts.size - 1:
             break
-        lo, hi = cuts[b], cuts[b + 1]
-        gather(indptr, senders, weights, sent, lo, hi, gathered[lo:hi])
+        lo, hi = edges.cuts[b], edges.cuts[b + 1]
+        gather(edges, sent, lo, hi, gathered[lo:hi])
         left, surplus, mass = 0.0, 0.0, 0.0
         for i in range(uint64(lo), uint64(hi)):
             if rows[i] >= owned:
@@ -163,8 +170,9 @@ def _listen(
 
 
 @kernel
-def _take_in(ids, values, places, share, given):
+def _take_in(ids, values, places, arrays):
     """Returns how much those were given who have somebody to send to, its sum, and that of all."""
+    share, given = arrays.share, arrays.given
     much, for_others, all_of_it = 0.0, 0.0, 0.0
     for k in range(uint64(ids.size)):
         i = uint64(places[ids[k]])
@@ -177,8 +185,9 @@ def _take_in(ids, values, places, share, given):
 
 
 @kernel
-def _scale(times, share, first, given, known, sent, gathered):
+def _scale(times, arrays):
     """Proxies are given nothing, and send to nobody. Returns how much was not passed on."""
+    share, first, given, known, sent, gathered = arrays
     left = 0.0
     for i in range(uint64(share.size)):
         given[i] = times * given[i] + (1 - times) * first[i]
@@ -190,7 +199,8 @@ def _scale(times, share, first, given, known, sent, gathered):
 
 
 @kernel
-def _results(rows, given, known, gathered, passed, held):
+def _results(rows, arrays, passed, held):
+    given, known, gathered = arrays.given, arrays.known, arrays.gathered
     for i in range(uint64(rows.size)):
         v = rows[i]
         if v < passed.size:

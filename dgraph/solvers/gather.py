@@ -9,6 +9,7 @@ their order. Within a block, rows come by their number of edges, so that the end
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
@@ -25,6 +26,16 @@ LINE = 16  # senders on a cache line
 ONE = uint64(1)
 
 
+class RowEdges(NamedTuple):
+    """The edges into some rows, as kernels take them: those of row i come from senders[indptr[i]:indptr[i + 1]]. Blocks
+    of rows cuts[b]:cuts[b + 1] are of about equal work."""
+
+    cuts: np.ndarray
+    indptr: np.ndarray
+    senders: np.ndarray
+    weights: Any  # None: all are 1
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """`senders[indptr[i]:indptr[i + 1]]` are the places of those who send to place i, where vertex rows[i] is. Blocks
@@ -36,6 +47,10 @@ class Layout:
     weights: np.ndarray | None
     degree: np.ndarray  # uint32, by place: the edges along which it sends
     cuts: np.ndarray  # int64
+
+    @property
+    def edges(self) -> RowEdges:
+        return RowEdges(self.cuts, self.indptr, self.senders, self.weights)
 
 
 def lay_out(table: Adjacency, weights: np.ndarray | None, threads: int) -> Layout:
@@ -137,10 +152,11 @@ def _move(rank, size, signals, cursor, cuts, table_indptr, neighbours, weights, 
 
 
 @part
-def gather(indptr, senders, weights, sent, lo, hi, sums):
-    """sums[i - lo] = what row i is sent. Four sums go on side by side, so that an addition does not wait for the one
-    before. Senders are read once a round, and prefetched as such, so that what they sent, which is read again and
-    again, stays in the cache."""
+def gather(edges, sent, lo, hi, sums):
+    """sums[i - lo] = what row i is sent, of rows lo:hi. Four sums go on side by side, so that an addition does not wait
+    for the one before. Senders are read once a round, and prefetched as such, so that what they sent, which is read
+    again and again, stays in the cache."""
+    _, indptr, senders, weights = edges
     zero, four = sent.dtype.type(0), uint64(4)
     for i in range(uint64(lo), uint64(hi)):
         e, end = uint64(indptr[i]), uint64(indptr[i + ONE])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
-from dgraph.solvers.gather import blocks_of, gather
+from dgraph.solvers.gather import RowEdges, blocks_of, gather
 from dgraph.solvers.pagerank import LINE, summed, table_of, total
 from dgraph.solvers.solver import Problem, Solved
 from dgraph.solvers.team import atomic_add, barrier, kernel, part, share, stopped, team
@@ -19,37 +19,25 @@ def hubs_and_authorities(problem: Problem) -> Solved:
     cuts = blocks_of(incoming.indptr), blocks_of(out.indptr)
     sums = np.zeros((2, max(map(len, cuts)), 2))
     came = np.empty((problem.threads, max(int(np.diff(one).max(initial=0)) for one in cuts)))
-    weights = [problem.edges.column(table, "weight") for table in (incoming, out)]
-    sides = (
-        *(cuts[0], incoming.indptr, incoming.neighbours, weights[0]),
-        *(cuts[1], out.indptr, out.neighbours, weights[1]),
-    )
-    team(
-        _hits, problem.threads, np.zeros(2 * LINE, np.int64), *sides, sums, came, hub, authority,
-        values["tol"], values["max_iter"], found,
-    )  # fmt: skip
+    sides = [
+        RowEdges(of_table, table.indptr, table.neighbours, problem.edges.column(table, "weight"))
+        for of_table, table in zip(cuts, (incoming, out), strict=True)
+    ]
+    turns, limits = np.zeros(2 * LINE, np.int64), (values["tol"], values["max_iter"])
+    team(_hits, problem.threads, turns, *sides, sums, came, hub, authority, *limits, found)
     rounds, totals = 2 * int(found[0]), dict(zip(("change", "hubs", "authorities"), found[1:].tolist(), strict=True))
     return Solved({"hub": hub, "authority": authority}, rounds, rounds * len(out.neighbours), totals)
 
 
 @kernel
-def _hits(
-    rank, size, signals, turns, in_cuts, in_indptr, senders, in_weights, out_cuts, out_indptr, receivers, out_weights,
-    sums, came, hub, authority, tolerance, max_iter, found,
-):  # fmt: skip
+def _hits(rank, size, signals, turns, incoming, out, sums, came, hub, authority, tolerance, max_iter, found):
     """A round is two passes: authorities gather from hubs, then hubs from authorities. A sum of zero ends it: there are
     no edges."""
     hubs, authorities, rounds, change = float(hub.size), 0.0, 0, np.inf
     while rounds < max_iter and hubs > 0 and not (change < tolerance * hubs or stopped(signals)):
-        _pass(
-            rank, size, signals, turns, 0, in_cuts, in_indptr, senders, in_weights, sums[0], came[rank],
-            hub, hubs, authority,
-        )  # fmt: skip
+        _pass(rank, size, signals, turns, 0, incoming, sums[0], came[rank], hub, hubs, authority)
         authorities = total(sums[0], 1)
-        _pass(
-            rank, size, signals, turns, LINE, out_cuts, out_indptr, receivers, out_weights, sums[1], came[rank],
-            authority, authorities, hub,
-        )  # fmt: skip
+        _pass(rank, size, signals, turns, LINE, out, sums[1], came[rank], authority, authorities, hub)
         rounds, change, hubs = rounds + 1, total(sums[1], 0), total(sums[1], 1)
     low, high = share(rank, size, hub.size)
     for i in range(uint64(low), uint64(high)):
@@ -60,14 +48,14 @@ def _hits(
 
 
 @part
-def _pass(rank, size, signals, turns, turn, cuts, indptr, neighbours, weights, sums, came, sent, of_all, scores):
+def _pass(rank, size, signals, turns, turn, edges, sums, came, sent, of_all, scores):
     """scores = what `sent` brings, divided by its sum. `sums` of each block: the change, and the scores."""
     while True:
         b = atomic_add(turns, turn, 1)
-        if b >= cuts.size - 1:
+        if b >= edges.cuts.size - 1:
             break
-        lo, hi = cuts[b], cuts[b + 1]
-        gather(indptr, neighbours, weights, sent, lo, hi, came)
+        lo, hi = edges.cuts[b], edges.cuts[b + 1]
+        gather(edges, sent, lo, hi, came)
         sums[b, 0], sums[b, 1] = _rescale(lo, hi, came, 1 / of_all if of_all > 0 else 0.0, scores)
     barrier(size, signals)
     if rank == 0:

@@ -7,7 +7,7 @@ added up by one thread, and totals over vertices block by block: the same bits f
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
@@ -125,24 +125,33 @@ def fixed_point(
     widest = int(np.diff(layout.cuts).max(initial=0))
     came = np.empty((problem.threads, widest), start.dtype)
     found, sums = np.zeros(3), np.zeros((2, len(layout.cuts) - 1, 2))
-    turn = team(
-        _fixed_point, problem.threads, np.zeros(2 * LINE, np.int64), layout.cuts, sums, came, layout.rows,
-        layout.indptr, layout.senders, layout.weights, strength, restart, spread, start, *sent,
-        *map(float, factors), tolerance, values["max_iter"], found,
-    )  # fmt: skip
+    scores = Scores(layout.rows, strength, start, *sent)
+    turns, limits = np.zeros(2 * LINE, np.int64), (tuple(map(float, factors)), tolerance, values["max_iter"])
+    turn = team(_fixed_point, problem.threads, turns, layout.edges, scores, restart, spread, *limits, sums, came, found)
     rounds, change, dangling = int(found[0]), float(found[1]), float(found[2])
     edges = rounds * len(layout.senders)
     return sent[turn], Solved({}, rounds, edges, {"change": change, "dangling": dangling})
 
 
+class Scores(NamedTuple):
+    """Arrays by row: its vertex, what it divides its score by among its out-edges, and the score. A round gathers from
+    what was `sent`, and `sends` what the next one gathers from."""
+
+    vertices: np.ndarray
+    strength: np.ndarray
+    scores: np.ndarray
+    sent: np.ndarray
+    sends: np.ndarray
+
+
 @kernel
 def _fixed_point(
-    rank, size, signals, turns, cuts, sums, came, rows, indptr, senders, weights, strength, restart, spread, scores,
-    sent, sends, alpha, jumps, again, tolerance, max_iter, found,
-):  # fmt: skip
-    """A round gathers from what was `sent`, and `sends` what the next one gathers from. `sums` are of blocks, for
-    even and for odd rounds: the change, and the scores of those who send to nobody. A block is written by the thread
-    that takes it. Returns which of both arrays has the scores by vertex in the end."""
+    rank, size, signals, turns, edges, arrays, restart, spread, factors, tolerance, max_iter, sums, came, found
+):
+    """`sums` are of blocks, for even and for odd rounds: the change, and the scores of those who send to nobody. A
+    block is written by the thread that takes it. Returns which of `sent` and `sends` has the scores by vertex in the
+    end."""
+    (vertices, strength, scores, sent, sends), cuts, (alpha, jumps, again) = arrays, edges.cuts, factors
     kind, blocks = scores.dtype.type, cuts.size - 1
     first, last = share(rank, size, blocks)
     for b in range(first, last):
@@ -161,15 +170,15 @@ def _fixed_point(
             if b >= blocks:
                 break
             lo, hi = cuts[b], cuts[b + 1]
-            gather(indptr, senders, weights, sent, lo, hi, came[rank])
+            gather(edges, sent, lo, hi, came[rank])
             sums[then, b, 0] = _score(
                 lo, hi, came[rank], restart, spread, kind(alpha), kind(jumps), kind(again * dangling), scores
             )
             sums[then, b, 1] = _send(lo, hi, scores, strength, sends)
         sent, sends, rounds = sends, sent, rounds + 1
-    low, high = share(rank, size, rows.size)
+    low, high = share(rank, size, vertices.size)
     for i in range(uint64(low), uint64(high)):
-        sends[rows[i]] = scores[i]
+        sends[vertices[i]] = scores[i]
     if rank == 0:
         found[0], found[1], found[2] = rounds, change, dangling
     return 1 - rounds % 2

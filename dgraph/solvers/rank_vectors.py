@@ -7,7 +7,7 @@ components are added up at a time. All else is as in `pagerank.py`.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
@@ -37,14 +37,15 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
     same = np.array_equal(columns["spread"], columns["restart"])
     spread = restart if same else _in_groups(columns["spread"], layout.rows, width, dtype)
     scores = restart.copy()
+    vectors = Vectors(strength, restart, spread, scores, np.empty(n * width, dtype))
     sums, totals = np.zeros((len(layout.cuts) - 1, 2, width)), np.zeros((problem.threads, 2, width))
     totals[:, CHANGE] = np.inf
+    own, turns = np.empty((problem.threads, 2, width + LINE)), np.zeros(2 * LINE, np.int64)
+    alpha, kept, limits = values["alpha"], values["kept"], (float(values["tol"]), values["max_iter"])
+    factors = float(alpha), float(1 - alpha), float(alpha * kept)
     rounds = team(
-        _fixed_points, problem.threads, np.zeros(2 * LINE, np.int64), layout.cuts, sums, totals, layout.indptr,
-        layout.senders, layout.weights, strength, restart, spread, scores,
-        np.empty((problem.threads, 2, width + LINE)), np.empty(n * width, dtype), several, float(values["alpha"]),
-        float(1 - values["alpha"]), float(values["alpha"] * values["kept"]), float(values["tol"]), values["max_iter"],
-    )  # fmt: skip
+        _fixed_points, problem.threads, turns, layout.edges, vectors, several, factors, *limits, sums, totals, own
+    )
     ranks = np.empty((n, several), dtype)
     ranks[layout.rows] = scores[:, :several]
     found = {"change": totals[0, CHANGE, :several].tolist(), "dangling": totals[0, DANGLING, :several].tolist()}
@@ -69,19 +70,28 @@ def _in_groups(column: np.ndarray, rows: np.ndarray, width: int, dtype: Any) -> 
     return found
 
 
+class Vectors(NamedTuple):
+    """Arrays by row: what it divides its scores by among its out-edges, where it jumps to, its scores, and what it has
+    sent."""
+
+    strength: np.ndarray
+    restart: np.ndarray
+    spread: np.ndarray
+    scores: np.ndarray
+    sent: np.ndarray
+
+
 @kernel
-def _fixed_points(
-    rank, size, signals, turns, cuts, sums, totals, indptr, senders, weights, strength, restart, spread, scores,
-    own, sent, several, alpha, jumps, again, tolerance, max_iter,
-):  # fmt: skip
+def _fixed_points(rank, size, signals, turns, edges, vectors, several, factors, tolerance, max_iter, sums, totals, own):
     """Returns how many rounds there were. `sums` are of blocks and `totals` each thread's own: the change of each
     component, and its scores that go nowhere. A component at rest stays as it is. `own` is written with every row: it
     is each thread's, on cache lines that no other writes to."""
-    blocks, mine, rounds = cuts.size - 1, totals[rank], 0
+    cuts, mine, rounds = edges.cuts, totals[rank], 0
+    blocks = cuts.size - 1
     first, last = share(rank, size, blocks)
     while True:
         for b in range(first, last):
-            _send(cuts[b], cuts[b + 1], scores, strength, sent, sums[b, DANGLING])
+            _send(cuts[b], cuts[b + 1], vectors.scores, vectors.strength, vectors.sent, sums[b, DANGLING])
         if rank == 0:
             turns[(rounds + 1) % 2 * LINE] = 0
         barrier(size, signals)
@@ -92,10 +102,8 @@ def _fixed_points(
             b = atomic_add(turns, rounds % 2 * LINE, 1)
             if b >= blocks:
                 break
-            _gather(
-                cuts[b], cuts[b + 1], indptr, senders, weights, sent, restart, spread, alpha, jumps, again, tolerance,
-                mine, scores, own[rank, 0], own[rank, 1], sums[b, CHANGE],
-            )  # fmt: skip
+            moving = tolerance, mine, own[rank, 0], own[rank, 1], sums[b, CHANGE]
+            _gather(cuts[b], cuts[b + 1], edges, vectors, factors, *moving)
         barrier(size, signals)
         rounds += 1
         _add_up(sums, CHANGE, mine)
@@ -132,11 +140,10 @@ def _send(lo, hi, scores, strength, sent, stuck):
 
 
 @part
-def _gather(
-    lo, hi, indptr, senders, weights, sent, restart, spread, alpha, jumps, again, tolerance, totals, scores, came,
-    moved, change,
-):  # fmt: skip
+def _gather(lo, hi, edges, vectors, factors, tolerance, totals, came, moved, change):
     """What is sent to rows lo:hi becomes their new scores."""
+    _, indptr, senders, weights = edges
+    (_, restart, spread, scores, sent), (alpha, jumps, again) = vectors, factors
     kind, width = scores.dtype.type, uint64(scores.shape[1])
     moved[:] = 0
     for i in range(uint64(lo), uint64(hi)):

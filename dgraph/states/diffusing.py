@@ -62,7 +62,7 @@ class Diffusing(PartitionState):
             self.diffusion.listen()
             looks += 1
         self.total["fired"] += self.n
-        self.total["edges"] += looks * len(self.diffusion.senders)
+        self.total["edges"] += looks * len(self.diffusion.edges.senders)
         self.untold = self.size > self.n
 
     def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
@@ -125,4 +125,4 @@ class Diffusing(PartitionState):
         """How much may be left at the end of this stage. `mass`: the sum of all that vertices have, 0 before the first
         stage has found it; with little mass, less may be left."""
         least = self.fields[self.diffuse.least] * self.fields[self.diffuse.falls] ** (self.stages - 1)
-        return NEARLY * min(mass or SURELY, 1.0) * least * len(self.diffusion.senders)
+        return NEARLY * min(mass or SURELY, 1.0) * least * len(self.diffusion.edges.senders)
