@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from dgraph.devices.probe import CPU
@@ -58,8 +58,7 @@ class Asked:
 
     def unusual(self, *names: str) -> dict[str, Any]:
         """Of these options, those that are not at their defaults."""
-        values = {one.name: (getattr(self, one.name), one.default) for one in fields(self) if one.name in names}
-        return {name: value for name, (value, usual) in values.items() if value != usual}
+        return {name: getattr(self, name) for name in names if getattr(self, name) != getattr(type(self), name)}
 
     @property
     def by_daemons(self) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
-from dgraph.solvers.neighbours import OTHERS, distinct
+from dgraph.solvers.neighbours import OTHERS, distinct, is_simple
 from dgraph.solvers.solver import Problem, Solved
 from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, team
 
@@ -38,16 +38,21 @@ def peel(problem: Problem, levels: int) -> tuple[np.ndarray, int]:
     """The core of each vertex (of vertices in the core of `levels`, the number of their neighbours there); and the
     edges looked at."""
     size, threads = problem.vertices, problem.threads
-    simple = distinct(problem.edges.senders("both"), size, threads, kept=OTHERS)
+    rows, *more = problem.edges.senders("both")
+    if not more and is_simple(rows, threads):
+        begins, ends, others = rows.indptr[:-1], rows.indptr[1:], rows.neighbours
+    else:
+        simple = distinct([rows, *more], size, threads, kept=OTHERS)
+        (begins, ends), others = np.ascontiguousarray(simple.bounds.T), simple.others
     left = np.empty(size, np.int32)
     waiting = np.empty((threads, size // threads + GRAIN), np.uint32)
     going = np.empty((threads, size), np.uint32)
-    team(_peel, threads, simple.bounds, simple.others, left, waiting, going, np.array([0, LEVELS, LEVELS]), levels)
-    return left.astype(np.int64), simple.num_edges
+    team(_peel, threads, begins, ends, others, left, waiting, going, np.array([0, LEVELS, LEVELS]), levels)
+    return left.astype(np.int64), int((ends - begins).sum())
 
 
 @kernel
-def _peel(rank, size, signals, bounds, others, left, waiting, going, shared, levels):
+def _peel(rank, size, signals, begins, ends, others, left, waiting, going, shared, levels):
     """left[u] counts u's neighbours that are not gone, and stays at u's core when u goes. A thread has its own vertices
     `waiting`; it writes to all of `left`, by atomics, and whom it brings down to the level goes with it. `shared` tells
     how many are gone, and the lowest level of who waits, in even and in odd turns: levels of nobody are left out."""
@@ -56,7 +61,7 @@ def _peel(rank, size, signals, bounds, others, left, waiting, going, shared, lev
     count = uint64(0)
     for begin in range(uint64(rank * GRAIN), n, uint64(size * GRAIN)):
         for u in range(begin, min(begin + uint64(GRAIN), n)):
-            left[u] = bounds[u, 1] - bounds[u, 0]
+            left[u] = ends[u] - begins[u]
             own[count] = u
             count += uint64(1)
     level, turn = 0, 0
@@ -86,7 +91,7 @@ def _peel(rank, size, signals, bounds, others, left, waiting, going, shared, lev
             deep -= uint64(1)
             u = stack[deep]
             peeled += uint64(1)
-            for e in range(uint64(bounds[u, 0]), uint64(bounds[u, 1])):
+            for e in range(uint64(begins[u]), uint64(ends[u])):
                 v = others[e]
                 if left[v] > level:
                     before = atomic_add(left, v, -1)

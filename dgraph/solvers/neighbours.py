@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, uint64
 
+from dgraph.agents.edge_tables import kept_with
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.team import atomic_add, kernel, team
+from dgraph.solvers.team import atomic_add, atomic_load, atomic_max, kernel, team
 
 ALL, OTHERS, LOWER = 0, 1, 2  # which neighbours a row keeps: of OTHERS not itself, of LOWER those that come before it
 GRAIN = 1024  # rows that a thread takes at a time
+CURSOR, REPEATED = 0, 1  # in `found`: the first row that nobody has taken; and whether some row is not simple
 
 inlined = njit(nogil=True, inline="always")
 
@@ -63,6 +65,43 @@ def distinct(
     sides = first.indptr, first.neighbours, *more
     team(_distinct, threads, cursor, *sides, order, kept, found.bounds, found.others, found.ways, marks)
     return found
+
+
+def is_simple(rows: Adjacency, threads: int) -> bool:
+    """Whether rows have every neighbour once, and nobody is a neighbour of itself; kept as long as the rows are."""
+
+    def look() -> bool:
+        marks, found = np.zeros((threads, len(rows.indptr) - 1), np.bool_), np.zeros(2, np.int64)
+        team(_find_repeats, threads, found, rows.indptr, rows.neighbours, marks)
+        return not found[REPEATED]
+
+    return bool(kept_with(rows, "simple", look))
+
+
+@kernel
+def _find_repeats(rank, size, signals, found, indptr, neighbours, marks):
+    """Sets found[REPEATED]. `marks[rank]` are its own: which neighbours the row has, unless they ascend; none between
+    rows."""
+    mark, n, repeated = marks[rank], indptr.size - 1, False
+    while not repeated and atomic_load(found, REPEATED) == 0:
+        begin = atomic_add(found, CURSOR, GRAIN)
+        if begin >= n:
+            break
+        for u in range(uint64(begin), uint64(min(begin + GRAIN, n))):
+            first, last, ascends, before = uint64(indptr[u]), uint64(indptr[u + uint64(1)]), True, np.int64(-1)
+            for e in range(first, last):
+                x = np.int64(neighbours[e])
+                repeated |= x == np.int64(u)
+                ascends &= x > before
+                before = x
+            if not ascends:
+                for e in range(first, last):
+                    repeated |= mark[neighbours[e]]
+                    mark[neighbours[e]] = True
+                for e in range(first, last):
+                    mark[neighbours[e]] = False
+    if repeated:
+        atomic_max(found, REPEATED, 1)
 
 
 @kernel

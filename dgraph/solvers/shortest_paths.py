@@ -17,7 +17,7 @@ from dgraph.solvers.solver import SOON, Problem, Solved, Unsettled
 from dgraph.solvers.team import worth
 
 LIMIT = 1 << 20  # edges of a partition in a round, after which it hears of others: what they know may spare it many
-AS_THEY_ARE = ("int64", "int32", "float64", "float32")  # weights that are not cast: each compiles once
+AS_THEY_ARE = tuple(map(np.dtype, ("int64", "int32", "float64", "float32")))  # not cast: weights of each compile once
 
 
 def shortest_paths(problem: Problem) -> Solved:
@@ -147,7 +147,7 @@ def _weighted(problem: Problem | Unsettled) -> tuple[np.ndarray, np.ndarray, np.
     if "weight" not in problem.edges.columns:
         return out.indptr, out.neighbours, np.broadcast_to(np.float64(1), out.num_edges)
     weights = out.columns[problem.edges.columns["weight"][0]]
-    if weights.dtype.name not in AS_THEY_ARE:
+    if weights.dtype not in AS_THEY_ARE:
         weights = problem.edges.column(out, "weight")
     return out.indptr, out.neighbours, weights
 

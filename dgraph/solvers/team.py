@@ -61,7 +61,9 @@ def team(kernel: Callable[..., Any], threads: int, *arrays: Any, beside: Sequenc
     are new each time: those of a pool could wait behind another team's. The functions `beside` get the ranks after
     these; they are called with rank, size and signals, and must not raise either."""
     signals, size = signals_here(), threads + len(beside)
-    if threads and size > 1:  # compiled before the threads start, which would wait for each other's compiler
+    if threads == size == 1:
+        return _unless_stopped(kernel(0, 1, signals, *arrays), signals)
+    if threads:  # compiled before the threads start, which would wait for each other's compiler
         _compiled(kernel, signals, arrays)
     ready = threading.Barrier(size)  # a thread that cannot be started must not leave others waiting in the kernel
     members: list[Callable[[], Any]] = [partial(kernel, rank, size, signals, *arrays) for rank in range(threads)]
@@ -84,6 +86,10 @@ def team(kernel: Callable[..., Any], threads: int, *arrays: Any, beside: Sequenc
     finally:
         for other in others:
             other.join()
+    return _unless_stopped(found, signals)
+
+
+def _unless_stopped(found: Any, signals: np.ndarray) -> Any:
     if signals[STOP]:
         raise KeyboardInterrupt
     return found

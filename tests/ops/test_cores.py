@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -15,6 +16,7 @@ import dgraph as dg
 from dgraph.ops.core_number import core_number, simple
 from dgraph.ops.k_core import k_core
 from dgraph.solvers import team
+from dgraph.solvers.neighbours import is_simple
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
@@ -98,6 +100,31 @@ def test_solvers_need_no_simple_graph():
     graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 2]}))
     assert core_number(graph).report.options["engine"] == "local"
     assert core_number(graph).compute()["core"].tolist() == [2, 2, 2]
+
+
+@given(small_graphs(weights=None))
+def test_rows_that_are_simple_are_known(drawn):
+    frame, kwargs = drawn
+    graph = dg.Graph.from_edges(frame, **{**kwargs, "directed": False})
+    rows = graph.partitioned().held[0].out
+    listed = [rows.neighbours[a:b].tolist() for a, b in pairwise(rows.indptr)]
+    simple = all(u not in row and len(set(row)) == len(row) for u, row in enumerate(listed))
+    assert [is_simple(rows, 2), is_simple(rows, 2)] == [simple, simple]
+    for repeats in ("keep", "first"):
+        graph = dg.Graph.from_edges(frame, **{**kwargs, "directed": False, "repeats": repeats, "loops": "drop"})
+        verify("core_number", graph, core_number(graph))
+
+
+@pytest.mark.parametrize("last", [(1, 2), (9_000, 9_000)])
+def test_one_repeat_or_loop_in_the_last_row_is_found(last):
+    """Rows that do not ascend: all, but for one edge, are simple."""
+    order = np.random.default_rng(1).permutation(9_000)
+    edges = [*zip(order[:-1].tolist(), order[1:].tolist(), strict=True), (1, 2), last]
+    graph = dg.Graph.from_edges(pd.DataFrame(edges, columns=["src", "dst"]), directed=False)
+    assert not is_simple(graph.partitioned().held[0].out, 2)
+    assert is_simple(dg.Graph.from_edges(pd.DataFrame(edges[:-1], columns=["src", "dst"]), directed=False)
+                     .partitioned().held[0].out, 2)  # fmt: skip
+    verify("core_number", graph, core_number(graph))
 
 
 def test_levels_of_nobody_are_left_out(monkeypatch):
