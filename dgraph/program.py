@@ -55,8 +55,9 @@ class Field:
 
     def cast(self, value: Any, what: str = "") -> Any:
         """`value` in this field's dtype, or an OptionError when that would change it."""
-        if self.shape is None and type(value) is NUMBERS.get(self.dtype) and -(2**63) <= value < 2**63:
-            return value  # as it is; the general way takes ten times as long
+        as_it_is = self.shape is None and type(value) is NUMBERS.get(self.dtype)
+        if as_it_is and -(2**63) <= value < 2**63:  # the general way takes ten times as long
+            return value
         array = np.asarray(value)
         if self.is_vertex and self.shape is not None and array.dtype.kind == "f":  # ids on both sides of 2^63, too
             array = np.asarray(value, object)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import int64, njit, uint64
 
 from dgraph.monoid import NONE
-from dgraph.solvers.randomness import mix, random_word
+from dgraph.solvers.randomness import mix, random_word, unmix
 from dgraph.solvers.solver import Problem
 from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, team
 
@@ -27,9 +27,9 @@ def match(problem: Problem, left: np.ndarray, random_seed: int) -> tuple[np.ndar
     tables: list[Any] = [(side.indptr, side.neighbours) for side in (first, *more)]
     tables += [(np.zeros(1, np.int64), np.zeros(0, np.uint32))] * (2 - len(tables))
     n = len(left)
-    mate, choice, least = np.full(n, NONE), np.empty(n, np.uint32), np.full(n, _never)
+    mate, least = np.full(n, NONE), np.full(n, _never)
     tally = np.zeros(48, np.int64)
-    arrays = *tables[0], *tables[1], left.copy(), ~left, mate, choice, least, tally
+    arrays = *tables[0], *tables[1], left.copy(), ~left, mate, least, tally
     turns = team(_match, problem.threads, *arrays, max(1, min(GRAIN, n // 64)), random_seed)
     return mate, turns, int(tally[EDGES])
 
@@ -37,11 +37,12 @@ def match(problem: Problem, left: np.ndarray, random_seed: int) -> tuple[np.ndar
 @kernel
 def _match(
     rank, size, signals,
-    indptr, neighbours, more_indptr, more_neighbours, free, open, mate, choice, least, tally,
+    indptr, neighbours, more_indptr, more_neighbours, free, open, mate, least, tally,
     size_of_grain, random_seed,
 ):  # fmt: skip
     """`free`: left vertices without a mate; `open`: right ones that may find one; `least`: the best lot for each left
-    vertex. Who is chosen by anybody finds a mate in that turn, so its lot need never be taken back."""
+    vertex, which tells whose it is. Who is chosen by anybody finds a mate in that turn, so its lot need never be taken
+    back."""
     n, per_grain, both = uint64(free.size), uint64(size_of_grain), more_indptr.size > 1
     turn, seen = 0, int64(0)
     while True:
@@ -61,7 +62,6 @@ def _match(
                         seen += more_indptr[v + _one] - more_indptr[v]
                     open[v] = chosen != _never
                     if open[v]:
-                        choice[v] = chosen
                         asked += 1
                         lot = mix(random_word(random_seed, 3 * turn - 1, chosen) ^ v)
                         if lot < least[chosen]:  # else the lines of who is asked by many pass from core to core
@@ -77,12 +77,11 @@ def _match(
             begin = uint64(atomic_add(tally, SECOND, 1)) * per_grain
             if begin >= n:
                 break
-            for v in range(begin, min(begin + per_grain, n)):
-                if open[v]:
-                    u = uint64(choice[v])
-                    if least[u] == mix(random_word(random_seed, 3 * turn - 1, u) ^ v):
-                        mate[u], mate[v] = v, u
-                        free[u] = open[v] = False
+            for u in range(begin, min(begin + per_grain, n)):
+                if free[u] and least[u] != _never:
+                    v = unmix(least[u]) ^ random_word(random_seed, 3 * turn - 1, u)
+                    mate[u], mate[v] = v, u
+                    free[u] = open[v] = False
         if rank == 0:
             tally[FIRST] = tally[ASKED + 8 * (1 - turn % 2)] = 0
         barrier(size, signals)

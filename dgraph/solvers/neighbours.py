@@ -91,12 +91,12 @@ def _find_repeats(rank, size, signals, found, indptr, neighbours, marks):
             first, last, ascends, before = uint64(indptr[u]), uint64(indptr[u + uint64(1)]), True, np.int64(-1)
             for e in range(first, last):
                 x = np.int64(neighbours[e])
-                repeated |= x == np.int64(u)
-                ascends &= x > before
+                repeated = repeated or bool(x == np.int64(u))
+                ascends = ascends and bool(x > before)
                 before = x
             if not ascends:
                 for e in range(first, last):
-                    repeated |= mark[neighbours[e]]
+                    repeated = repeated or bool(mark[neighbours[e]])
                     mark[neighbours[e]] = True
                 for e in range(first, last):
                     mark[neighbours[e]] = False

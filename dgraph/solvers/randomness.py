@@ -14,6 +14,17 @@ exec(KERNEL_TEXT, _compiled)
 mix, random_word, uniform = (_compiled[name] for name in ("mix", "random_word", "uniform"))
 
 
+@njit
+def unmix(z):
+    """The word that `mix` makes z of: its steps backwards, by the inverses of its factors."""
+    z = z ^ (z >> uint64(31)) ^ (z >> uint64(62))
+    z *= uint64(0x3196_42B2_D24D_8EC3)
+    z = z ^ (z >> uint64(27)) ^ (z >> uint64(54))
+    z *= uint64(0x96DE_1B17_3F11_9089)
+    z = z ^ (z >> uint64(30)) ^ (z >> uint64(60))
+    return z - uint64(0x9E37_79B9_7F4A_7C15)
+
+
 @kernel
 def draw(random_seed, number, out):
     """A float for each vertex."""

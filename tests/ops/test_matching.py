@@ -3,6 +3,7 @@
 import json
 import lzma
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,14 @@ from real_graphs import DATA
 import dgraph as dg
 from dgraph import errors, reference
 from dgraph.ops.matching import Matching, matching
+from dgraph.randomness import mix
+from dgraph.solvers.randomness import unmix
 from dgraph.testing.verify import Edges, verify
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_a_lot_tells_whose_it_is(word):
+    assert int(unmix(np.uint64(mix(word)))) == word
 
 
 @st.composite
