@@ -27,7 +27,6 @@ from dgraph.monoid import NONE, Merge, Monoid, Neighbourhood
 from dgraph.names import check_merges, check_names
 
 ADMITTED_DTYPES = ("bool", "int32", "int64", "float32", "float64")
-NUMBERS: dict[Any, type] = {np.dtype(kind): kind for kind in (bool, int, float)}  # whose values need no cast
 
 
 class vertex:
@@ -49,15 +48,13 @@ class Field:
         self.name = name
 
     def __repr__(self) -> str:
-        kind = "vertex" if self.is_vertex else self.dtype.name
         shape = "" if self.shape is None else f", shape={self.shape!r}"
-        return f"{type(self).__name__}({kind}{shape})"
+        return f"{type(self).__name__}({'vertex' if self.is_vertex else self.dtype.name}{shape})"
 
     def cast(self, value: Any, what: str = "") -> Any:
         """`value` in this field's dtype, or an OptionError when that would change it."""
-        as_it_is = self.shape is None and type(value) is NUMBERS.get(self.dtype)
-        if as_it_is and -(2**63) <= value < 2**63:  # the general way takes ten times as long
-            return value
+        if type(value) in (int, float) and self.shape is None and self.dtype == type(value) and abs(value) < 2**63:
+            return value  # the general way takes ten times as long
         array = np.asarray(value)
         if self.is_vertex and self.shape is not None and array.dtype.kind == "f":  # ids on both sides of 2^63, too
             array = np.asarray(value, object)
@@ -70,9 +67,8 @@ class Field:
         except (TypeError, ValueError):
             same = False
         if not same or (self.shape is None) != (array.ndim == 0) or array.ndim > 1:
-            kind = "vertex" if self.is_vertex else self.dtype.name
-            wanted = kind if self.shape is None else f"vector of {kind}"
-            raise OptionError(f"{what or self.name}={value!r}: expected a {wanted}")
+            kind = "vector of " * (self.shape is not None) + ("vertex" if self.is_vertex else self.dtype.name)
+            raise OptionError(f"{what or self.name}={value!r}: expected a {kind}")
         return cast.item() if self.shape is None else cast
 
 

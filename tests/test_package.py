@@ -22,7 +22,6 @@ EVERYTHING = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglo
 HEAVY = {"cudf", "cupy", "dask", "distributed", "numba", "numpy", "pandas", "pyarrow", "scipy"}
 MOST, LEAST = 300, 30  # lines of a file
 TOO_SHORT = {
-    "dgraph/solvers/randomness.py": "what dgraph/randomness.py says, compiled",
     "dgraph/__main__.py": "Python wants the name",
     "dgraph/engines/bsp.py": "an engine is a loop of a few lines",
     "dgraph/engines/gas.py": "an engine is a loop of a few lines",
