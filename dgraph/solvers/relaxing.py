@@ -145,8 +145,9 @@ def _apart(rank, size, signals, known, dist, parent):
 
 @scalar_part
 def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
-    """Relax the edges of a chunk's vertices, and give back the chunk; returns the number of edges. With `words`,
-    vertices so far that a distance might not fit are left out."""
+    """Relax the edges of a chunk's vertices, and give back the chunk; returns the number of edges. Numba compiles only
+    the form that the types need: with `words`, or None. In words, vertices so far that a distance might not fit are
+    left out."""
     chunk = (place - 1) // ROOM
     begin, end, looked = uint64(chunk * ROOM), uint64(place), uint64(0)
     for i in range(begin, end):
