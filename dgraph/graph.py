@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from dgraph.partition import chunk as chunks_of
 from dgraph.partition import policies, rules
 from dgraph.partition import source as sources
 from dgraph.partition.numbering import Numbering
-from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
 from dgraph.partition.source import EdgeSource, VertexSource, is_lazy
 from dgraph.recovery import retry
@@ -223,7 +222,7 @@ class Graph:
     def partitioned(self, orders: Sequence[str] = ("out",), columns: Sequence[str] = ()) -> Partitions:
         """Partitions with edges in the orders "out" (by source) or "incoming" (by destination), and some columns.
 
-        What is there is kept: a second order is the first, transposed where it stands; a new column builds anew."""
+        What is there is kept: a second order is the first, transposed; one that lacks a column is built anew."""
         orders, columns = ((one,) if isinstance(one, str) else tuple(one) for one in (orders, columns))
         if not orders or not {"out", "incoming"}.issuperset(orders):
             raise OptionError(f"orders={orders!r}: choose 'out', 'incoming' or both")
@@ -242,12 +241,26 @@ class Graph:
 
     def _with(self, orders: Sequence[str], columns: Sequence[str]) -> Partitions:
         now = self._partitions or (self._opened() if self._as_saved else None)
-        if now is None or now.lost or not set(columns) <= set(now.columns):
-            orders = tuple(dict.fromkeys([*orders, *(now.orders if now else ())]))
-            now = self._build(orders[0], tuple(dict.fromkeys([*(now.columns if now else ()), *columns])))
-        missing = [order for order in dict.fromkeys(orders) if order not in now.orders]
-        self._partitions = self._transposed(now, missing[0]) if missing else now
-        return self._partitions
+        now = self._described([], {}) if now is None or now.lost else now
+        symmetric = not self.directed and self.num_parts == 1  # then both orders are one
+        missing = now.lacking([*orders, *(now.orders if symmetric else ())], columns)
+        for order, names in missing.items():
+            if now.has_reverse(order, names):
+                now = self._let_go(now, [order])
+                with self.watch("transpose"):
+                    now = now.transposed(order, names, symmetric=symmetric, sort=self.listed.sort)
+            else:
+                admit_build(self, "building the graph", footprint_of([order], names))  # which may look at the chunks
+                now = self._let_go(now, missing)
+                now = self._build(order, names).beside(now)
+            now = self._partitions = self._described(now.held, now.kept)
+        return now
+
+    def _let_go(self, now: Partitions, orders: Iterable[str]) -> Partitions:
+        """The partitions without some orders: what is made anew is not there twice meanwhile."""
+        now = now.without(orders)
+        self._partitions = now or None
+        return now
 
     def _opened(self) -> Partitions:
         """The saved partitions, mapped from disk by the workers."""
@@ -255,12 +268,11 @@ class Graph:
         assert saved is not None
         with self.watch("open"):
             held = self.workers.wait(saved.hold(self.workers, self.numbering, self.placement))
-        return self._described(held, tuple(saved.content["orders"]), saved.content["columns"])
+        return self._described(held, dict.fromkeys(saved.content["orders"], tuple(saved.content["columns"])))
 
     def _build(self, order: str, columns: Sequence[str]) -> Partitions:
         if held := self.listed.built_there(order, columns, self.num_parts == 1 and self.cut.by_range):
-            return self._described(held, (order,), columns)
-        admit_build(self, "building the graph", footprint_of([order], columns))  # which may look at the chunks
+            return self._described(held, {order: tuple(columns)})
         chunks, sort = self.listed.by_number(columns, to_build=True), self.listed.sort
         with self.watch("place"):
             where, arcs = self._place(chunks), self.listed.rules.of_arcs
@@ -268,19 +280,10 @@ class Graph:
             held = assembly.partition(self.workers, chunks, self.numbering, where, order=order, sort=sort, **arcs)
             del chunks  # each may go as soon as it was split
             self.workers.wait(held)
-        return self._described(held, (order,), columns)
+        return self._described(held, {order: tuple(columns)})
 
-    def _transposed(self, now: Partitions, order: str) -> Partitions:
-        threads, symmetric = self.workers.threads_each(self.num_parts), not self.directed and self.num_parts == 1
-        how: dict[str, Any] = {"workers": threads, "symmetric": symmetric, "sort": self.listed.sort}
-        with self.watch("transpose"):
-            tasks = [self.workers.call(Partition.with_orders, one, [order], **how) for one in now.held]
-            held = self.workers.wait(self.workers.hold(tasks))
-        return self._described(held, (*now.orders, order), now.columns)
-
-    def _described(self, held: list[Any], orders: tuple[str, ...], columns: Sequence[str]) -> Partitions:
-        sizes = self.policy, self.num_vertices, dict(self.watch.seconds)
-        return Partitions(held, self.workers, orders, tuple(columns), *sizes)
+    def _described(self, held: list[Any], kept: Mapping[str, tuple[str, ...]]) -> Partitions:
+        return Partitions(held, self.workers, kept, self.policy, self.num_vertices, dict(self.watch.seconds))
 
     @property
     def placement(self) -> Placement:

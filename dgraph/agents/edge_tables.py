@@ -32,7 +32,7 @@ class EdgeTables:
 
     def senders(self, along: str) -> list[Adjacency]:
         """The tables whose rows are the vertices that send: two where messages go both ways, none if that order was not
-        built."""
+        built, or without the columns that are read."""
         return self._found(along, 0)
 
     def receivers(self, along: str, *, at_once: bool) -> list[Adjacency]:
@@ -41,12 +41,16 @@ class EdgeTables:
         found = self._found(along, 1)
         if len(found) < 2 or not at_once:
             return found
-        return [kept_with(self.partition, "joined", lambda: self._joined(found))]
+        return [kept_with(self.partition, ("joined", frozenset(self._read)), lambda: self._joined(found))]
 
     def _found(self, along: str, end: int) -> list[Adjacency]:
-        ways = self.ways(along)
-        found = [getattr(self.partition, ORDERS[way][end]) for way in ways]
-        return [] if None in found else found
+        found = [getattr(self.partition, ORDERS[way][end]) for way in self.ways(along)]
+        return found if all(side is not None and side.columns.keys() >= self._read for side in found) else []
+
+    @property
+    def _read(self) -> set[str]:
+        """The graph's names of the columns that the program reads."""
+        return {name for name, _ in self.columns.values()}
 
     def ways(self, along: str) -> tuple[str, ...]:
         """The directions in which messages along `along` cross edges. Rows of an undirected graph have both already."""
@@ -55,7 +59,9 @@ class EdgeTables:
         return ("out", "in") if along == "both" else (along,)
 
     def _joined(self, sides: list[Adjacency]) -> Adjacency:
-        edges = [EdgeSlice(side.rows(), side.neighbours, side.columns) for side in sides]
+        edges = [
+            EdgeSlice(side.rows(), side.neighbours, {name: side.columns[name] for name in self._read}) for side in sides
+        ]
         return build(edges, self.partition.num_local, workers=self.threads)
 
     def arguments(self, side: Adjacency) -> dict[str, np.ndarray]:

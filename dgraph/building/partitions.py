@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, overload
 
 from dgraph.building.report import PartitionReport
-from dgraph.partition.partition import stats
+from dgraph.partition.partition import Partition, stats
 from dgraph.workers import Workers, lost
 
 
 @dataclass(frozen=True, eq=False)
 class Partitions(Sequence):
-    """`held[p]` is partition p. `orders` and `columns` say what all of them have."""
+    """`held[p]` is partition p. `kept` says which orders all of them have, and of each order the columns."""
 
     held: list[Any]
     workers: Workers
-    orders: tuple[str, ...]
-    columns: tuple[str, ...]
+    kept: Mapping[str, tuple[str, ...]]
     policy: str
     num_vertices: int
     seconds: dict[str, float]
@@ -33,6 +33,55 @@ class Partitions(Sequence):
     def __getitem__(self, part: slice) -> list[Any]: ...
     def __getitem__(self, part):
         return self.held[part]
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The orders in which partitions have their edges: "out", "incoming" or both."""
+        return tuple(self.kept)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that edges have in every order."""
+        sides = list(self.kept.values())
+        return tuple(name for name in _all(chain(*sides)) if all(name in names for names in sides))
+
+    def lacking(self, orders: Iterable[str], columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Which of these orders are not there with these columns, and the columns that each of them shall have. Where
+        neither can be made of the other, both shall have the same."""
+        wanted = {order: _all([*self.kept.get(order, ()), *columns]) for order in orders}
+        found = {order: names for order, names in wanted.items() if self.kept.get(order) != names}
+        return dict.fromkeys(found, _all(chain(*found.values()))) if len(found) > 1 else found
+
+    def has_reverse(self, order: str, columns: Sequence[str]) -> bool:
+        """Whether an order with these columns can be had from the other one."""
+        return any(set(columns) <= set(names) for other, names in self.kept.items() if other != order)
+
+    def transposed(self, order: str, columns: Sequence[str], **how: Any) -> Partitions:
+        """The partitions with an order that is the other one, turned round (`how`: see `Partition.with_order`)."""
+        threads = self.workers.threads_each(len(self))
+        tasks = [
+            self.workers.call(Partition.with_order, one, order, columns, workers=threads, **how) for one in self.held
+        ]
+        names = next(iter(self.kept.values())) if how.get("symmetric") else tuple(columns)
+        return self._changed(self.workers.hold(tasks), {**self.kept, order: names})
+
+    def without(self, orders: Iterable[str]) -> Partitions:
+        """The partitions without some orders; without any, there are none."""
+        kept = {order: names for order, names in self.kept.items() if order not in orders}
+        if len(kept) == len(self.kept):
+            return self
+        given = [(one, tuple(orders)) for one in self.held if kept]
+        return self._changed(self.workers.each(Partition.without, given), kept)
+
+    def beside(self, before: Partitions) -> Partitions:
+        """The partitions with the orders, too, that the same ones had before."""
+        if not before:
+            return self
+        pairs = list(zip(self.held, before.held, strict=True))
+        return self._changed(self.workers.each(Partition.beside, pairs), {**before.kept, **self.kept})
+
+    def _changed(self, held: list[Any], kept: Mapping[str, tuple[str, ...]]) -> Partitions:
+        return replace(self, held=self.workers.wait(held), kept=kept)
 
     @cached_property
     def report(self) -> PartitionReport:
@@ -60,6 +109,16 @@ class Partitions(Sequence):
 
     def __repr__(self) -> str:
         where = "this process" if self.workers.client is None else "the cluster"
-        sides = " and ".join({"out": "by source", "incoming": "by destination"}[order] for order in self.orders)
-        columns = f" with {', '.join(self.columns)}" if self.columns else ""
-        return f"<{len(self)} partition{'s' * (len(self) != 1)} by {self.policy} in {where}: edges {sides}{columns}>"
+        ways = {"out": "by source", "incoming": "by destination"}
+        same = len(set(self.kept.values())) == 1
+        sides = [ways[order] + ("" if same else _with(names)) for order, names in self.kept.items()]
+        told = " and ".join(sides) + (_with(self.columns) if same else "")
+        return f"<{len(self)} partition{'s' * (len(self) != 1)} by {self.policy} in {where}: edges {told}>"
+
+
+def _all(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _with(names: Sequence[str]) -> str:
+    return f" with {', '.join(names)}" if names else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -28,18 +29,17 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
     columns: the edge columns to save, numbers all; by default every column, and an error if one is not numeric.
     """
     folder = free_folder(path, overwrite)
-    names = graph.edge_columns if columns is None else list(columns)
+    names = graph.edge_columns if columns is None else list(dict.fromkeys(columns))
     for name in (graph.listed.edges.source, graph.listed.edges.destination, graph.listed.vertices.id, *names):
         if not isinstance(name, str):
             raise ColumnError(f"column {name!r}: a saved graph calls its columns by text; rename it first")
     try:
-        partitions = graph.partitioned(graph.partitions.orders if graph._partitions else ("out",), names)
+        orders = graph._partitions.orders if graph._partitions else ()
+        partitions = graph.partitioned((*orders, "out"), names)
     except ColumnError as cause:
         raise ColumnError(
             f"{cause}; a saved graph holds numbers: name the edge columns to save with columns="
         ) from cause
-    if "out" not in partitions.orders:
-        partitions = graph.partitioned((*partitions.orders, "out"), names)
     beside = folder.with_name(f".{folder.name}.{uuid4().hex}")
     try:
         beside.mkdir(parents=True)
@@ -47,8 +47,8 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
         raise StorageError(f"{folder}: cannot be written ({cause})") from cause
     workers = graph.workers
     try:
-        blocks = _all_written(workers.get([workers.call(_write, beside, one) for one in partitions.held]))
-        content = _describe(graph, list(partitions.columns), list(partitions.orders))
+        blocks = _all_written(workers.get([workers.call(_write, beside, one, names) for one in partitions.held]))
+        content = _describe(graph, names, list(partitions.orders))
         content["partitions"] = blocks
         content["owned"] = np.diff(graph.placement.bounds).tolist()
         content["edges"] = workers.get([workers.call(_listed_edges, one, graph.directed) for one in partitions.held])
@@ -85,10 +85,10 @@ def _check_replaceable(folder: Path) -> None:
         )
 
 
-def _write(folder: Path, partition: Partition) -> dict[str, store.Entry] | OSError:
+def _write(folder: Path, partition: Partition, columns: Sequence[str]) -> dict[str, store.Entry] | OSError:
     """The blocks of a partition, or why they could not be written: told when all others are done writing too."""
     try:
-        return store.write_partition(folder, partition)
+        return store.write_partition(folder, partition, columns)
     except OSError as error:
         return error
 
@@ -102,7 +102,7 @@ def _all_written(found: list[dict[str, store.Entry] | OSError]) -> list[dict[str
 
 def _describe(graph: Graph, columns: list[str], orders: list[str]) -> dict[str, Any]:
     known = graph.numbering
-    sample = graph.workers.get([graph.workers.call(_dtypes, graph.partitions.held[0])])[0]
+    sample = graph.workers.get([graph.workers.call(_dtypes, graph.partitions.held[0], columns)])[0]
     return {
         "directed": graph.directed,
         "source": graph.listed.edges.source,
@@ -121,9 +121,9 @@ def _describe(graph: Graph, columns: list[str], orders: list[str]) -> dict[str, 
     }
 
 
-def _dtypes(partition: Partition) -> list[str]:
+def _dtypes(partition: Partition, columns: Sequence[str]) -> list[str]:
     assert partition.out is not None
-    return [column.dtype.str for column in partition.out.columns.values()]
+    return [partition.out.columns[name].dtype.str for name in columns]
 
 
 def _listed_edges(partition: Partition, directed: bool) -> int:

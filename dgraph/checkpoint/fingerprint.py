@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -14,16 +14,20 @@ from dgraph.machine_code import kept
 ODD, ODDER = uint64(0x9E3779B97F4A7C15), uint64(0xC2B2AE3D27D4EB4F)
 
 
-def fingerprint(partition: Any, columns: Mapping[str, np.ndarray], *, twice: bool = False) -> int:
-    """The sum over a partition's edges with their columns, and over columns of its own vertices; add up those of all
-    partitions. `twice`: edges are with the owners of both of their ends, and count with that of the first."""
-    total = 0
-    if partition.out is not None or partition.incoming is not None:
-        side, turned = (partition.out, False) if partition.out is not None else (partition.incoming, True)
+def fingerprint(
+    partition: Any, columns: Mapping[str, np.ndarray], reads: Iterable[str] = (), *, twice: bool = False
+) -> int:
+    """The sum over a partition's edges with the columns that are read, and over columns of its own vertices; add up
+    those of all partitions. `twice`: edges are with the owners of both of their ends, and count with that of the
+    first."""
+    total, names = 0, set(reads)
+    sides = (partition.out, False), (partition.incoming, True)
+    having = [(side, turned) for side, turned in sides if side is not None and side.columns.keys() >= names]
+    for side, turned in having[:1]:
         numbers = partition.numbers.astype(np.uint64)
         none = np.zeros(0, np.uint64)
         limit = partition.num_owned if twice else partition.num_local
-        for column in [none, *(_bits(values) for values in side.columns.values())]:
+        for column in [none, *(_bits(side.columns[name]) for name in names)]:
             total += int(_edges(side.indptr, side.neighbours, numbers, column, turned, limit))
     owned = partition.numbers[: partition.num_owned].astype(np.uint64)
     for name in sorted(columns):

@@ -28,7 +28,9 @@ def bounds(graph: Graph, orders: tuple[str, ...] = ("out",)) -> tuple[float, flo
 
 
 def _bounds_here(partition: Any, weight: str) -> tuple[float, float]:
-    weights = (partition.out or partition.incoming).columns[weight]
+    weights = next(
+        side.columns[weight] for side in (partition.out, partition.incoming) if side and weight in side.columns
+    )
     return float(weights.min(initial=0)), float(weights.max(initial=0))
 
 

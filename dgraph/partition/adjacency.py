@@ -44,10 +44,13 @@ class Adjacency:
         kernels.expand_rows(self.indptr, out)
         return out
 
-    def transposed(self, workers: int = 1, sort: Sort | None = None) -> Adjacency:
-        """The same edges by their other end; the neighbours of each row come in ascending order."""
-        edges = EdgeSlice(self.neighbours, self.rows(), self.columns)
-        return (sort or build)([edges], len(self.indptr) - 1, workers=workers)
+    def transposed(self, workers: int = 1, sort: Sort | None = None, columns: Sequence[str] | None = None) -> Adjacency:
+        """The same edges by their other end; the neighbours of each row come in ascending order. `columns`: those to
+        bring along, by default all."""
+        kept = {name: self.columns[name] for name in (self.columns if columns is None else columns)}
+        if sort is None or sort is build:
+            return _sorted(TableSlice(self.indptr, self.neighbours, kept).cut(workers), len(self.indptr) - 1, workers)
+        return sort([EdgeSlice(self.neighbours, self.rows(), kept)], len(self.indptr) - 1, workers=workers)
 
     def in_order_of(self, numbers: np.ndarray, workers: int = 1) -> Adjacency:
         """The same rows, each in ascending order of its neighbours' numbers; of repeated edges, of their columns."""
@@ -73,6 +76,9 @@ class EdgeSlice:
     ranks: Ranks = field(default_factory=lambda: Ranks.dense(0, 0))
     skip_loops: bool = False
 
+    def __len__(self) -> int:
+        return len(self.keys)
+
     def cut(self, workers: int) -> list[EdgeSlice]:
         """The same edges in at most so many slices, which share their memory."""
         return [
@@ -86,6 +92,54 @@ class EdgeSlice:
             for s in threads.slices(len(self.keys), workers)
         ]
 
+    def count(self, shift: int, counts: np.ndarray) -> None:
+        """counts[b] += the edges whose row is in bucket b."""
+        kernels.count_buckets(self.keys, self.others, *self._rule(shift), counts)
+
+    def scatter(self, shift: int, offsets: np.ndarray, low: np.ndarray, others: np.ndarray) -> None:
+        """Move each edge to its bucket: the low bits of its row, and its other end."""
+        kernels.scatter_edges(self.keys, self.others, *self._rule(shift), offsets, low, others)
+
+    def scatter_values(self, name: str, shift: int, offsets: np.ndarray, values: np.ndarray) -> None:
+        """Move a column to where its edges are."""
+        kernels.scatter_values(self.keys, self.others, self.columns[name], *self._rule(shift), offsets, values)
+
+    def _rule(self, shift: int) -> tuple:
+        return *self.ranks.arguments, self.skip_loops, shift
+
+
+@dataclass(frozen=True, eq=False)
+class TableSlice:
+    """Edges of a table, from the `start`th on, that are to be sorted by their neighbours; their rows are never written
+    down."""
+
+    indptr: np.ndarray
+    neighbours: np.ndarray
+    columns: dict[str, np.ndarray]
+    start: int = 0
+
+    def __len__(self) -> int:
+        return len(self.neighbours)
+
+    def cut(self, workers: int) -> list[TableSlice]:
+        return [
+            TableSlice(self.indptr, self.neighbours[s], {n: values[s] for n, values in self.columns.items()}, s.start)
+            for s in threads.slices(len(self.neighbours), workers)
+        ]
+
+    def count(self, shift: int, counts: np.ndarray) -> None:
+        self._as_edges().count(shift, counts)
+
+    def scatter(self, shift: int, offsets: np.ndarray, low: np.ndarray, others: np.ndarray) -> None:
+        kernels.scatter_rows(self.indptr, self.neighbours, self.start, shift, offsets, low, others)
+
+    def scatter_values(self, name: str, shift: int, offsets: np.ndarray, values: np.ndarray) -> None:
+        self._as_edges().scatter_values(name, shift, offsets, values)
+
+    def _as_edges(self) -> EdgeSlice:
+        """For those who read no other ends."""
+        return EdgeSlice(self.neighbours, self.neighbours, self.columns)
+
 
 class Sort(Protocol):
     """The type of `build`, and of what does the same on a GPU."""
@@ -96,7 +150,10 @@ class Sort(Protocol):
 def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency:
     """Sort edges by key into rows 0..num_rows, on so many threads. Edges of a row are in the order of the slices, and
     in these in that of the edges."""
-    pieces = [piece for one in edges for piece in one.cut(workers)]
+    return _sorted([piece for one in edges for piece in one.cut(workers)], num_rows, workers)
+
+
+def _sorted(pieces: Sequence[EdgeSlice] | Sequence[TableSlice], num_rows: int, workers: int) -> Adjacency:
     shift = max(0, (max(num_rows, 1) - 1).bit_length() - BUCKETS.bit_length() + 1)
     buckets = (max(num_rows, 1) - 1 >> shift) + 1
     starts, offsets = _offsets(pieces, shift, buckets)
@@ -108,12 +165,9 @@ def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adj
     columns = {name: np.empty(total, np.result_type(*(p.columns[name] for p in pieces))) for name in names}
 
     def scatter(k: int) -> None:
-        piece, rule = pieces[k], (*pieces[k].ranks.arguments, pieces[k].skip_loops, shift)
-        kernels.scatter_edges(piece.keys, piece.others, *rule, offsets[k].copy(), low, neighbours)
+        pieces[k].scatter(shift, offsets[k].copy(), low, neighbours)
         for name in names:
-            kernels.scatter_values(
-                piece.keys, piece.others, piece.columns[name], *rule, offsets[k].copy(), columns[name]
-            )
+            pieces[k].scatter_values(name, shift, offsets[k].copy(), columns[name])
 
     threads.each(scatter, range(len(pieces)), total)
 
@@ -135,15 +189,17 @@ def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adj
     return Adjacency(indptr, neighbours, columns)
 
 
-def _offsets(pieces: Sequence[EdgeSlice], shift: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+def _offsets(
+    pieces: Sequence[EdgeSlice] | Sequence[TableSlice], shift: int, buckets: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Where each bucket starts, and where in it each piece begins to write."""
 
-    def count(piece: EdgeSlice) -> np.ndarray:
+    def count(piece: EdgeSlice | TableSlice) -> np.ndarray:
         counts = np.zeros(buckets, np.int64)
-        kernels.count_buckets(piece.keys, piece.others, *piece.ranks.arguments, piece.skip_loops, shift, counts)
+        piece.count(shift, counts)
         return counts
 
-    entries = sum(len(piece.keys) for piece in pieces)
+    entries = sum(map(len, pieces))
     counts = np.array(threads.each(count, pieces, entries), np.int64).reshape(len(pieces), buckets)
     starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     return starts, starts[:-1] + np.cumsum(counts, axis=0) - counts

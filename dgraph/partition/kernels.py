@@ -214,6 +214,24 @@ def scatter_edges(keys, others, first, words, before, skip_loops, shift, offsets
 
 
 @kernel
+def scatter_rows(indptr, neighbours, start, shift, offsets, low_out, rows_out):
+    """As `scatter_edges`, for the edges of a table from `start` on: each by its neighbour, with its row."""
+    s = np.uint64(shift)
+    below = (np.uint64(1) << s) - np.uint64(1)
+    i, row = uint64(0), np.searchsorted(indptr, start, side="right") - 1
+    while i < neighbours.size:
+        stop = min(uint64(indptr[row + 1] - start), uint64(neighbours.size))
+        while i < stop:
+            b = uint64(neighbours[i]) >> s
+            k = offsets[b]
+            offsets[b] = k + 1
+            low_out[uint64(k)] = uint64(neighbours[i]) & below
+            rows_out[uint64(k)] = row
+            i += uint64(1)
+        row += 1
+
+
+@kernel
 def scatter_values(keys, others, values, first, words, before, skip_loops, shift, offsets, values_out):
     """Move a column to the places where `scatter_edges` moved its edges."""
     s = np.uint64(shift)

@@ -13,6 +13,8 @@ from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
 from dgraph.partition.chunk import Ids
 from dgraph.partition.proxies import Locals, Proxies, ProxyList
 
+ORDERS = "out", "incoming"
+
 
 @dataclass(frozen=True, eq=False)
 class Partition:
@@ -48,17 +50,31 @@ class Partition:
     def __sizeof__(self) -> int:  # what Dask counts, to spill in time
         return self.nbytes
 
-    def with_orders(
-        self, orders: Sequence[str], *, symmetric: bool = False, workers: int = 1, sort: Sort = build
+    def with_order(
+        self,
+        order: str,
+        columns: Sequence[str] | None = None,
+        *,
+        symmetric: bool = False,
+        workers: int = 1,
+        sort: Sort = build,
     ) -> Partition:
-        """The partition with both orders if both are asked for: the second is the first, transposed."""
-        missing = [order for order in orders if getattr(self, order) is None]
-        if not missing:
-            return self
-        present = self.out if self.out is not None else self.incoming
-        assert present is not None
-        other = present if symmetric else present.transposed(workers, sort)
-        return replace(self, out=other) if missing[0] == "out" else replace(self, incoming=other)
+        """The partition with an order that has these columns, by default all: the other one, transposed. In a
+        `symmetric` graph both are the same."""
+        other = self.incoming if order == "out" else self.out
+        assert other is not None
+        return self._with({order: other if symmetric else other.transposed(workers, sort, columns)})
+
+    def without(self, orders: Sequence[str]) -> Partition:
+        """The partition without some orders, whose memory is free when nobody has them any more."""
+        return self._with(dict.fromkeys(orders))
+
+    def beside(self, other: Partition) -> Partition:
+        """This partition with the orders, too, that the same partition has as it was built before."""
+        return self._with({name: getattr(other, name) for name in ORDERS if getattr(self, name) is None})
+
+    def _with(self, sides: dict[str, Any]) -> Partition:
+        return replace(self, **sides)
 
     def in_order(self, workers: int = 1) -> Partition:
         """The partition with the neighbours of each row by their numbers: sums over a row, wherever it is, are the same

@@ -6,6 +6,7 @@ A block's file name is made here from the partition's number and the block's rol
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +104,8 @@ def flush(file: Any) -> None:
 # -- partitions --------------------------------------------------------------------------------------------------------
 
 
-def write_partition(folder: Path, partition: Partition) -> dict[str, Entry]:
-    """The blocks of a partition: file name -> entry. Ids are kept with the numbering, not here."""
+def write_partition(folder: Path, partition: Partition, columns: Sequence[str]) -> dict[str, Entry]:
+    """The blocks of a partition with these columns: file name -> entry. Ids are kept with the numbering, not here."""
     blocks: dict[str, Entry] = {}
 
     def put(role: str, array: np.ndarray) -> None:
@@ -123,8 +124,8 @@ def write_partition(folder: Path, partition: Partition) -> dict[str, Entry]:
         if side is not None:
             put(f"{order}.indptr", side.indptr)
             put(f"{order}.neighbours", side.neighbours)
-            for k, column in enumerate(side.columns.values()):
-                put(f"{order}.column{k}", column)
+            for k, name in enumerate(columns):
+                put(f"{order}.column{k}", side.columns[name])
     return blocks
 
 

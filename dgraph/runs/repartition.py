@@ -78,7 +78,7 @@ def _build(
         hosts = [workers.host(part, parts) for part in range(parts)]
         pairs = zip(found, hosts, strict=True)
         found = workers.hold(
-            [workers.call(Partition.with_orders, one, orders, sort=sort, on=host) for one, host in pairs]
+            [workers.call(Partition.with_order, one, orders[1], sort=sort, on=host) for one, host in pairs]
         )
     if in_order:
         each = workers.threads_each(parts)

@@ -24,6 +24,7 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
 from dgraph.plan import Plan
+from dgraph.runs.reads import edge_columns_of
 from dgraph.waiting import on_each
 
 REMEDY = "give another path, or remove what is there"
@@ -100,7 +101,8 @@ def forgetting(graph: Graph, series: Series | None) -> Iterator[None]:
 
 def _identity(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any]) -> dict[str, str]:
     """What makes it the same run; the engine, the partitions and the workers may be others."""
-    prints = graph.workers.get([graph.workers.call(_fingerprint, one, plan.switches.twice) for one in given])
+    reads = [name for name, _ in edge_columns_of(graph, recipe.analysis).values()]
+    prints = graph.workers.get([graph.workers.call(_fingerprint, one, reads, plan.switches.twice) for one in given])
     switches = {name: getattr(plan.switches, name) for name in ("random_seed", "deterministic")}
     return {
         "kernels": recipe.source.digest,
@@ -120,9 +122,9 @@ def _said(value: Any) -> str:
     return f"{array.shape} {xxhash.xxh3_64_hexdigest(array.tobytes())}"
 
 
-def _fingerprint(given: Any, twice: bool) -> int:
+def _fingerprint(given: Any, reads: Sequence[str], twice: bool) -> int:
     partition, columns = given if isinstance(given, tuple) else (given, {})
-    return fingerprint(partition, columns, twice=twice)
+    return fingerprint(partition, columns, reads, twice=twice)
 
 
 def _is_whole(folder: Folder, checkpoint: str, part: int) -> bool:

@@ -117,6 +117,18 @@ def test_another_run_s_checkpoint_is_refused(tmp_path):
     assert first_superstep(graph, tmp_path, max_iter=20) > 1
 
 
+def test_columns_that_the_run_does_not_read_do_not_matter(tmp_path):
+    """Those of a graph's partitions may be there because an earlier operation has read them."""
+    frame = pd.DataFrame(np.random.default_rng(4).integers(0, 60, (300, 2)), columns=["src", "dst"])
+    graph = dg.Graph.from_edges(frame.assign(w=1.5), weight="w", parts=2)
+    graph.partitioned(("out", "incoming"), ["w"])
+    with pytest.raises(Stopped):
+        run = {"engine": "gas", "tol": None, "max_iter": 20, "checkpoint": dg.Checkpoint(tmp_path, every=3)}
+        dg.pagerank(graph, progress=stop_at(12, tmp_path), **run)
+    again = dg.Graph.from_edges(frame.assign(w=1.5), weight="w", parts=2)
+    assert first_superstep(again, tmp_path, max_iter=20) > 1
+
+
 @pytest.mark.parametrize("path", ["memory://dgraph-checkpoints", "file"])
 def test_any_url(tmp_path, path):
     path = f"file://{tmp_path}/there" if path == "file" else path

@@ -1,7 +1,9 @@
 """Every policy, number of partitions and rule for loops, repeats and direction: the same edges, where they belong."""
 
+import weakref
 from collections import Counter
 from itertools import product
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from oracle import check_graph, edges_of, listed
 
 import dgraph as dg
-from dgraph.partition import policies
+from dgraph.partition import adjacency, policies
 from dgraph.testing.strategies import small_graphs
 
 POLICIES = policies.NAMES
@@ -132,6 +134,57 @@ def test_partitions_gain_orders_and_columns():
     alone = dg.Graph.from_edges(frame, parts=2).partitioned(("incoming",))
     assert alone[0].out is None
     assert alone[0].num_edges == alone[0].incoming.num_edges
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("directed", [True, False])
+def test_orders_have_the_columns_that_were_asked_of_them(parts, directed):
+    """Each is what a graph has that was asked for all of it at once; an order that nobody asks for stays as it is."""
+    frame = awkward_frame().assign(hops=np.arange(60, dtype=np.int32))
+
+    def graph():
+        return dg.Graph.from_edges(frame, weight="weight", parts=parts, directed=directed)
+
+    def arcs(one, side, *columns):
+        edges = getattr(one, side)
+        pair = (edges.rows(), edges.neighbours)
+        names = [one.numbers[end].tolist() for end in (pair if side == "out" else pair[::-1])]
+        return sorted(zip(*names, *(edges.columns[name].tolist() for name in columns), strict=True))
+
+    whole = graph().partitioned(("out", "incoming"), ["weight", "hops"])
+    found = graph()
+    for orders, columns in (("incoming", ()), ("out", ("weight",)), ("incoming", ("hops",)), ("out", ("hops",))):
+        before = {} if found._partitions is None else dict(found._partitions.kept)
+        now = found.partitioned(orders, columns)
+        assert set(now.kept[orders]) == {*before.get(orders, ()), *columns}
+        for order, names in now.kept.items():
+            if parts > 1 and order != orders:
+                assert names == before[order], "nobody asked for more"
+            for mine, theirs in zip(now, whole, strict=True):
+                assert set(getattr(mine, order).columns) == set(names)
+                assert arcs(mine, order, *names) == arcs(theirs, order, *names)
+                np.testing.assert_array_equal(mine.numbers, theirs.numbers)
+                np.testing.assert_array_equal(mine.proxies.groups, theirs.proxies.groups)
+    both = found.partitioned(("out", "incoming"), ["weight"])
+    assert set(both.columns) == {"weight", "hops"}
+    assert found.partitioned(("incoming", "out"), ["hops"]) is both
+    if not directed and parts == 1:
+        assert both[0].out is both[0].incoming
+
+
+def test_an_order_that_is_made_anew_is_not_there_twice():
+    frame = {"src": np.arange(1 << 16) % 999, "dst": np.arange(1 << 16) % 998, "w": np.ones(1 << 16)}
+    graph = dg.Graph.from_edges(frame, weight="w")
+    gone = [weakref.ref(graph.partitioned(("out", "incoming"))[0].out), weakref.ref(graph.partitions[0].incoming)]
+    seen = []
+
+    def watch(*given, **how):
+        seen.extend(one() is not None for one in gone)
+        return adjacency.build(*given, **how)
+
+    with mock.patch.object(type(graph.listed), "sort", staticmethod(watch)):
+        graph.partitioned(("out",), ["w"])
+    assert seen == [False, True]
 
 
 def test_rows_of_one_partition_follow_the_list():

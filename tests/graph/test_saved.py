@@ -66,6 +66,21 @@ def test_partitions_are_the_saved_arrays(tmp_path):
             assert np.array_equal(ours.proxies.masters_broadcast_to(peer), theirs.proxies.masters_broadcast_to(peer))
 
 
+def test_the_columns_that_were_named_are_saved_in_every_order(tmp_path):
+    graph = dg.Graph.from_edges({"src": [3, 1, 2], "dst": [1, 2, 3], "a": [1, 2, 3], "b": [0.5, 1.5, 2.5]}, weight="b")
+    graph.partitioned("out", ["b"])
+    graph.partitioned("incoming", ["a"])
+    for names in (["a", "b"], ["b"], []):
+        graph.save(tmp_path / "g", columns=names, overwrite=True)
+        found = dg.open_graph(tmp_path / "g")
+        assert (found.edge_columns, found.weight) == (names, "b" if names else None)
+        (one,), (expected,) = found.partitioned(("out", "incoming"), names), graph.partitions
+        for mine, theirs in ((one.out, expected.out), (one.incoming, expected.incoming)):
+            assert {name: mine.columns[name].tolist() for name in mine.columns} == {
+                name: theirs.columns[name].tolist() for name in names
+            }
+
+
 def test_on_a_cluster(tmp_path, client):
     graph = example("string", parts=2, client=client)
     graph.save(tmp_path / "g")

@@ -140,6 +140,22 @@ def test_transposing(num_rows, size, seed):
     assert one.nbytes == other.nbytes
 
 
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_transposing_in_slices(workers):
+    """A slice begins and ends within a row; most rows are empty, and one is long."""
+    draw = np.random.default_rng(5)
+    size, num_rows = 4 * threads.SMALL + 7, 60_000
+    ends = draw.integers(0, num_rows // 4, (2, size)) * 4
+    ends[0, : size // 2] = 12_000
+    one = build([EdgeSlice(ends[0], ends[1], {"w": draw.random(size), "t": draw.integers(0, 9, size)})], num_rows)
+    found = one.transposed(workers, columns=["w"])
+    order = np.lexsort((one.rows(), one.neighbours))
+    np.testing.assert_array_equal(found.rows(), one.neighbours[order])
+    np.testing.assert_array_equal(found.neighbours, one.rows()[order])
+    np.testing.assert_array_equal(found.columns["w"], one.columns["w"][order])
+    assert list(found.columns) == ["w"]
+
+
 def test_work_of_a_thread_takes_no_other_of_the_few():
     """Else all would wait for one that is free."""
     nested = threads.each(lambda i: threads.each(lambda j: (i, j), range(3)), range(2 * threads.cores()))
