@@ -26,6 +26,7 @@ from dgraph.partition.threads import cores
 from dgraph.runs.found import Found
 from dgraph.runs.result import RunResult, lasting
 from dgraph.solvers.errand import answered
+from dgraph.solvers.higher_ends import ANY, FROM_HIGHER, FROM_LOWER, by_higher_end
 from dgraph.solvers.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
 from dgraph.solvers.team import worth
 from dgraph.solvers.triangles import are_short, count, ends, of_short_rows
@@ -140,7 +141,7 @@ def _blocks(graph: Graph, shift: int, directions: bool) -> tuple[Any, list[Any]]
     for part in range(1 << shift):
         pieces = [workers.call(itemgetter(part), split) for split in splits]
         host = workers.host(part, 1 << shift)
-        blocks.append(workers.call(_block, part, shift, size, pieces, on=host))
+        blocks.append(workers.call(_block, part, shift, size, pieces, workers.client is None, on=host))
     return order, workers.wait(workers.hold(blocks))
 
 
@@ -159,22 +160,20 @@ def _split(
     partition: Partition, order: np.ndarray | None, shift: int, directed: bool, directions: bool
 ) -> list[list[EdgeSlice]]:
     """The edges of a partition, higher end first, for each block: in one piece, or in one for each direction."""
-    edges = _edges(partition)
-    names = partition.numbers if order is None else order[partition.numbers]
-    u, v = names[edges.rows()], names[edges.neighbours]
+    edges, numbers = _edges(partition), partition.numbers
+    names = (numbers if order is None else order[numbers]).astype(np.uint32, copy=False)
     # an undirected edge is there in both directions
-    both = [u > v, u < v] if directions else [u != v] if directed else [u > v]
-    found = [(np.maximum(u[way], v[way]), np.minimum(u[way], v[way])) for way in both]
-    pieces: list[list[EdgeSlice]] = []
-    for part in range(1 << shift):
-        mine = [(high & ((1 << shift) - 1)) == part for high, _ in found]
-        pieces.append([EdgeSlice(high[m] >> shift, low[m]) for (high, low), m in zip(found, mine, strict=True)])
-    return pieces
+    which = (FROM_HIGHER, FROM_LOWER) if directions else (ANY,) if directed else (FROM_HIGHER,)
+    ways = [by_higher_end(edges, names, shift, way) for way in which]
+    return [[EdgeSlice(*ends) for ends in mine] for mine in zip(*ways, strict=True)]
 
 
-def _block(part: int, shift: int, size: int, pieces: Sequence[list[EdgeSlice]]) -> Neighbours:
+def _block(part: int, shift: int, size: int, pieces: Sequence[list[EdgeSlice]], in_place: bool) -> Neighbours:
+    """A block of its pieces from all partitions. `in_place` says that nobody else will read these: they are let go."""
     rows = max(0, size - part + (1 << shift) - 1) >> shift
     tables = [build(list(sides), rows) for sides in zip(*pieces, strict=True)]
+    for piece in pieces if in_place else ():
+        piece.clear()
     return distinct(tables, size, 1, kept=ALL, ways=len(tables) > 1)
 
 

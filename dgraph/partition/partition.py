@@ -73,6 +73,11 @@ class Partition:
         """This partition with the orders, too, that the same partition has as it was built before."""
         return self._with({name: getattr(other, name) for name in ORDERS if getattr(self, name) is None})
 
+    def turned(self) -> Partition:
+        """Every edge the other way round: of an undirected graph the same edges, by the opposite rule. Nothing is
+        copied."""
+        return replace(self, out=self.incoming, incoming=self.out, proxies=self.proxies.turned())
+
     def _with(self, sides: dict[str, Any]) -> Partition:
         return replace(self, **sides)
 

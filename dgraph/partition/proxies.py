@@ -53,6 +53,14 @@ class Proxies:
     def nbytes(self) -> int:
         return self.groups.nbytes + sum(array.nbytes for array in self.masters.values())
 
+    def turned(self) -> Proxies:
+        """The proxies where every edge leads the other way, if they have in-edges only: then they have out-edges
+        only."""
+        assert (self.groups[:, 1:] == self.groups[:, 3:]).all(), "these are of an outgoing cut"
+        groups = np.repeat(self.groups[:, :1], 4, axis=1)
+        groups[:, 3] = self.groups[:, 3]
+        return Proxies(groups, self.masters, dict.fromkeys(self.masters, (0, 0)))
+
     def agreed(self, requests: Mapping[int, ProxyList]) -> Proxies:
         """The same proxies, with what each peer asked of this partition."""
         return Proxies(

@@ -14,7 +14,7 @@ from dgraph.errors import ColumnError
 from dgraph.graph import Graph
 from dgraph.plan import Plan
 from dgraph.program import Delta, Parameter, VertexProgram
-from dgraph.runs.repartition import needs_neighbourhoods, neighbourhoods
+from dgraph.runs.repartition import needs_neighbourhoods, neighbourhoods, will_turn
 
 
 def edge_columns_of(graph: Graph, analysis: Analysis) -> dict[str, tuple[str, str]]:
@@ -45,6 +45,7 @@ def partitions_for(
     if not anew and not in_order:
         return graph.partitioned(orders, kept).held, columns, plan
     how = "to an incoming cut" + (" with every edge at both of its ends" if twice else "")
+    how = "" if will_turn(graph, in_order=in_order) else how
     found = neighbourhoods(graph, kept, orders, twice=twice, in_order=in_order)
     return found, columns, replace(plan, switches=replace(plan.switches, whole=True, twice=twice), repartitioned=how)
 

@@ -1,8 +1,9 @@
 """Partitions made for one run: in which every owned vertex has all its edges, for programs that merge whole
 neighbourhoods at once; or larger and smaller ones, as their workers are fast.
 
-Where messages travel along the edges this is the incoming cut. Where they travel against them too, an edge of a
-directed graph is placed twice: with its destination and with its source.
+Where messages travel along the edges this is the incoming cut; of an undirected graph it is the outgoing cut, read the
+other way round, and nothing is built. Where they travel against them too, an edge of a directed graph is placed twice:
+with its destination and with its source.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dgraph.workers import lost
 _made: WeakKeyDictionary[Graph, dict[tuple, list[Any]]] = WeakKeyDictionary()
 
 INCOMING = Policy("incoming", policies.INCOMING)
+TURNED = {"out": "incoming", "incoming": "out"}
 
 
 def needs_neighbourhoods(graph: Graph, analysis: Any, *, gathers: bool = False) -> tuple[bool, bool]:
@@ -37,11 +39,21 @@ def needs_neighbourhoods(graph: Graph, analysis: Any, *, gathers: bool = False) 
     return gathers and graph.num_parts > 1 and (twice or graph.policy != "incoming"), twice
 
 
+def will_turn(graph: Graph, *, in_order: bool) -> bool:
+    """Whether the graph's own partitions, read the other way round, are those that are needed: they are of an
+    undirected graph, whose vertices have all their edges where they are owned."""
+    return graph.cut.sends_from_masters and not (graph.directed or in_order)
+
+
 def neighbourhoods(
     graph: Graph, columns: Sequence[str], orders: Sequence[str], *, twice: bool, in_order: bool = False
 ) -> list[Any]:
     """The partitions, on the same workers as the graph's; kept as long as the graph lives. With `in_order`, so that
     sums do not depend on partitions: neighbours by number, and every partition owns whole blocks of numbers."""
+    if will_turn(graph, in_order=in_order):
+        sides = [TURNED[order] for order in orders]
+        own = [(one,) for one in graph.partitioned(sides, columns).held]
+        return graph.workers.wait(graph.workers.each(Partition.turned, own))
     found = _made.setdefault(graph, {})
     key = (tuple(columns), tuple(orders), twice, in_order)
     if key not in found or lost(found[key]):

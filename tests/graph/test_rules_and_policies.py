@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import check_graph, edges_of, listed
+from oracle import check_graph, check_proxies, edges_of, listed, numbered_arcs, owners
 
 import dgraph as dg
 from dgraph.partition import adjacency, policies
+from dgraph.runs import repartition
 from dgraph.testing.strategies import small_graphs
 
 POLICIES = policies.NAMES
@@ -170,6 +171,31 @@ def test_orders_have_the_columns_that_were_asked_of_them(parts, directed):
     assert found.partitioned(("incoming", "out"), ["hops"]) is both
     if not directed and parts == 1:
         assert both[0].out is both[0].incoming
+
+
+@pytest.mark.parametrize("policy", ["outgoing", "metis", lambda ids, parts: ids % parts])
+def test_the_outgoing_cut_of_an_undirected_graph_is_an_incoming_one(policy):
+    graph = dg.Graph.from_edges(awkward_frame(), weight="weight", directed=False, policy=policy, parts=3)
+    own = graph.partitioned(("out", "incoming"), ["weight"])
+    found = [one.turned() for one in own]
+    owner = owners(found)
+    check_proxies(found, owner)
+    for one, before in zip(found, own, strict=True):
+        assert one.incoming is before.out, "nothing is copied"
+        assert all(owner[v] == one.index for _, v, _ in numbered_arcs(one))
+        assert all(len(one.proxies.masters_reduced_from(peer)) == 0 for peer in range(3))
+    arcs = [sum((numbered_arcs(one, "weight") for one in parts), Counter()) for parts in (own, found)]
+    assert arcs[0] == arcs[1]
+
+
+@pytest.mark.parametrize("name", ["cdlp", "label_propagation"])
+def test_an_undirected_graph_is_not_cut_anew_for_whole_neighbourhoods(name, monkeypatch):
+    here, there = (dg.Graph.from_edges(awkward_frame(), directed=False, parts=parts) for parts in (1, 3))
+    expected = getattr(dg, name)(here).compute()
+    monkeypatch.setattr(repartition, "_build", None)
+    found = getattr(dg, name)(there)
+    assert found.report.options["repartitioned"] == "no"
+    pd.testing.assert_frame_equal(found.compute().sort_values("vertex", ignore_index=True), expected)
 
 
 def test_an_order_that_is_made_anew_is_not_there_twice():
