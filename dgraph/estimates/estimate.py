@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 POLICIES = ("outgoing", "incoming", "cartesian", "hybrid")  # METIS's cut is known only when it is made
 SAMPLE = 1 << 16  # vertices that are followed
+MERGING = 48  # bytes of an edge while repeats are made one; partitions come after
 LAZY_PIECES = 4  # pieces of a lazy frame that are read
 
 
@@ -164,12 +165,14 @@ def of_policy(graph: Graph, sample: Sample, need: Footprint, policy: policies.Po
     side = edges * (4 + column) + 8 * local
     run = orders * side + 4 * local + 8 * sample.vertices / workers + 4 * (reduced + broadcast) / workers
     pieces = edges * (16 + column) if workers > 1 else 2 * edges
+    merges = graph.listed.rules.repeats != "keep" or (need.simple and workers > 1)
+    merging = MERGING * sample.edges / workers if merges else 0
     run_bytes, passed = run + own.vertex_bytes * local + own.edge_bytes * edges, float(arcs * (workers - 1))
     if need.gathered is not None:
         run_bytes += need.gathered.vertex_bytes * sample.vertices + need.gathered.edge_bytes * sample.edges
         passed = sample.edges * (workers - 1) / workers
     return {
-        "build": int(run + pieces + sample.vertices / 4),
+        "build": int(max(run + pieces + sample.vertices / 4, merging)),
         "run": int(run_bytes),
         "exchange": int(need.message_bytes * (reduced + broadcast) + need.passed_bytes * passed),
         "edges": int(edges),

@@ -31,6 +31,7 @@ class Footprint:
     message_bytes: int = 8  # sent for a proxy in a round in which every vertex changes, each way that its policy needs
     passed_bytes: int = 0  # of each edge, once, to every other worker, or to the one that gathers
     gathers: bool = False  # whether its solver reads what all in-neighbours have, in every round
+    simple: bool = False  # whether it is spread on a graph of its own, in which repeated edges are one
     gathered: Need | None = None  # of all vertices and edges, on the worker that works for all, beside its partition
 
 
@@ -40,7 +41,7 @@ def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:
     return Footprint(need, need, weighted=bool(columns))
 
 
-_CORES = Footprint(Need(BOTH, 50, 8), Need(("out",), 82, 2), message_bytes=12)
+_CORES = Footprint(Need(BOTH, 50, 8), Need(("out",), 82, 2), message_bytes=12, simple=True)
 FOOTPRINTS: dict[str, Footprint] = {
     "build": Footprint(),
     "bfs": Footprint(Need(BOTH, 25), Need(BOTH, 60)),

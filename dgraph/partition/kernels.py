@@ -277,7 +277,10 @@ def expand_rows(indptr, out):
 
 
 @kernel
-def starts_group(first_keys, second_keys, out):
-    """out[i] = whether the pair at i differs from the one before it."""
-    for i in range(uint64(first_keys.size)):
-        out[i] = i == 0 or first_keys[i] != first_keys[i - uint64(1)] or second_keys[i] != second_keys[i - uint64(1)]
+def starts_group(first_keys, second_keys, order, out):
+    """out[i] = whether the pair at order[i] differs from the one before it in this order."""
+    first = second = np.int64(-1)
+    for i in range(uint64(order.size)):
+        k = uint64(order[i])
+        out[i] = i == 0 or first != np.int64(first_keys[k]) or second != np.int64(second_keys[k])
+        first, second = np.int64(first_keys[k]), np.int64(second_keys[k])

@@ -65,28 +65,35 @@ def merge_repeats(
     Two stable sorts, by destination and then by source, bring repeats together in the order in which they were listed.
     Where an edge came from, and columns that are not numbers, keep their first value under every rule.
     """
-    sources = np.concatenate([p.sources for p in pieces])
-    destinations = np.concatenate([p.destinations for p in pieces])
+    sources, destinations = (_joined([getattr(p, end) for p in pieces]) for end in ("sources", "destinations"))
     low, high = sources, destinations
     if not directed:
         low, high = np.minimum(sources, destinations), np.maximum(sources, destinations)
-    by_high = _stable_order(high, size, workers)
-    order = by_high[_stable_order(low[by_high], size, workers)]
+    positions = np.arange(len(high), dtype=np.uint32 if len(high) < 2**32 else np.int64)
+    by_high = _sorted_by(high, positions, size, workers)
+    del positions
+    order = _sorted_by(low[by_high], by_high, size, workers)
+    del by_high
     is_first = np.empty(len(order), bool)
-    kernels.starts_group(low[order], high[order], is_first)
-    starts = np.flatnonzero(is_first)
-    firsts = order[starts]
-    columns = {}
+    kernels.starts_group(low, high, order, is_first)
+    del low, high
+    firsts, columns = order[is_first], {}
     for name in pieces[0].columns:
-        column = np.concatenate([p.columns[name] for p in pieces])
+        column = _joined([p.columns[name] for p in pieces])
         if repeats == "first" or name in (ROW, FLIPPED) or column.dtype.kind not in "iuf":
             columns[name] = column[firsts]
+        elif len(firsts):
+            columns[name] = _REDUCE[repeats].reduceat(column[order], np.flatnonzero(is_first))
         else:
-            columns[name] = _REDUCE[repeats].reduceat(column[order], starts) if len(starts) else column[:0]
+            columns[name] = column[:0]
+    del order, is_first
     return Numbered(sources[firsts], destinations[firsts], columns, IDENTITY)
 
 
-def _stable_order(keys: np.ndarray, size: int, workers: int) -> np.ndarray:
-    """The positions of `keys` in ascending order of key, equal keys in the order given."""
-    positions = np.arange(len(keys), dtype=np.uint32 if len(keys) < 2**32 else np.int64)
-    return build([EdgeSlice(keys, positions)], size, workers=workers).neighbours
+def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _sorted_by(keys: np.ndarray, values: np.ndarray, size: int, workers: int) -> np.ndarray:
+    """The values in ascending order of their keys, those of equal keys in the order given."""
+    return build([EdgeSlice(keys, values)], size, workers=workers).neighbours

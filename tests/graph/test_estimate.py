@@ -145,6 +145,30 @@ def test_operations_within_a_quarter(name, parts, how):
 
 
 @pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("name", ["build", "core_number"])
+def test_making_repeats_one_is_counted(name, parts):
+    """The peak of arrays while a graph without repeats is made, the user's frame beside."""
+    ends = np.random.default_rng(2).integers(0, 1 << 13, (2, 1 << 17))
+    rules = {"directed": False, "loops": "drop", "repeats": "first"} if name == "build" else {}
+
+    def graph(size):
+        return dg.Graph.from_edges({"src": ends[0, :size], "dst": ends[1, :size]}, parts=parts, **rules)
+
+    def run(one):
+        return one.partitioned() if name == "build" else dg.core_number(one)
+
+    run(graph(100))
+    told = graph(1 << 17).estimate(name, workers=parts).frame.loc["outgoing", ["build", "run"]].max() * parts
+    tracemalloc.start()
+    try:
+        run(graph(1 << 17))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 0.75 * peak < told < 2.5 * peak
+
+
+@pytest.mark.parametrize("parts", [1, 3])
 def test_the_worker_that_factorizes_holds_all_ratings(parts):
     graph = dg.bipartite(left=2000, right=2000, edges=150_000, weights=(1, 9), parts=parts)
     told = graph.estimate("factorize", workers=parts).frame.loc["outgoing"]
