@@ -38,7 +38,7 @@ def number(
     `alone`: nobody else has what the chunks are read from."""
     held = workers.hold([workers.call(waiting, chunk, alone) for chunk in [*chunks, *vertices]])
     surveys = workers.get([workers.call(itemgetter(0), one) for one in held])
-    total = reduce(Survey.join, surveys, survey_of_range(listed))
+    total = reduce(Survey.join, surveys, survey_of_range(listed)).of_one_type()
     rows = [one.edges for one in surveys[: len(chunks)]]
     everything: list[Any] = [workers.call(itemgetter(1), one) for one in held]
     if total.by_bitmap:

@@ -45,8 +45,9 @@ class IdType:
     def fit(self, ids: np.ndarray) -> np.ndarray:
         """Integers in the type of the graph's ids."""
         if self.dtype == "int64" and ids.dtype == np.uint64 and len(ids) and ids.max() >= 2**63:
-            remedy = "use strings, or .astype('uint64') on every column of ids if none is negative"
-            raise IdError(f"id {ids.max()} and ids of a signed type have no common 64-bit type; {remedy}")
+            raise IdError(f"id {ids.max()} and ids below zero have no common 64-bit type; make strings of all of them")
+        if self.dtype == "uint64" and ids.dtype.kind == "i" and len(ids) and ids.min() < 0:
+            raise IdError(f"id {ids.min()} is below zero, and other ids are beyond 2**63; make strings of all of them")
         return ids.astype(self.dtype, copy=False)
 
     def restore(self, ids: np.ndarray | pa.Array) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dgraph.partition import kernels, threads
 from dgraph.partition.chunk import Chunk
@@ -32,6 +32,14 @@ class Survey:
             min(lows, default=None),
             max(highs, default=None),
         )
+
+    def of_one_type(self) -> Survey:
+        """The same with the type that holds all ids: where columns of signed and of unsigned ones meet they are all
+        unsigned, if some are too large for signed ones and none is below zero."""
+        beyond = self.high is not None and self.high >= 2**63
+        if beyond and self.low is not None and self.low >= 0 and self.id_type.dtype == "int64":
+            return replace(self, id_type=replace(self.id_type, dtype="uint64"))
+        return self
 
     @property
     def by_bitmap(self) -> bool:

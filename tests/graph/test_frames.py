@@ -1,5 +1,6 @@
 """Frames of every kind go in, and the user's own ids and columns come back."""
 
+import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from oracle import check_graph, listed
 
 import dgraph as dg
+from dgraph.errors import IdError
 
 POLICIES = ["outgoing", "cartesian", "metis"]
 
@@ -157,6 +159,24 @@ def test_the_callers_arrays_stay_as_they_are():
     graph.partitioned(("out", "incoming"), ["weight"])
     graph.edges.compute()
     pd.testing.assert_frame_equal(frame, FRAME)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_ids_beyond_signed_ones_meet_columns_of_signed_ones(parts):
+    """Where no id is below zero all are unsigned; else none may stand for another."""
+    top = 2**64 - 1
+    frame = {"src": np.array([top, 2**63, 5], np.uint64), "dst": np.array([5, 7, 2**63 - 1])}
+    graph = dg.Graph.from_edges(frame, parts=parts)
+    assert graph.vertices.compute()["id"].tolist() == [5, 7, 2**63 - 1, 2**63, top]
+    assert sorted(graph.edges.compute().itertuples(index=False, name=None)) == [(5, 2**63 - 1), (2**63, 7), (top, 5)]
+    assert dg.wcc(graph).compute()["component"].tolist() == [5, 7, 5, 7, 5]
+    unsigned, signed = pd.DataFrame({"src": frame["src"]}), pd.DataFrame({"src": [1, 2, 3]})
+    pieces = [dask.delayed(one.assign(dst=1)) for one in (unsigned, signed)]
+    lazy = dd.from_delayed(pieces, meta=unsigned.assign(dst=1).iloc[:0], verify_meta=False)
+    assert dg.Graph.from_edges(lazy).vertices.compute()["id"].tolist() == [1, 2, 3, 5, 2**63, top]
+    for below in ({**frame, "dst": np.array([5, 7, -1])}, {"src": np.array([2**63] * 3, np.uint64), "dst": [1, -1, 1]}):
+        with pytest.raises(IdError, match=r"id \d+ and ids below zero have no common 64-bit type; make strings"):
+            dg.Graph.from_edges({name: np.asarray(ids) for name, ids in below.items()}, parts=parts)
 
 
 def test_unsigned_and_signed_ids_meet_where_both_fit():
