@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from dgraph.agents.edge_tables import kept_with
 from dgraph.building import assembly
 from dgraph.building.shares import shares_of
 from dgraph.graph import Graph
@@ -53,12 +54,17 @@ def neighbourhoods(
     if will_turn(graph, in_order=in_order):
         sides = [TURNED[order] for order in orders]
         own = [(one,) for one in graph.partitioned(sides, columns).held]
-        return graph.workers.wait(graph.workers.each(Partition.turned, own))
+        return graph.workers.wait(graph.workers.each(_turned, own))
     found = _made.setdefault(graph, {})
     key = (tuple(columns), tuple(orders), twice, in_order)
     if key not in found or lost(found[key]):
         found[key] = _build(graph, columns, orders, twice, in_order)
     return found[key]
+
+
+def _turned(partition: Partition) -> Partition:
+    """The partition turned round, the same one each time, so that what is kept with it stays."""
+    return kept_with(partition, "turned", partition.turned)
 
 
 def by_shares(graph: Graph, columns: Sequence[str], orders: Sequence[str], switches: Any, shares: Any) -> list[Any]:
