@@ -53,11 +53,11 @@ FOOTPRINTS: dict[str, Footprint] = {
     "k_core": _CORES,
     "katz": Footprint(Need(("incoming",), 50, 3.5), Need(("incoming",), 65), gathers=True),
     "label_propagation": Footprint(Need(BOTH, 37), Need(("out",), 98, 20.5), message_bytes=16),
-    "lcc": Footprint(Need(BOTH, 52, 10), Need(("out",), 20, 17), message_bytes=0, passed_bytes=4),
+    "lcc": Footprint(Need(BOTH, 52, 10), Need(("out",), 20, 11), message_bytes=0, passed_bytes=4),
     "matching": Footprint(Need(("out",), 26), Need(("out",), 70, 3.5)),
     "pagerank": Footprint(Need(("incoming",), 48, 3.7), Need(("incoming",), 68), gathers=True),
     "sssp": Footprint(Need(("out",), 50), Need(BOTH, 94, 15), weighted=True),
-    "triangles": Footprint(Need(BOTH, 43, 8), Need(("out",), 0, 20), message_bytes=0, passed_bytes=4),
+    "triangles": Footprint(Need(BOTH, 43, 8), Need(("out",), 0, 14), message_bytes=0, passed_bytes=4),
     "wcc": Footprint(Need(BOTH, 14), Need(BOTH, 78), message_bytes=4),
     "weighted_label_propagation": Footprint(
         Need(BOTH, 50, 16), Need(("out",), 120, 118), weighted=True, message_bytes=16
