@@ -28,6 +28,7 @@ from dgraph.runs.result import RunResult
 from dgraph.solvers.matching import match
 from dgraph.solvers.solver import Problem, Solved, Solver
 
+BLOCK = 1 << 20  # edges whose sides are looked at together
 _sources: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
 
 
@@ -149,9 +150,12 @@ def _named(graph: Graph, left: str | Iterable[Any]) -> np.ndarray:
 
 def _within_a_side(chunk: Numbered, is_left: np.ndarray, skip_loops: bool) -> np.ndarray | None:
     """The ends of an edge that joins two vertices of one side, or None."""
-    one = chunk.compact()
-    within = is_left[one.sources] == is_left[one.destinations]
-    if skip_loops:
-        within &= one.sources != one.destinations
-    first = int(within.argmax()) if len(within) else 0
-    return np.array([one.sources[first], one.destinations[first]]) if within[first : first + 1].any() else None
+    for start in range(0, len(chunk), BLOCK):
+        some = chunk[start : start + BLOCK].compact()
+        within = is_left[some.sources] == is_left[some.destinations]
+        if skip_loops:
+            within &= some.sources != some.destinations
+        if within.any():
+            first = int(within.argmax())
+            return np.array([some.sources[first], some.destinations[first]])
+    return None
