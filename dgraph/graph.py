@@ -22,6 +22,7 @@ from dgraph.partition.numbering import Numbering
 from dgraph.partition.placement import Placement
 from dgraph.partition.source import EdgeSource, VertexSource, is_lazy
 from dgraph.recovery import retry
+from dgraph.staying import Staying
 from dgraph.workers import Workers
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from dgraph.estimates.estimate import Estimate
 
 
-class Graph:
+class Graph(Staying):
     """Edges between vertices, whatever the vertices are called.
 
     Ids are numbered when the graph is made from a frame in memory, so that bad input is refused at once, and at first
@@ -184,8 +185,8 @@ class Graph:
         """The vertices and their attributes as a lazy Dask frame, a partition of it for each partition of the graph."""
         return frames.joinable(frames.vertices(self), self.listed.vertices.id)
 
-    def __dask_tokenize__(self) -> str:
-        return self.workers.__dask_tokenize__()
+    def _client(self) -> Any:
+        return self.client
 
     def __repr__(self) -> str:
         kind, parts = "directed" if self.directed else "undirected", "not read yet"

@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from dask import threaded
+from dask._task_spec import GraphNode
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.optimization import cull
 from dask.utils import format_bytes
 
-from dgraph.errors import LostError, RoomError, RunError
+from dgraph.errors import InputError, LostError, RoomError, RunError
 
 LOOK_UP = 1.0  # seconds between looks at whether the client is still open
 LOOK_AROUND = 1.0  # seconds between looks at the workers
@@ -139,7 +140,10 @@ def telling_losses() -> Iterator[None]:
     try:
         yield
     except CancelledError as cause:
-        raise LostError("a worker left with data that only it had; make the graph again from its source") from cause
+        raise LostError(
+            "a worker left with data that only it had; make the graph again from its source. A lazy frame that was "
+            "taken before, of a graph or a result, is to be taken again; one of another cluster cannot be read here"
+        ) from cause
 
 
 class Stillness:
@@ -189,5 +193,16 @@ def computed(tasks: Sequence[Any]) -> list[Any]:
     keys = [one.key for one in tasks if isinstance(one, Delayed)]
     graphs = (one.dask for one in tasks if isinstance(one, Delayed))
     graph, _ = cull(HighLevelGraph.merge(*graphs).to_dict(), keys)
-    found = dict(zip(keys, threaded.get(graph, keys), strict=True))
+    try:
+        found = dict(zip(keys, threaded.get(graph, keys), strict=True))
+    except ValueError as error:
+        if (
+            absent := {key for node in graph.values() if isinstance(node, GraphNode) for key in node.dependencies}
+            - graph.keys()
+        ):
+            raise InputError(
+                f"a lazy frame reads data that a cluster has ({min(map(str, absent))}), and work is to be done in this "
+                "process: pass client=; if that was closed, make the frame again, or call its compute() before"
+            ) from error
+        raise
     return [found[one.key] if isinstance(one, Delayed) else one for one in tasks]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
-from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 import dask
@@ -13,11 +13,12 @@ from dask.delayed import Delayed, delayed
 
 from dgraph.current_client import current_client, step_aside
 from dgraph.devices import probe
-from dgraph.errors import InputError, LostError, OptionError
+from dgraph.errors import LostError, OptionError
 from dgraph.partition import threads
 from dgraph.partition.chunk import local
 from dgraph.partition.device_frame import DeviceFrame
 from dgraph.partition.source import Pieces, cut, is_cudf, is_lazy
+from dgraph.staying import Staying, refuse_to_travel
 from dgraph.waiting import bring, computed, is_closed, telling_losses, wait_for
 
 FAN = 8  # results that one task of a reduction takes
@@ -25,7 +26,7 @@ BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by 
 MEMORY_SHARE = 6  # the edges of one partition may take this fraction of a worker's memory while they are sorted
 
 
-class Workers:
+class Workers(Staying):
     """A cluster; with `client=None` this process. *Held* results stay where they were made: futures, or here the
     values."""
 
@@ -47,16 +48,10 @@ class Workers:
         return cls(client)
 
     def __getstate__(self) -> Any:
-        raise InputError(
-            "a graph and its results stay where they are made, and cannot be pickled or sent to a task: pass on what "
-            "result.compute() gives, or a folder from G.save(folder), which dgraph.open_graph opens"
-        )
+        refuse_to_travel()
 
-    def __dask_tokenize__(self) -> str:
-        """Dask asks who hands a graph to a task on a cluster, before its pickling buries why that cannot be."""
-        if self.client is not None or current_client() is not None:
-            self.__getstate__()
-        return uuid4().hex  # of nothing else, as of any object that Dask does not know
+    def _client(self) -> Any:
+        return self.client
 
     @property
     def addresses(self) -> list[str]:
@@ -187,7 +182,7 @@ class Workers:
         if self.client is None:
             return list(values)
         try:
-            return list(self.client.scatter(list(values), hash=False))
+            return self.client.sync(_sent, self.client, values)
         except (TimeoutError, KeyError, OSError) as cause:  # the worker that took one, or the last of all, has left
             raise LostError(f"a worker left while data were sent to it ({cause!r})") from cause
 
@@ -267,6 +262,19 @@ class Workers:
         if not known.keys() >= set(addresses):  # all are asked: one of these may have left, and would be called in vain
             known |= self.client.run(ask, *arguments, on_error="ignore")
         return {address: known[address] for address in addresses if address in known}
+
+
+async def _sent(client: Any, values: Sequence[Any]) -> list[Any]:
+    """Each by a request of its own. Of one for all that fails, what has come to other workers would stay there for
+    ever, and the scheduler would not know of it. Ctrl-C does not stop them, for nobody would let go of what comes."""
+    requests = (client.scatter([value], hash=False, asynchronous=True) for value in values)
+    answers = await asyncio.shield(asyncio.gather(*requests, return_exceptions=True))
+    found: list[Any] = []
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+        found += answer
+    return found
 
 
 _answers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()

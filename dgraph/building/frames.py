@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dgraph.building.retained import Retained, by_key
 from dgraph.devices.probe import CUDF, INSTALL
 from dgraph.errors import InputError
 from dgraph.partition import placement
@@ -56,7 +57,7 @@ def edges(graph: Graph) -> dd.DataFrame:
             for frame, a, z in zip(graph.listed.edge_pieces, starts, starts[1:], strict=False)
         ]
         tasks.append(workers.call(_joined, rows))
-    return _frame(tasks, _meta(source.frame))
+    return _frame(workers, tasks, _meta(source.frame))
 
 
 @retried
@@ -112,7 +113,7 @@ def vertices(graph: Graph) -> dd.DataFrame:
         meta = pd.concat([meta, attributes], axis=1)
     pieces = graph.listed.vertex_pieces if source.columns else []
     tasks = [workers.call(_owned, part, where, known, meta, pieces) for part in range(graph.num_parts)]
-    return _frame(tasks, meta)
+    return _frame(workers, tasks, meta)
 
 
 def _nullable(meta: pd.DataFrame) -> pd.DataFrame:
@@ -160,20 +161,23 @@ def _meta(frame: Any) -> pd.DataFrame:
     return to_pandas(frame.slice(0, 0) if hasattr(frame, "slice") else frame).iloc[:0]
 
 
-def _frame(tasks: Sequence[Any], meta: pd.DataFrame) -> dd.DataFrame:
+def _frame(workers: Workers, tasks: Sequence[Any], meta: pd.DataFrame) -> dd.DataFrame:
     """Tasks as a lazy frame. Dask would turn columns of Python objects (UUIDs, say) into strings if it saw them while
     it makes the frame, so it sees them a step later."""
     import dask.dataframe as dd
 
     objects = [name for name, dtype in meta.dtypes.items() if dtype.kind == "O" and isinstance(dtype, np.dtype)]
+    tasks, retained = by_key(workers.client, tasks) if workers.client is not None else (tasks, None)
     frame = dd.from_delayed(list(tasks), meta=meta.astype(dict.fromkeys(objects, "float64")), verify_meta=False)
-    return frame.map_partitions(_as_it_is, meta=meta) if objects else frame
+    return (
+        frame.map_partitions(_as_it_is, retained, meta=meta, enforce_metadata=False) if objects or retained else frame
+    )
 
 
 def of_result(workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, ids: Sequence[str], *, as_cudf: bool) -> Any:
     """Tables that are tasks as a lazy frame of Dask; or of dask-cudf, on the workers with cuDF and a GPU."""
     if not as_cudf:
-        return _frame([workers.call(_as_text, one, ids) for one in tables], _as_text(meta, ids))
+        return _frame(workers, [workers.call(_as_text, one, ids) for one in tables], _as_text(meta, ids))
     fitting = workers.that_have("a result as a frame of cuDF", CUDF, f"{INSTALL}; or take compute()")
     import dask_cudf
 
@@ -200,5 +204,5 @@ def _as_text(table: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(texts, pd.StringDtype("pyarrow")))
 
 
-def _as_it_is(table: pd.DataFrame) -> pd.DataFrame:
+def _as_it_is(table: pd.DataFrame, retained: Retained | None) -> pd.DataFrame:
     return table

@@ -10,11 +10,12 @@ from typing import Any, overload
 
 from dgraph.building.report import PartitionReport
 from dgraph.partition.partition import Partition, stats
+from dgraph.staying import Staying
 from dgraph.workers import Workers, lost
 
 
 @dataclass(frozen=True, eq=False)
-class Partitions(Sequence):
+class Partitions(Staying, Sequence):
     """`held[p]` is partition p. `kept` says which orders all of them have, and of each order the columns."""
 
     held: list[Any]
@@ -106,6 +107,9 @@ class Partitions(Sequence):
         from dgraph.exchange.client import places_of
 
         return all(places_of(self.workers.client, self.held))
+
+    def _client(self) -> Any:
+        return self.workers.client
 
     def __repr__(self) -> str:
         where = "this process" if self.workers.client is None else "the cluster"

@@ -20,13 +20,14 @@ from dgraph.recovery import retried, retry, twice
 from dgraph.runs.found import Found, Held
 from dgraph.runs.run_report import COLUMNS, RunReport
 from dgraph.runs.tables import numbered_table, of_vectors, table
+from dgraph.staying import Staying
 from dgraph.workers import itself, lost
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
 
-class RunResult:
+class RunResult(Staying):
     """Values stay where they were computed until they are asked for.
 
     frame     a lazy Dask frame: the column `vertex`, then the values; a row for every vertex
@@ -204,8 +205,8 @@ class RunResult:
         how = known, self._vertex_columns, self._missing
         return [workers.call(numbered_table, found[held.homes[part]], part, *how) for part in sorted(held.homes)]
 
-    def __dask_tokenize__(self) -> str:
-        return self._workers.__dask_tokenize__()
+    def _client(self) -> Any:
+        return self._workers.client
 
     def __repr__(self) -> str:
         names = ", ".join(self._empty[1])
@@ -216,7 +217,7 @@ class RunResult:
         return f"<result of {rounds}: {names} of {self._numbering.size:,} vertices>"
 
 
-class ResultColumn:
+class ResultColumn(Staying):
     """A column of a result, left where it was computed."""
 
     def __init__(self, result: RunResult, name: str):
@@ -236,6 +237,9 @@ class ResultColumn:
 
     def by_number(self) -> np.ndarray:
         return self.result.by_number(self.name)
+
+    def _client(self) -> Any:
+        return self.result._client()
 
 
 def lasting(

@@ -23,7 +23,7 @@ import records
 from distributed import Client
 from hosts import CLUSTERS
 from strikes import WITH_NANNIES, Strike
-from works import WORKS, check, found, frame_of
+from works import OF_FRAMES, WORKS, check, found, frame_of
 
 from dgraph.errors import RunError
 from dgraph.exchange.registry import NAME
@@ -123,7 +123,7 @@ class Search:
         finally:
             watch.cancel()
         seconds = time.perf_counter() - begun
-        self.of_frames |= await_nothing(client, self.of_frames, "a lazy result" in told)
+        self.of_frames |= await_nothing(client, self.of_frames, any(name in told for name in OF_FRAMES))
         self.counts[whom] += came
         self.works[name] += came
         self.missed += not came
@@ -218,7 +218,7 @@ def await_nothing(client: Client, of_frames: set[str], lazily: bool) -> set[str]
         if not left or lazily:
             return left
         if time.monotonic() > until:
-            raise AssertionError(f"of a run that is over there is left: {left}")
+            raise AssertionError(f"of a run that is over there is left: {left}; {client.run_on_scheduler(standing)}")
         time.sleep(0.1)
 
 
@@ -252,12 +252,14 @@ def without_client(client: Client, name: str, delay: float, seed: int) -> bool:
 
 
 def standing(dask_scheduler) -> str:
-    """Who is there, and the tasks that have not ended."""
+    """Who is there, and the tasks: where they are, or what they wait for, and who wants them."""
     told = [f"{worker.address} {worker.status.name}" for worker in dask_scheduler.workers.values()]
     for task in dask_scheduler.tasks.values():
+        wanted = [one.client_key for one in task.who_wants or ()] + [one.key for one in task.waiters or ()]
+        told.append(f"{task.key} {task.state} at {[one.address for one in task.who_has or ()]} wanted by {wanted}")
         if task.state not in ("memory", "released", "forgotten"):
             needs = [(one.key, one.state, [w.address for w in one.who_has or ()]) for one in task.dependencies]
-            told.append(f"{task.key} {task.state} {task.processing_on} {task.worker_restrictions} {needs}")
+            told.append(f"  {task.processing_on} {task.worker_restrictions} {needs}")
     return "\n".join(told)
 
 

@@ -69,12 +69,13 @@ WORKS: dict[str, Callable[[dg.Graph, str], dg.Result]] = {
     "saving": lambda graph, at: _reopened(graph, at),
     "writing": lambda graph, at: _reread(graph, at),
 }
+OF_FRAMES = ("a lazy result", "matching", "writing")  # where Dask computes lazy frames
 IN_ONE_PLACE = ("local", "block_descent, one partition")
 
 
 def _two_sides(graph: dg.Graph) -> dg.Graph:
     """Every edge from a vertex of one side to one of the other."""
-    edges = graph.edges.compute(scheduler=graph.client or "threads")
+    edges = _computed(lambda: graph.edges, graph.client)
     sides = {"src": edges["src"].to_numpy(), "dst": edges["dst"].to_numpy() + 2000}
     return dg.Graph.from_edges(sides, parts=graph.num_parts, client=graph.client)
 
@@ -101,12 +102,16 @@ def found(name: str, frame: pd.DataFrame, client=None) -> pd.DataFrame:
         result = WORKS[name](_graph(name, frame, client, Path(folder)), folder)
         if name != "a lazy result":
             return result.compute()
-        while True:
-            try:
-                lazy = result.frame.compute(scheduler=client or "threads")
-            except CancelledError:  # the copy went away, too: the frame is taken again, as losses.md says
-                continue
-            return lazy.sort_values("vertex", ignore_index=True)
+        return _computed(lambda: result.frame, client).sort_values("vertex", ignore_index=True)
+
+
+def _computed(lazy: Callable[[], dd.DataFrame], client) -> pd.DataFrame:
+    """What it is made of may leave while Dask computes: then it is taken again, as losses.md says."""
+    while True:
+        try:
+            return lazy().compute(scheduler=client or "threads")
+        except CancelledError:
+            continue
 
 
 def _graph(name: str, frame: pd.DataFrame, client, folder: Path) -> dg.Graph:

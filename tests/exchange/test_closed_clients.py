@@ -9,7 +9,7 @@ import pytest
 from distributed import Client, Future
 
 import dgraph as dg
-from dgraph.errors import RunError
+from dgraph.errors import InputError, RunError
 from dgraph.exchange.client import workers_of
 from dgraph.waiting import bring, wait_for
 
@@ -60,3 +60,28 @@ def test_the_frames_of_a_graph_whose_client_was_closed(cluster):
 
 async def wait_in_vain(timeout):
     await asyncio.wait_for(asyncio.Event().wait(), timeout)
+
+
+def test_a_graph_of_a_frame_whose_client_was_closed(cluster):
+    """Dask would say that a dependency is missing."""
+    edges = pd.DataFrame({"src": [0, 1], "dst": [1, 2]})
+    gone = Client(cluster.scheduler_address, set_as_default=False)
+    graph = dg.Graph.from_edges(edges, client=gone)
+    rows, found = graph.edges, dg.wcc(graph).frame
+    gone.close()
+    with pytest.raises(InputError, match=r"data that a cluster has.*pass client=.*make the frame again"):
+        _ = dg.Graph.from_edges(rows, client=None).num_edges
+    with pytest.raises(InputError, match=r"data that a cluster has"):
+        _ = dg.Graph.from_edges(edges, vertices=found[["vertex"]]).num_vertices
+
+
+def test_a_graph_of_a_frame_that_another_cluster_has(cluster, monkeypatch):
+    """To the scheduler that is as if it had been lost."""
+    monkeypatch.setattr("dgraph.recovery.PAUSE", 0.01)
+    with (
+        Client(cluster.scheduler_address, set_as_default=False) as client,
+        Client(processes=False, n_workers=1, dashboard_address=":0", set_as_default=False) as other,
+    ):
+        rows = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1], "dst": [1, 2]}), client=other).edges
+        with pytest.raises(RunError, match=r"is to be taken again; one of another cluster cannot be read"):
+            _ = dg.Graph.from_edges(rows, client=client).num_edges

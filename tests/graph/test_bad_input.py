@@ -165,9 +165,15 @@ def test_what_belongs_to_other_libraries():
 def test_a_graph_that_is_handed_to_a_task_is_refused_at_once(client):
     """By its own error: Dask would print it three times over, and raise that something cannot be serialized."""
     for graph in (dg.Graph.from_edges(GOOD), dg.Graph.from_edges(GOOD, client=client)):
-        for one in (graph, dg.wcc(graph)):
+        result = dg.wcc(graph)
+        for one in (graph, graph.partitions, result, result.column("component")):
+            for handed in (one, [one], {"it": one}):
+                with client.as_current(), pytest.raises(InputError, match=r"G\.save"):
+                    client.submit(repr, handed)
+                with client.as_current(), pytest.raises(InputError, match=r"G\.save"):
+                    dask.delayed(repr)(handed)
             with client.as_current(), pytest.raises(InputError, match=r"G\.save"):
-                client.submit(repr, one)
+                dask.compute(one)
 
 
 def test_a_graph_and_its_results_stay_where_they_are_and_reports_travel():
@@ -177,7 +183,9 @@ def test_a_graph_and_its_results_stay_where_they_are_and_reports_travel():
         with pytest.raises(InputError, match=r"cannot be pickled.*result.compute\(\).*G.save"):
             pickle.dumps(one)
     with dask.config.set(scheduler="threads"):  # where nothing is pickled
-        assert dask.delayed(lambda graph: graph.num_edges, pure=True)(graph).compute() == graph.num_edges
+        for pure in (True, False):
+            assert dask.delayed(lambda graph: graph.num_edges, pure=pure)(graph).compute() == graph.num_edges
+        assert dask.compute(graph, result) == (graph, result)
     report = pickle.loads(pickle.dumps(result.report))
     assert (len(report), report.options) == (len(result.report), result.report.options)
     assert report._repr_html_().startswith("<div>") and "engine  local" in report._repr_html_()  # in a notebook
