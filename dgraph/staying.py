@@ -3,26 +3,27 @@ because Dask's own error would bury why that cannot be."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, NoReturn
 from uuid import uuid4
 
 from dgraph.current_client import current_client
 from dgraph.errors import InputError
 
 
-def refuse_to_travel() -> None:
+def refuse_to_travel() -> NoReturn:
     raise InputError(
         "a graph and its results stay where they are made, and cannot be pickled or sent to a task: pass on what "
         "result.compute() gives, or a folder from G.save(folder), which dgraph.open_graph opens"
     )
 
 
-class Staying:
+class Staying(ABC):
     """The base of such things."""
 
+    @abstractmethod
     def _client(self) -> Any:
         """The client whose workers it is on; None if it is in this process."""
-        raise NotImplementedError
 
     def __dask_tokenize__(self) -> str:
         """`client.submit` and `client.map` ask for it."""

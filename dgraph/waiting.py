@@ -196,13 +196,12 @@ def computed(tasks: Sequence[Any]) -> list[Any]:
     try:
         found = dict(zip(keys, threaded.get(graph, keys), strict=True))
     except ValueError as error:
-        if (
-            absent := {key for node in graph.values() if isinstance(node, GraphNode) for key in node.dependencies}
-            - graph.keys()
-        ):
-            raise InputError(
-                f"a lazy frame reads data that a cluster has ({min(map(str, absent))}), and work is to be done in this "
-                "process: pass client=; if that was closed, make the frame again, or call its compute() before"
-            ) from error
-        raise
+        nodes = [node for node in graph.values() if isinstance(node, GraphNode)]
+        absent = set().union(*(node.dependencies for node in nodes)) - graph.keys()
+        if not absent:
+            raise
+        raise InputError(
+            f"a lazy frame reads data that a cluster has ({min(map(str, absent))}), and work is to be done in this "
+            "process: pass client=; if that was closed, make the frame again, or call its compute() before"
+        ) from error
     return [found[one.key] if isinstance(one, Delayed) else one for one in tasks]

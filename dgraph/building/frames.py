@@ -167,11 +167,11 @@ def _frame(workers: Workers, tasks: Sequence[Any], meta: pd.DataFrame) -> dd.Dat
     import dask.dataframe as dd
 
     objects = [name for name, dtype in meta.dtypes.items() if dtype.kind == "O" and isinstance(dtype, np.dtype)]
-    tasks, retained = by_key(workers.client, tasks) if workers.client is not None else (tasks, None)
+    tasks, retained = (tasks, None) if workers.client is None else by_key(workers.client, tasks)
     frame = dd.from_delayed(list(tasks), meta=meta.astype(dict.fromkeys(objects, "float64")), verify_meta=False)
-    return (
-        frame.map_partitions(_as_it_is, retained, meta=meta, enforce_metadata=False) if objects or retained else frame
-    )
+    if not objects and retained is None:
+        return frame
+    return frame.map_partitions(_as_it_is, retained, meta=meta, enforce_metadata=False)
 
 
 def of_result(workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, ids: Sequence[str], *, as_cudf: bool) -> Any:
