@@ -55,8 +55,7 @@ class Graph(Staying):
     ):
         policies.choose(policy, parts or 1)  # refuses what is no policy
         self.asked = policies.AskedParts(policy, parts, capacities)
-        self.workers = workers or Workers()
-        self.watch = Stopwatch()
+        self.workers, self.watch = workers or Workers(), Stopwatch()
         self.listed = Listed(edges, vertices, rules, self.workers, self.watch, saved)
         self._placement: Placement | None = None
         self._partitions: Partitions | None = None
