@@ -187,6 +187,12 @@ def _standing(workers: Mapping[str, Any]) -> Any:
     return [dict(count) for count in counts], disk
 
 
+def read_elsewhere(graph: Mapping[Any, Any]) -> set[Any]:
+    """The keys that tasks of a graph of Dask's read and that are not in it: a cluster has their values."""
+    nodes = [node for node in graph.values() if isinstance(node, GraphNode)]
+    return set().union(*(node.dependencies for node in nodes)) - graph.keys()
+
+
 def computed(tasks: Sequence[Any]) -> list[Any]:
     """The results of tasks, by threads of this process; other values as they are. It does what `dask.compute` does
     without its optimisers, which take half a millisecond."""
@@ -196,9 +202,7 @@ def computed(tasks: Sequence[Any]) -> list[Any]:
     try:
         found = dict(zip(keys, threaded.get(graph, keys), strict=True))
     except ValueError as error:
-        nodes = [node for node in graph.values() if isinstance(node, GraphNode)]
-        absent = set().union(*(node.dependencies for node in nodes)) - graph.keys()
-        if not absent:
+        if not (absent := read_elsewhere(graph)):
             raise
         raise InputError(
             f"a lazy frame reads data that a cluster has ({min(map(str, absent))}), and work is to be done in this "

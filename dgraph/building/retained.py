@@ -12,6 +12,8 @@ from typing import Any
 from dask._task_spec import GraphNode, TaskRef
 from dask.delayed import Delayed
 
+from dgraph.waiting import read_elsewhere
+
 
 class Retained:
     """Futures, as an argument of the frame's tasks. It travels without them."""
@@ -34,8 +36,7 @@ def by_key(client: Any, tasks: Sequence[Delayed]) -> tuple[list[Delayed], Retain
     named = []
     for task in tasks:
         graph = dict(task.dask)
-        nodes = [node for node in graph.values() if isinstance(node, GraphNode)]
-        absent = set().union(*(node.dependencies for node in nodes)) - graph.keys()
+        absent = read_elsewhere(graph)
         names: Any = {key: TaskRef(key) for key in absent}
         own = {key: node.substitute(names) if isinstance(node, GraphNode) else node for key, node in graph.items()}
         named.append(Delayed(task.key, own))

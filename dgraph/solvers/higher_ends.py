@@ -10,6 +10,7 @@ from numba import uint64
 
 from dgraph.machine_code import kept as compiled
 from dgraph.partition.adjacency import Adjacency
+from dgraph.solvers.team import inner_part
 
 FROM_HIGHER, FROM_LOWER, ANY = 0, 1, 2  # which edges: those that lead down, those that lead up, or all; never loops
 
@@ -27,6 +28,11 @@ def by_higher_end(edges: Adjacency, names: np.ndarray, shift: int, which: int) -
     return [(rows[a:z].copy(), others[a:z].copy()) for a, z in pairwise(bounds)]
 
 
+@inner_part
+def _chosen(u, v, which):
+    return (u > v and which != FROM_LOWER) or (u < v and which != FROM_HIGHER)
+
+
 @kernel
 def _count(indptr, neighbours, names, which, counts):
     """counts[p] = edges that go to block p."""
@@ -35,7 +41,7 @@ def _count(indptr, neighbours, names, which, counts):
         u = names[row]
         for e in range(uint64(indptr[row]), uint64(indptr[row + uint64(1)])):
             v = names[neighbours[e]]
-            if (u > v and which != 1) or (u < v and which != 0):
+            if _chosen(u, v, which):
                 counts[max(u, v) & blocks] += 1
 
 
@@ -47,7 +53,7 @@ def _write(indptr, neighbours, names, which, shift, offsets, rows, others):
         u = names[row]
         for e in range(uint64(indptr[row]), uint64(indptr[row + uint64(1)])):
             v = names[neighbours[e]]
-            if (u > v and which != 1) or (u < v and which != 0):
+            if _chosen(u, v, which):
                 high = uint64(max(u, v))
                 k = offsets[high & blocks]
                 offsets[high & blocks] = k + 1
