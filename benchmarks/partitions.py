@@ -1,7 +1,7 @@
 """What it costs that a graph is in several partitions: every operation on four partitions of this process, and on two
 worker processes, over the same on one partition, which solvers take whole.
 
-    python benchmarks/partitions.py [--scale 18] [--trials 5] [--operations wcc,core_number]
+    python benchmarks/partitions.py [--scale 17] [--trials 3] [--operations wcc,core_number]
 
 On skewed, long and bipartite graphs. Every answer is verified. There are no targets: the rows say what to expect.
 """
@@ -21,8 +21,8 @@ SLOW = 4.0  # seconds from which an operation is timed once
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", type=int, default=18, help="2**scale vertices, 16 edges each (18: 4 M edges)")
-    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--scale", type=int, default=17, help="2**scale vertices, 16 edges each (17: 2 M edges)")
+    parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--operations", type=lambda text: text.split(","), default=list(TITLES))
     given = parser.parse_args()
     with worker_processes() as client:
