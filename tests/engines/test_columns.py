@@ -49,7 +49,11 @@ def test_some_values_by_vertex(parts, policy):
 @pytest.mark.parametrize("parts", [1, 3])
 def test_all_values_by_number(parts):
     G = dg.Graph.from_edges(RING, parts=parts, policy=moved)
-    assert shifted(G, np.arange(7.0)) == [6, 0, 1, 2, 3, 4, 5]
+    whole, fixed = np.arange(7.0), np.arange(7.0)
+    fixed.flags.writeable = False
+    for height in (whole, np.repeat(whole, 2)[::2], fixed):
+        assert shifted(G, height) == [6, 0, 1, 2, 3, 4, 5]
+    assert whole.tolist() == fixed.tolist() == list(range(7)), "the caller's array stays as it is"
     with pytest.raises(ColumnError, match=r"\(3,\) values for 7 vertices"):
         shifted(G, np.arange(3.0))
 
