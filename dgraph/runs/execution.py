@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -116,14 +116,13 @@ def run(
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
     check_progress(progress)
-    plan, columns = choose(graph, program, asked), columns or {}
+    plan = choose(graph, program, asked)
     if plan.engine == LOCAL:
-        return lasting(graph, partial(solve, program=program, plan=plan, columns=columns), columns)
-    recipes, gathering = _recipes(graph, program, plan), Gathering(graph, program, asked, plan, columns)
-    work = partial(_in_rounds, recipes=recipes, columns=columns, gathering=gathering)
-    again = partial(work, plan=replace(plan, rebalance=False), progress=False)
+        return lasting(graph, partial(solve, program=program, plan=plan, columns=columns or {}), columns)
+    work = partial(_in_rounds, program=program)  # not the graph: the result keeps what finds its values again
+    again = partial(work, asked=replace(asked, progress=False), plan=replace(plan, rebalance=False))
     with forgetting(graph, plan.checkpoints):
-        found = lasting(graph, partial(work, plan=plan, progress=progress), columns, again)
+        found = lasting(graph, partial(work, asked=asked, plan=plan), columns, again)
     warn_unsent(program, found)
     return found
 
@@ -139,15 +138,10 @@ def _recipes(graph: Graph, program: VertexProgram, plan: Plan) -> dict[str, Reci
     return {device: replace(recipe, values=values) for device, recipe in bare.items()}
 
 
-def _in_rounds(
-    graph: Graph,
-    recipes: Mapping[str, Recipe],
-    columns: Given,
-    gathering: Gathering,
-    plan: Plan,
-    progress: bool | Callable | None,
-) -> RunResult:
+def _in_rounds(graph: Graph, program: VertexProgram, asked: Asked, plan: Plan) -> RunResult:
     """Run a plan in rounds: build partitions, take steps on the workers, make the result."""
+    columns, recipes = asked.columns or {}, _recipes(graph, program, plan)
+    gathering = Gathering(graph, program, asked, plan)
     recipe = recipes[CPU]
     partitions, edge_columns, plan = partitions_for(graph, recipe.analysis, plan)
     homes = graph.workers.where(partitions)
@@ -159,13 +153,13 @@ def _in_rounds(
     gpus = frozenset(graph.workers.with_cuda if plan.device != CPU else ())
     job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost, gpus=gpus)
     try:
-        with Progress.of(progress) as shown:
+        with Progress.of(asked.progress) as shown:
             steps = partial(_steps, graph, job, homes, shown, gathering)
             outcome, told, moves = rebalancing.moving(graph, given, steps, partial(_rebuilt, graph, job, columns))
     except RunError:
-        if gathering.due:
-            return gathering.solve()
-        raise
+        if not gathering.due:
+            raise
+        return gathering.solve()
     options = _options(plan, outcome, told, moves)
     found = RunResult(graph, outcome.results, vertex_columns_of(recipe.analysis), options, told=told)
     if checkpoints is not None:  # nobody will go on from there

@@ -17,7 +17,6 @@ from dgraph.options import AUTO
 from dgraph.plan import LOCAL, Plan
 from dgraph.program import VertexProgram
 from dgraph.runs.asked import Asked
-from dgraph.runs.columns import Given
 from dgraph.runs.result import ResultColumn, RunResult
 from dgraph.runs.solving import solve
 from dgraph.runs.steps import is_done
@@ -32,9 +31,9 @@ _whole: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 class Gathering:
     """Decides whether and when a run ends on one worker."""
 
-    def __init__(self, graph: Graph, program: VertexProgram, asked: Asked, plan: Plan, columns: Given):
-        self.graph, self.program, self.plan, self.columns = graph, program, plan, columns
-        elsewhere = any(isinstance(column, ResultColumn) for column in columns.values())
+    def __init__(self, graph: Graph, program: VertexProgram, asked: Asked, plan: Plan):
+        self.graph, self.program, self.plan, self.columns = graph, program, plan, asked.columns or {}
+        elsewhere = any(isinstance(column, ResultColumn) for column in self.columns.values())
         analysis = analyse(program)
         converges = analysis.synchronous and analysis.stop is not None  # and its solver does, in as many rounds
         asks_for_parts = asked.engine != AUTO or asked.rebalance or elsewhere
@@ -57,7 +56,6 @@ class Gathering:
 
     def solve(self) -> RunResult:
         """The result, from the whole graph on one worker. If that worker is lost, the run begins again, in rounds."""
-        self.due = False
         found = solve(whole(self.graph), self.program, replace(self.plan, engine=LOCAL), self.columns)
         found.report.options["gathered"] = "on one worker, after many rounds"
         return found
@@ -65,6 +63,8 @@ class Gathering:
 
 def whole(graph: Graph) -> Graph:
     """The same graph as one partition; kept as long as the graph lives."""
+    if graph.num_parts == 1:  # it is one already: the values of a run that was gathered are found again
+        return graph
     if graph not in _whole:
         listed = graph.listed
         frames = listed.edges, listed.vertices, listed.rules

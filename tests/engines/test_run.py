@@ -1,9 +1,11 @@
 """What users see of a run: ids, frames, the report, progress, and errors that say what to do."""
 
+import gc
 import inspect
 import io
 import uuid
 import warnings
+import weakref
 
 import dask
 import numpy as np
@@ -208,3 +210,15 @@ def test_sums_of_many_small_numbers_keep_their_digits():
     """Added up one by one, 300,000 tenths are off by a unit of the twelfth digit."""
     many = dg.grid(rows=600, cols=500, parts=1)
     assert dg.run(many, Tenths(), engine="bsp").totals["together"] == pytest.approx(30_000, rel=1e-13)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("engine", ["auto", "gas", "bulk_async", "block_descent"])
+def test_a_result_does_not_keep_its_graph(engine, parts):
+    """Nor the graph's partitions, which are much larger."""
+    graph = dg.Graph.from_edges(LETTERS, parts=parts)
+    alive, found = weakref.ref(graph), dg.bfs(graph, "a", engine=engine)
+    del graph
+    gc.collect()
+    assert alive() is None
+    assert found.compute()["distance"].tolist() == [0, 1, 2, 3, np.inf, np.inf]
