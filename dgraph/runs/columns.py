@@ -13,7 +13,9 @@ from dgraph.analysis import Analysis
 from dgraph.errors import ColumnError
 from dgraph.graph import Graph
 from dgraph.options import by_vertex
+from dgraph.partition.partition import Partition
 from dgraph.program import VertexColumn
+from dgraph.runs.found import Found
 from dgraph.runs.result import ResultColumn
 
 Given = Mapping[str, Any]  # {column: values by vertex, or an array by number, or a column of an earlier result}
@@ -57,7 +59,7 @@ def with_columns(
     analysis: Analysis,
     partitions: Sequence[Any],
     given: Given,
-    homes: Sequence[str] | None = None,
+    homes: Sequence[str] | None,
     *,
     anew: bool = False,
 ) -> Sequence[Any]:
@@ -72,9 +74,8 @@ def with_columns(
     there = {
         name: one for name, one in given.items() if isinstance(one, ResultColumn) and not anew and one.lies_with(graph)
     }
-    held, called = [one.held for one in there.values()], [one.name for one in there.values()]
-    width = analysis.width
-    sent = {name: _by_number(graph, read[name], width, values) for name, values in given.items() if name not in there}
+    others = {name: values for name, values in given.items() if name not in there}
+    sent = {name: _by_number(graph, read[name], analysis.width, values) for name, values in others.items()}
     sent |= _attributes(graph, analysis.title, [column for name, column in read.items() if name not in given])
     if not sent and not there:
         return partitions
@@ -82,10 +83,15 @@ def with_columns(
     small = all(isinstance(values, Few) and values.values.nbytes < SMALL for values in sent.values())
     (shared,) = [sent] if small else workers.send([sent])
     shares = [
-        (partition, part, shared, list(there), called, [one.of(part) for one in held])
+        (partition, part, shared, {name: (one.name, one.held.of(part)) for name, one in there.items()})
         for part, partition in enumerate(partitions)
     ]
     return workers.each(_share_of, shares, homes)
+
+
+def apart(given: Any) -> tuple[Partition, dict[str, np.ndarray]]:
+    """A partition, and its share of the vertex columns, of what `with_columns` has returned."""
+    return given if isinstance(given, tuple) else (given, {})
 
 
 def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> Few | All:
@@ -160,12 +166,14 @@ def _attributes(graph: Graph, reader: str, columns: Sequence[VertexColumn]) -> d
 
 
 def _share_of(
-    partition: Any, part: int, sent: Mapping[str, Few | All], names: list[str], called: list[str], found: list[Any]
-) -> tuple[Any, dict[str, np.ndarray]]:
+    partition: Partition, part: int, sent: Mapping[str, Few | All], there: Mapping[str, tuple[str, Found]]
+) -> tuple[Partition, dict[str, np.ndarray]]:
+    """The partition with its share of the columns: of those that were `sent`, and of those that lie `there`, each as a
+    column of an earlier result."""
     owned = partition.numbers[: partition.num_owned]
     share = {name: values.of(owned) for name, values in sent.items()}
-    for name, there, one in zip(names, called, found, strict=True):
-        numbers, values = one.parts[part]
+    for name, (column, found) in there.items():
+        numbers, values = found.parts[part]
         assert numbers is owned or np.array_equal(numbers, owned), "a result lies with the partitions it was made from"
-        share[name] = values[there]
+        share[name] = values[column]
     return partition, share

@@ -23,6 +23,7 @@ from dgraph.exchange.post import Post
 from dgraph.options import AUTO
 from dgraph.plan import Plan
 from dgraph.runs import rebalancing
+from dgraph.runs.columns import apart
 from dgraph.runs.found import Found, has_none
 from dgraph.runs.reads import vertex_columns_of
 from dgraph.runs.rebalancing import Carried
@@ -86,7 +87,7 @@ class Job:
         return keeper.restore if keeper is not None and keeper.kept.round else None
 
     def _state(self, end: Exchange, device: str, given: Any) -> PartitionState:
-        partition, columns = given if isinstance(given, tuple) else (given, {})
+        partition, columns = apart(given)
         worker, threads = end.route.workers[end.worker], self.threads or threads_of_worker()
         recipe, switches = self.recipes[device], self.plan.switches
         where: dict[str, Any] = {"device": device, "worker": end.worker, "threads": threads}

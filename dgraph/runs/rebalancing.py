@@ -14,6 +14,7 @@ from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.partition import policies
 from dgraph.plan import Plan
+from dgraph.runs.columns import apart
 from dgraph.runs.found import Found
 from dgraph.runs.steps import Outcome
 
@@ -63,7 +64,7 @@ def what_matters(rounds: Rounds) -> Found:
 
 def carry(given: Any, *found: Found) -> Carried:
     """A new partition, with what matters of its vertices from all parts of the `Unfinished`."""
-    partition = given[0] if isinstance(given, tuple) else given
+    partition, _ = apart(given)
     pieces = {
         part: Piece({}, one.rounds, part, 0, {NUMBERS: numbers, **arrays})
         for one in found

@@ -24,6 +24,7 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
 from dgraph.plan import Plan
+from dgraph.runs.columns import apart
 from dgraph.runs.reads import edge_columns_of
 from dgraph.waiting import on_each
 
@@ -123,8 +124,7 @@ def _said(value: Any) -> str:
 
 
 def _fingerprint(given: Any, reads: Sequence[str], twice: bool) -> int:
-    partition, columns = given if isinstance(given, tuple) else (given, {})
-    return fingerprint(partition, columns, reads, twice=twice)
+    return fingerprint(*apart(given), reads, twice=twice)
 
 
 def _is_whole(folder: Folder, checkpoint: str, part: int) -> bool:

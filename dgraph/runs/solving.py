@@ -12,7 +12,7 @@ from dgraph.graph import Graph
 from dgraph.partition.partition import Partition
 from dgraph.plan import Plan
 from dgraph.program import VertexProgram
-from dgraph.runs.columns import Given, with_columns
+from dgraph.runs.columns import Given, apart, with_columns
 from dgraph.runs.found import Found, has_none
 from dgraph.runs.reads import edge_columns_of, parameters_of, vertex_columns_of
 from dgraph.runs.result import RunResult
@@ -62,7 +62,7 @@ class LocalJob:
     vertex_columns: list[str]
 
     def __call__(self, given: Any) -> Found:
-        partition, columns = _apart(given)
+        partition, columns = apart(given)
         threads = self._threads(partition)
         edges = EdgeTables(partition, self.directed, self.columns, threads)
         solved, row = self.solver.row(Problem(edges, self.values, columns, threads))
@@ -73,7 +73,7 @@ class LocalJob:
     def is_short(self, given: Any) -> bool:
         """Whether the call is short and takes one thread: then the main thread makes it. (Ctrl-C in the midst of a team
         would leave its other threads waiting.)"""
-        partition, _ = _apart(given)
+        partition, _ = apart(given)
         looks = max(self.solver.looks, self.values.get("max_iter", 0)) * _size(partition)
         return looks <= SHORT and self._threads(partition) == 1
 
@@ -84,8 +84,3 @@ class LocalJob:
 def _size(partition: Partition) -> int:
     """Looks that a round of all vertices takes: a vertex takes about as long as an edge."""
     return partition.num_owned + partition.num_edges
-
-
-def _apart(given: Any) -> tuple[Partition, dict[str, Any]]:
-    """A partition, and the vertex columns that come with it, if the program reads any."""
-    return given if isinstance(given, tuple) else (given, {})
