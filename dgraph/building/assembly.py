@@ -89,45 +89,46 @@ def partition(
     skip_loops: bool,
     sort: Sort = build,
 ) -> list[Any]:
-    """All partitions, held on the workers, each with the address tables that its peers asked for."""
-    parts = where.parts
+    """All partitions, held on the workers, each with the address tables that its peers asked for. (Dask looks for tasks
+    in the arguments of a task, which takes long, but not in a `partial`.)"""
+    parts, here = where.parts, workers.client is None
     if parts == 1 and where.numbers is None:
-        options: dict[str, Any] = {
-            "order": order,
-            "mirror": mirror,
-            "skip_loops": skip_loops,
-            "threads_each": workers.threads,
-            "sort": sort,
-            "in_place": workers.client is None,
-        }
-        task = partial(whole, ids=ids, **options)  # in which Dask looks for no other tasks: that takes it longer
+        how: dict[str, Any] = {"order": order, "mirror": mirror, "skip_loops": skip_loops, "sort": sort}
+        task = partial(whole, ids=ids, **how, threads_each=workers.threads, in_place=here)
         return workers.hold([workers.call(task, list(chunks), on=workers.host(0, 1))])
     listings: list[Listing] = [(placement.places, False), (placement.places, True)][: 1 + mirror]
     listings += [(placement.second_places, False)] if where.twice else []
-    halves, each = [], workers.threads_each(parts)
-    if workers.client is None:
-        cut = partial(placement.split_all, where=where, ids=ids, listings=listings, skip_loops=skip_loops)
-        for part, pieces in enumerate(*workers.hold([workers.call(cut, list(chunks))])):
-            halves.append(workers.call(partial(_assemble_in_place, part, where, ids, pieces, order, sort)))
-    else:
-        shared, known = workers.share(where), workers.share(ids)
-        moved = chunks if where.positions is None else [workers.call(Placement.move, shared, chunk) for chunk in chunks]
-        cuts = [
-            workers.call(_split, chunk, shared, known, parts, listing, skip_loops)
-            for chunk in moved
-            for listing in listings
+    if here:
+        split = partial(placement.split_all, where=where, ids=ids, listings=listings, skip_loops=skip_loops)
+        (pieces,) = workers.hold([workers.call(split, list(chunks))])
+        assembling = [
+            partial(_assemble, p, where, ids, mine, order, sort, in_place=True) for p, mine in enumerate(pieces)
         ]
-        for part in range(parts):
-            mine = [workers.call(itemgetter(part), cut) for cut in cuts]
-            host = workers.host(part, parts)
-            halves.append(workers.call(_assemble, part, shared, known, mine, order, each, sort, on=host))
-    halves = workers.hold(halves)
+        return _agreed(workers, [workers.call(task) for task in assembling])
+    shared, known, each = workers.share(where), workers.share(ids), workers.threads_each(parts)
+    moved = chunks if where.positions is None else [workers.call(Placement.move, shared, chunk) for chunk in chunks]
+    cuts = [
+        workers.call(_split, chunk, shared, known, parts, listing, skip_loops)
+        for chunk in moved
+        for listing in listings
+    ]
+    tasks = []
+    for part in range(parts):
+        mine = [workers.call(itemgetter(part), cut) for cut in cuts]
+        on = workers.host(part, parts)
+        tasks.append(workers.call(_assemble, part, shared, known, mine, order, sort, each, on=on))
+    return _agreed(workers, tasks)
+
+
+def _agreed(workers: Workers, tasks: list[Any]) -> list[Any]:
+    """The partitions that tasks assemble, each with what its peers ask of it."""
+    halves = workers.hold(tasks)
     requests = [workers.call(itemgetter(1), half) for half in halves]
-    whole_ones = []
+    found = []
     for part, half in enumerate(halves):
         asked = [workers.call(dict.get, request, part) for request in requests]
-        whole_ones.append(workers.call(_agree, half, asked, on=workers.host(part, parts)))
-    return workers.hold(whole_ones)
+        found.append(workers.call(_agree, half, asked, on=workers.host(part, len(halves))))
+    return workers.hold(found)
 
 
 def whole(
@@ -196,18 +197,17 @@ def only(adjacency: Adjacency, ids: Numbering, order: str) -> Partition:
 
 
 def _assemble(
-    part: int, where: Placement, ids: Numbering, pieces: Sequence[EdgePiece], order: str, each: int, sort: Sort
+    part: int,
+    where: Placement,
+    ids: Numbering,
+    pieces: list[EdgePiece],
+    order: str,
+    sort: Sort,
+    each: int = 1,
+    in_place: bool = False,
 ) -> tuple[Partition, dict[int, ProxyList]]:
-    found = assemble(part, where.bounds, list(pieces), where.numbers, where.ids(ids, part), order, each, sort=sort)
-    give_back()
-    return found
-
-
-def _assemble_in_place(
-    part: int, where: Placement, ids: Numbering, pieces: list[EdgePiece], order: str, sort: Sort
-) -> tuple[Partition, dict[int, ProxyList]]:
-    mine = where.ids(ids, part)
-    found = assemble(part, where.bounds, pieces, where.numbers, mine, order, in_place=True, sort=sort)
+    mine, known = pieces if in_place else list(pieces), where.ids(ids, part)
+    found = assemble(part, where.bounds, mine, where.numbers, known, order, each, in_place, sort)
     give_back()
     return found
 
