@@ -51,6 +51,13 @@ def number(
         everything.append(Chunk(total.id_type, np.arange(listed.start, listed.stop), np.empty(0, np.int64)))
     encoded = workers.hold([workers.call(_encoded, chunk, total.id_type, by.encode) for chunk in everything])
     del held, everything  # each is let go as soon as it has codes
+    return *_by_tables(workers, encoded, total.id_type, len(rows), by), rows
+
+
+def _by_tables(
+    workers: Workers, encoded: Sequence[Any], id_type: IdType, edges: int, by: Any
+) -> tuple[Numbering, list[Any]]:
+    """The numbering by sorted lists of distinct ids; and by number the first `edges` chunks, those that have edges."""
     buckets = max(1, min(len(workers.addresses), len(encoded)))
     samples = workers.get([workers.call(numbering.sample, one) for one in encoded]) if buckets > 1 else []
     cuts = numbering.splitters(samples, buckets)
@@ -59,13 +66,13 @@ def number(
         [workers.call(by.merge, [workers.call(itemgetter(b), piece) for piece in pieces]) for b in range(len(cuts) + 1)]
     )
     tables = [workers.call(itemgetter(0), bucket) for bucket in merged]
-    known = workers.keep(workers.call(Numbering.by_tables, total.id_type, tables))
+    known = workers.keep(workers.call(Numbering.by_tables, id_type, tables))
     starts = [0, *accumulate(map(len, known.tables))]
     tasks = [
         workers.call(numbering.by_table, one, [workers.call(_ranks_of, bucket, c) for bucket in merged], starts)
-        for c, one in enumerate(encoded[: len(rows)])
+        for c, one in enumerate(encoded[:edges])
     ]
-    return known, workers.hold(tasks), rows
+    return known, workers.hold(tasks)
 
 
 def waiting(chunk: Chunk, alone: bool) -> tuple[Survey, Chunk | Encoded]:
