@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,14 +26,10 @@ MOMENT = 0.01  # seconds without any mail, after which a step that waits need no
 class Outbox:
     """What a step has sent and not yet posted, by receiving worker."""
 
-    peers: int
     buffers: Counter[tuple[int, int]] = field(default_factory=Counter)  # numbered per sender and receiver
     waiting: defaultdict[int, list[Fragment]] = field(default_factory=lambda: defaultdict(list))
     bytes: Counter[int] = field(default_factory=Counter)
-    messages: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.messages = [0] * self.peers
+    messages: Counter[int] = field(default_factory=Counter)  # posted so far
 
 
 class Exchange(ABC):
@@ -54,7 +50,7 @@ class Exchange(ABC):
         for token in started:
             self.mailbox.announce(token)
         self._turn, self._lock = threading.Lock(), threading.Lock()
-        self._outboxes: dict[int, Outbox] = {}
+        self._outboxes: defaultdict[int, Outbox] = defaultdict(Outbox)  # by step
 
     # -- what a transport does -----------------------------------------------------------------------------------------
 
@@ -103,7 +99,7 @@ class Exchange(ABC):
         data, peer = as_bytes(buffer), self.route.homes[receiver]
         full = []
         with self._lock:
-            outbox = self._outbox(step)
+            outbox = self._outboxes[step]
             fragments = cut(sender, receiver, outbox.buffers[sender, receiver], data)
             outbox.buffers[sender, receiver] += 1
             if peer == self.worker:
@@ -121,12 +117,11 @@ class Exchange(ABC):
         """Post the rest of a step's mail, one packet a peer. Returns the token that says how many packets there were;
         `share` sends it along, for the others to `gather`."""
         with self._lock:
-            outbox = self._outbox(step)
-            del self._outboxes[step]
-            peers = [p for p in range(outbox.peers) if p != self.worker and (share or outbox.waiting[p])]
-            for peer in peers:
-                outbox.messages[peer] += 1
-            token = Token(self.route.run, step, self.worker, tuple(outbox.messages), values, seconds)
+            outbox, everybody = self._outboxes.pop(step, Outbox()), range(len(self.route.workers))
+            peers = [p for p in everybody if p != self.worker and (share or outbox.waiting[p])]
+            outbox.messages.update(peers)
+            messages = tuple(outbox.messages[p] for p in everybody)
+            token = Token(self.route.run, step, self.worker, messages, values, seconds)
             rest = [
                 Packet(token.run, step, self.worker, token.messages[p] - 1, outbox.waiting[p], token if share else None)
                 for p in peers
@@ -146,12 +141,12 @@ class Exchange(ABC):
         self._await(step, tokens_from=set())
         return join(self.mailbox.collect(step, receiver))
 
-    def gather(self, step: int, idle: Callable[[], None] | None = None) -> list[Token]:
-        """The tokens that all workers shared at the end of a step, by worker. Mail of earlier steps is dropped. `idle`
-        is called before it waits for longer than a moment."""
+    def gather(self, step: int, secedes: bool = False) -> list[Token]:
+        """The tokens that all workers shared at the end of a step, by worker. Mail of earlier steps is dropped. A task
+        that `secedes` leaves its thread before it waits for longer than a moment."""
         everybody = set(range(len(self.route.workers)))
-        if idle is not None and self.mailbox.wait(step, everybody, MOMENT):
-            idle()
+        if secedes and self.mailbox.wait(step, everybody, MOMENT):
+            self.leave_thread()
         self._await(step, tokens_from=everybody)
         self.mailbox.forget(before=step)
         return [token for _, token in sorted(self.mailbox.tokens(step).items())]
@@ -171,11 +166,11 @@ class Exchange(ABC):
             suspects = {peer for peer in missing if self.ask(peer) >= step}
 
     @contextmanager
-    def stepping(self, idle: Callable[[], None] | None = None) -> Iterator[None]:
-        """In the body, this is the only task of the worker that takes steps of the run. `idle` is called before a long
-        wait."""
-        if not self._turn.acquire(timeout=-1 if idle is None else MOMENT) and idle is not None:
-            idle()
+    def stepping(self, secedes: bool) -> Iterator[None]:
+        """In the body, this is the only task of the worker that takes steps of the run. To wait for its turn for longer
+        than a moment, a task that `secedes` leaves its thread."""
+        if not self._turn.acquire(timeout=MOMENT if secedes else -1):
+            self.leave_thread()
             self._turn.acquire()
         try:
             yield
@@ -205,9 +200,6 @@ class Exchange(ABC):
         except BaseException as error:
             self.fail(error)
             raise
-
-    def _outbox(self, step: int) -> Outbox:
-        return self._outboxes.setdefault(step, Outbox(len(self.route.workers)))
 
     def _message(self, step: int, outbox: Outbox, peer: int) -> Packet:
         number = outbox.messages[peer]

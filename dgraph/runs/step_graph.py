@@ -38,22 +38,22 @@ AHEAD = 2  # tasks of steps that a worker has at a time
 def start_task(run: str, address: str, steps: bytes, count: int, partitions: list[Any]) -> Any:
     job = loads(steps)
     with taking_part(run, address) as end:
-        given, idle = dict(zip(end.partitions, partitions, strict=True)), end.leave_thread if job.meets else None
-        return _told(end, open_steps(end, job, given, count, idle))
+        given = dict(zip(end.partitions, partitions, strict=True))
+        return _told(end, open_steps(end, job, given, count, secedes=job.meets))
 
 
 def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
     """The next step of a worker. It leaves its thread when it waits for long, because it may wait for a task that needs
     one."""
     with taking_part(run, address) as end:
-        token = take_steps(end, 1, end.leave_thread)
+        token = take_steps(end, 1, secedes=True)
         return _told(end, token) if last else None
 
 
 def fused_task(run: str, address: str, count: int, before: list[None]) -> Any:
     """Several steps of a worker; no other task of the chunk comes before."""
     with taking_part(run, address) as end:
-        return _told(end, take_steps(end, count, end.leave_thread if end.held[0].meets else None))
+        return _told(end, take_steps(end, count, secedes=end.held[0].meets))
 
 
 def _told(end: DaskExchange, token: Token) -> Any:

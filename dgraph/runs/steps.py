@@ -143,31 +143,25 @@ def is_done(tokens: Sequence[Token]) -> bool:
     return any(token.values.get("done") for token in tokens)
 
 
-def open_steps(
-    end: Exchange,
-    steps: Steps,
-    partitions: dict[int, Any],
-    count: int,
-    idle: Callable[[], None] | None = None,
-) -> Token:
+def open_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], count: int, secedes: bool = False) -> Token:
     """The first task of a worker: it makes the state, which stays with its end of the exchange, and takes the first
     steps while other workers take theirs."""
     with end.failing():
         end.held = steps, steps.setup(end, partitions)
-    return take_steps(end, count, idle)
+    return take_steps(end, count, secedes)
 
 
-def take_steps(end: Exchange, count: int, idle: Callable[[], None] | None = None) -> Token:
-    """Take the next steps of one worker, fewer if the run is over or they take long; returns the last token. `idle` is
-    called before a long wait."""
-    with end.stepping(idle):
+def take_steps(end: Exchange, count: int, secedes: bool = False) -> Token:
+    """Take the next steps of one worker, fewer if the run is over or they take long; returns the last token. Before a
+    long wait a task that `secedes` leaves its thread to other tasks."""
+    with end.stepping(secedes):
         spent = 0.0
         for taken in range(count):
             if is_done([end.told]):
                 break
             with end.failing():
                 end.check()
-                tokens = end.gather(end.told.step, idle)
+                tokens = end.gather(end.told.step, secedes)
                 spent += max(token.seconds for token in tokens)
                 if taken >= CHUNK and spent > BRIEF:  # all find so, by the same tokens
                     break
