@@ -39,7 +39,7 @@ class Post:
         self.arrays: VertexArrays = IN_PROCESS  # which knows where the values are
         self.buffers = self.bytes = 0  # sent so far
         self.waited = 0.0  # seconds, for mail
-        self.free: list[tuple[int, Buffer]] | None = None
+        self.brought: list[tuple[int, Buffer]] | None = None  # by `bring`; None: mail comes step by step
         self.peers = [q for q in range(partition.parts) if q != partition.index]
 
     def proxies(self, side: str, peer: int) -> slice:
@@ -106,11 +106,11 @@ class Post:
 
     def bring(self, buffers: Sequence[tuple[int, Buffer]]) -> None:
         """From now on mail is free: these buffers are what `collect` yields next, in whatever step."""
-        self.free = list(buffers)
+        self.brought = list(buffers)
 
     def _arrived(self, tags: Container[int]) -> list[tuple[int, Buffer]]:
-        if self.free is not None:
-            return [(sender, buffer) for sender, buffer in self.free if tag_of(buffer) in tags]
+        if self.brought is not None:
+            return [(sender, buffer) for sender, buffer in self.brought if tag_of(buffer) in tags]
         begun = time.perf_counter()
         found = self.exchange.collect(self.step - 1, self.partition.index)
         self.waited += time.perf_counter() - begun
@@ -126,7 +126,7 @@ class Post:
         if isinstance(buffer, OnDevice):
             self.arrays.wait()  # who carries them does not ask the device
         _tag(buffer)[0] = tag
-        if self.free is None:
+        if self.brought is None:
             self.exchange.send(self.step, self.partition.index, peer, buffer)
         else:
             self.exchange.free.send(self.partition.index, peer, buffer)

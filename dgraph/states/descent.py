@@ -31,8 +31,8 @@ class Descent:
     def __init__(self, state: PartitionState, phase: PhaseAnalysis, blocks: BlockOptions, side: str, resumed: bool):
         self.state, self.phase, self.blocks, self.n = state, phase, blocks, state.n
         (self.message,) = phase.messages
-        self.whole, self.adds = state.analysis.synchronous, adds(state, blocks)
-        self.ordered = falls(self.message) is not None and not self.whole
+        self.synchronous, self.adds = state.analysis.synchronous, adds(state, blocks)
+        self.ordered = falls(self.message) is not None and not self.synchronous
         agent: Any = state.agent
         self.cpu: Cpu = agent.device
         beside = [lane for lane in agent.lanes if lane.kind != InProcess()]
@@ -58,7 +58,7 @@ class Descent:
             if self._sent is not None:
                 self._sent[:] = 0
             self._descend(sweep=True, first=True)
-        elif self.whole:
+        elif self.synchronous:
             state.emit(self.phase)
             self.fresh[: self.n] = True
         elif resumed:
@@ -162,7 +162,7 @@ class Descent:
         """For a checkpoint, when nothing is under way: its senders are the vertices with a message that waits; where
         blocks pull, all that have ever sent, because some readers may not have looked since. A synchronous program has
         only its states."""
-        if self.whole:
+        if self.synchronous:
             return
         if self.blocks.operator == "push":
             waits = self._inbox != self.more["_taken"]
@@ -195,9 +195,9 @@ class Descent:
         if len(told):
             state.post.broadcast(BROADCAST, side, self._travels(), self._mask(told))
             self.fresh[told] = False
-            if self._sent is not None and not self.phase.idempotent and not self.whole:
+            if self._sent is not None and not self.phase.idempotent and not self.synchronous:
                 self._sent[told] = self.message.identity
-            elif self._sent is None and not self.whole:
+            elif self._sent is None and not self.synchronous:
                 self._wake(told[self._inbox[told] != self.message.identity])  # which have waited to be told of
         proxies = self._most_urgent(self.n + np.flatnonzero(state.values["arrived"][self.n :]), self._inbox, everything)
         if len(proxies):
@@ -221,15 +221,15 @@ class Descent:
             self.more["_news"][ids] = True
             news = {"_ids": ids, "_gain": np.where(change < np.inf, change, 1e300)}
             state.total["edges"] += int(state.agent.once("relay", len(ids), {**state.values, **self.more, **news}))
-            if self._sent is not None and not self.phase.idempotent and not self.whole:
+            if self._sent is not None and not self.phase.idempotent and not self.synchronous:
                 self._sent[ids] = self.message.identity
-        if not self.whole:
+        if not self.synchronous:
             self._wake_arrived()
 
     def _most_urgent(self, ids: np.ndarray, values: np.ndarray | None, everything: bool) -> np.ndarray:
         """Of `ids`, those whose message is no worse than the mean of all; all of them once no block waits, or if
         `everything`."""
-        if values is None or everything or self.whole or not len(ids) or not self.blocks_waiting:
+        if values is None or everything or self.synchronous or not len(ids) or not self.blocks_waiting:
             return ids
         messages = values[ids].astype(float)
         if self.ordered:

@@ -76,7 +76,7 @@ class Diffusing(PartitionState):
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Add what other partitions have told."""
-        self.heard |= {sender for sender, _ in self.post.free or ()}
+        self.heard |= {sender for sender, _ in self.post.brought or ()}
         for _, ids, (values,) in self.post.collect({REDUCE: target_side}):
             self.diffusion.take_in(ids, values)
 

@@ -138,7 +138,7 @@ class Settling(PartitionState):
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Merge what other partitions have told."""
-        self.heard |= {sender for sender, _ in self.post.free or ()}
+        self.heard |= {sender for sender, _ in self.post.brought or ()}
         mail = self.post.collect({BROADCAST: side, REDUCE: target_side})
         self.merge(phase, self._with_beside(phase, mail) if self.beside else mail)
 
