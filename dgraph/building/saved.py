@@ -122,36 +122,29 @@ class Saved:
         return len(self.content["owned"])
 
     def numbering(self) -> Numbering:
+        """The saved ids."""
+        size, first, shared = (self.content[name] for name in ("num_vertices", "first", "shared"))
         with fitting(self.folder, AGAIN):
-            return self._numbering()
-
-    def _numbering(self) -> Numbering:
-        kind = IdType(*self.content["id_type"])
-        size, first = self.content["num_vertices"], self.content["first"]
-        shared = self.content["shared"]
-        if "ids.arrow" in shared:
-            table = store.read_table(self.folder, "ids", shared["ids.arrow"])["id"].combine_chunks()
-            return Numbering(kind, size, tables=(table if isinstance(table, pa.Array) else table.chunk(0),))
-        if "words.npy" in shared:
-            return Numbering(
-                kind, size, Ranks.of_bitmap(first, store.read_array(self.folder, "words", shared["words.npy"]))
-            )
-        return Numbering(kind, size, Ranks.dense(first, size))
+            kind = IdType(*self.content["id_type"])
+            if "ids.arrow" in shared:
+                table = store.read_table(self.folder, "ids", shared["ids.arrow"])["id"].combine_chunks()
+                return Numbering(kind, size, tables=(table if isinstance(table, pa.Array) else table.chunk(0),))
+            if "words.npy" not in shared:
+                return Numbering(kind, size, Ranks.dense(first, size))
+            words = store.read_array(self.folder, "words", shared["words.npy"])
+            return Numbering(kind, size, Ranks.of_bitmap(first, words))
 
     def placement(self, policy: policies.Policy) -> Placement:
         """The saved masters."""
-        with fitting(self.folder, AGAIN):
-            return self._placement(policy)
-
-    def _placement(self, policy: policies.Policy) -> Placement:
         shared = self.content["shared"]
-        bounds = np.concatenate([[0], np.cumsum(self.content["owned"])]).astype(np.int64)
-        if "order.npy" not in shared:
-            return Placement(policy, bounds, store.read_array(self.folder, "hubs", shared["hubs.npy"]))
-        numbers = store.read_array(self.folder, "order", shared["order.npy"])
-        positions = np.empty_like(numbers)
-        positions[numbers] = np.arange(len(numbers), dtype=numbers.dtype)
-        return Placement(policy, bounds, numbers=numbers, positions=positions)
+        with fitting(self.folder, AGAIN):
+            bounds = np.concatenate([[0], np.cumsum(self.content["owned"])]).astype(np.int64)
+            if "order.npy" not in shared:
+                return Placement(policy, bounds, store.read_array(self.folder, "hubs", shared["hubs.npy"]))
+            numbers = store.read_array(self.folder, "order", shared["order.npy"])
+            positions = np.empty_like(numbers)
+            positions[numbers] = np.arange(len(numbers), dtype=numbers.dtype)
+            return Placement(policy, bounds, numbers=numbers, positions=positions)
 
     def partition(self, part: int, known: Numbering, where: Placement) -> Partition:
         owned, size = self.content["owned"], self.content["num_vertices"]

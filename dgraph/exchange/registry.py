@@ -211,13 +211,11 @@ class ExchangeOnScheduler(SchedulerPlugin):
     def update_graph(self, scheduler: Any, *, keys: set[Any], **kwargs: Any) -> None:
         """New tasks: steps of a run that has failed in the meantime are cancelled, for they are pinned and would wait
         for ever."""
-        for key in keys:
-            record = self.runs.get(run_of(key))
-            if record is not None:
-                record.keys = {old for old in record.keys if old in scheduler.tasks} | set(keys)
-                if record.reason is not None:
-                    scheduler.loop.add_callback(self._cancel, record)
-            return
+        record = self.runs.get(run_of(next(iter(keys), None)))  # those of a run come without any others
+        if record is not None:
+            record.keys = {old for old in record.keys if old in scheduler.tasks} | set(keys)
+            if record.reason is not None:
+                scheduler.loop.add_callback(self._cancel, record)
 
     def _no_more(self, run: str) -> str:
         """Why a run has ended or failed; nothing while it is alive."""
