@@ -19,7 +19,7 @@ WAYS: dict[type[PartitionState], type[FreeRounds]] = {
 }
 
 
-def bulk_async(rounds: Rounds, local_rounds: int | None = None) -> Superstep:
+def bulk_async(rounds: Rounds, local_rounds: int | None) -> Superstep:
     """Run to the end: one superstep, in which workers meet only to find the end; several, where a run begins anew from
     better numbers (`FreeRounds.again`). `local_rounds`: see `FreeRounds`."""
     yield from rounds.begin()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,22 +43,20 @@ class FreeRounds:
 
     def __init__(self, rounds: Rounds, local_rounds: int | None = None):
         self.rounds, self.phase = rounds, rounds.phase
-        self.states: list[Any] = list(rounds.states)
+        self.states: Sequence[Any] = rounds.states
         self.senders, self.targets = rounds.sides(self.phase)
         self.exchange = rounds.states[0].post.exchange
         self.mail = self.exchange.free
         self.limit = local_rounds or (TO_THE_END if self.phase.idempotent else 1)
-        self.sweeps = all(map(can_sweep, rounds.states))
+        self.sweeps = all(map(can_sweep, self.states))
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
         self.came: dict[int, dict[int, list[Buffer]]] = defaultdict(lambda: defaultdict(list))
         self.first = rounds.round  # local rounds are counted from there: from a checkpoint, or from nothing
         self.worked = now = time.perf_counter()  # when anything was last done here
         self.ended = 0.0  # when the end was known here
-        self.clocks = {
-            state.partition.index: Clock(now, now if self.waiting(state) else None) for state in rounds.states
-        }
-        self.rows: dict[int, list[dict]] = {state.partition.index: [] for state in rounds.states}
-        for state in rounds.states:
+        self.clocks = {one.partition.index: Clock(now, now if self.waiting(one) else None) for one in self.states}
+        self.rows: dict[int, list[dict]] = {state.partition.index: [] for state in self.states}
+        for state in self.states:
             state.post.bring([])
             state.aim(self.phase, 1)
         self.still = Standstill(self, rounds.pauses.keeper) if rounds.pauses.keeper is not None else None
@@ -99,7 +98,7 @@ class FreeRounds:
         """Give each partition with something to do one local round, on the mail that has come until its turn. Returns
         whether there is reason to come back at once."""
         found = False
-        for state in self.rounds.states:
+        for state in self.states:
             self.receive()
             begun, came = time.perf_counter(), self.came.pop(state.partition.index, {})
             self.merge(state, came)
@@ -172,7 +171,7 @@ class FreeRounds:
 
     def send_on(self) -> None:
         """Go on after a checkpoint, or from one: those vertices send that had fired for it."""
-        for state in self.rounds.states:
+        for state in self.states:
             if len(state.frontier.senders):
                 self.send(state)
             self.pass_on(state)
@@ -180,7 +179,7 @@ class FreeRounds:
     @property
     def taken(self) -> int:
         """The number of local rounds of this worker's first partition; checkpoints are numbered by it."""
-        return self.first + len(self.rows[self.rounds.states[0].partition.index])
+        return self.first + len(self.rows[self.states[0].partition.index])
 
     def columns(self, state: PartitionState) -> dict[str, Any]:
         """More columns for the report's row of a local round."""
@@ -201,7 +200,7 @@ class FreeRounds:
     @property
     def idle(self) -> bool:
         """Whether no partition here has anything to do."""
-        return not any(self.waiting(state) for state in self.rounds.states)
+        return not any(self.waiting(state) for state in self.states)
 
     @property
     def pause(self) -> float:
@@ -233,7 +232,7 @@ class FreeRounds:
     def close(self) -> None:
         """Hand the rows to the log, with what came after the last local rounds and how long it took to find the end."""
         now = time.perf_counter()
-        for state in self.rounds.states:
+        for state in self.states:
             rows = self.rows[state.partition.index]
             if not rows:
                 self.report(state, now, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 
 from dgraph.engines.free_rounds import FreeRounds
@@ -74,8 +73,7 @@ class FreeContracting(FreeSettling):
 
     @property
     def over(self) -> bool:
-        states: Sequence[Any] = self.rounds.states
-        if self.still is None and all(state.settled for state in states):
+        if self.still is None and all(state.settled for state in self.states):
             return self.mail.at_rest
         return super().over
 

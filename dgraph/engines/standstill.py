@@ -63,7 +63,7 @@ class Standstill:
         self.keeper.wait()
         while self._under_way():
             continue
-        for state in free.rounds.states:
+        for state in free.states:
             free.fire(state)
         free.rounds.round = number
         self.keeper.keep(free.rounds)
@@ -74,7 +74,7 @@ class Standstill:
         free, mail = self.free, self.free.mail
         received = sum(mail.inbox.received.values())
         news = free.receive()
-        for state in free.rounds.states:
+        for state in free.states:
             free.merge(state, free.came.pop(state.partition.index, {}))
             free.pass_on(state)
         counts = [float(sum(mail.sent.values())), float(received), float(not mail.inbox.empty)]

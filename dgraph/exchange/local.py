@@ -14,17 +14,9 @@ from dgraph.exchange.mail import Packet, Route
 class LocalExchange(Exchange):
     """One thread's end; `peers` and `sums` are shared by all ends of a run."""
 
-    def __init__(
-        self,
-        route: Route,
-        worker: int,
-        peers: list[LocalExchange] | None = None,
-        sums: Sums | None = None,
-        patience: float = PATIENCE,
-    ):
+    def __init__(self, route: Route, worker: int, peers: list[LocalExchange], sums: Sums, patience: float):
         super().__init__(route, worker, patience)
-        self.peers = [self] if peers is None else peers
-        self.sums = Sums(len(route.workers)) if sums is None else sums
+        self.peers, self.sums = peers, sums
 
     @classmethod
     def ends(cls, route: Route, patience: float = PATIENCE) -> list[LocalExchange]:

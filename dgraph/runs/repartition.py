@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dgraph.agents.edge_tables import kept_with
+from dgraph.analysis import Analysis
 from dgraph.building import assembly
 from dgraph.building.shares import shares_of
 from dgraph.graph import Graph
@@ -23,6 +24,7 @@ from dgraph.partition import policies
 from dgraph.partition.partition import Partition
 from dgraph.partition.policies import Policy
 from dgraph.states.state import BLOCK
+from dgraph.states.switches import Switches
 from dgraph.workers import lost
 
 _made: WeakKeyDictionary[Graph, dict[tuple, list[Any]]] = WeakKeyDictionary()
@@ -31,7 +33,7 @@ INCOMING = Policy("incoming", policies.INCOMING)
 TURNED = {"out": "incoming", "incoming": "out"}
 
 
-def needs_neighbourhoods(graph: Graph, analysis: Any, *, gathers: bool = False) -> tuple[bool, bool]:
+def needs_neighbourhoods(graph: Graph, analysis: Analysis, *, gathers: bool) -> tuple[bool, bool]:
     """Whether a program cannot run on the graph's own partitions, and whether it needs each edge at both ends.
     `gathers`: every vertex gathers over all its edges in any case."""
     alongs = {phase.along if graph.directed else "out" for phase in analysis.phases}
@@ -47,7 +49,7 @@ def will_turn(graph: Graph, *, in_order: bool) -> bool:
 
 
 def neighbourhoods(
-    graph: Graph, columns: Sequence[str], orders: Sequence[str], *, twice: bool, in_order: bool = False
+    graph: Graph, columns: Sequence[str], orders: Sequence[str], *, twice: bool, in_order: bool
 ) -> list[Any]:
     """The partitions, on the same workers as the graph's; kept as long as the graph lives. With `in_order`, so that
     sums do not depend on partitions: neighbours by number, and every partition owns whole blocks of numbers."""
@@ -58,7 +60,7 @@ def neighbourhoods(
     found = _made.setdefault(graph, {})
     key = (tuple(columns), tuple(orders), twice, in_order)
     if key not in found or lost(found[key]):
-        found[key] = _build(graph, columns, orders, twice, in_order)
+        found[key] = _build(graph, columns, orders, INCOMING, twice=twice, in_order=in_order)
     return found[key]
 
 
@@ -67,21 +69,22 @@ def _turned(partition: Partition) -> Partition:
     return kept_with(partition, "turned", partition.turned)
 
 
-def by_shares(graph: Graph, columns: Sequence[str], orders: Sequence[str], switches: Any, shares: Any) -> list[Any]:
+def by_shares(
+    graph: Graph, columns: Sequence[str], orders: Sequence[str], switches: Switches, shares: Sequence[float]
+) -> list[Any]:
     """The partitions that this run has, but with these shares of the work; not kept."""
-    if switches.whole:
-        return _build(graph, columns, orders, switches.twice, switches.deterministic, shares=shares)
-    policy = policies.choose(graph.asked.policy, graph.num_parts)
-    return _build(graph, columns, orders, False, False, policy, shares)
+    policy, in_order = INCOMING if switches.whole else graph.cut, switches.deterministic
+    return _build(graph, columns, orders, policy, twice=switches.twice, in_order=in_order, shares=shares)
 
 
 def _build(
     graph: Graph,
     columns: Sequence[str],
     orders: Sequence[str],
+    policy: Policy,
+    *,
     twice: bool,
     in_order: bool,
-    policy: Policy = INCOMING,
     shares: Sequence[float] = (),
 ) -> list[Any]:
     workers, chunks, parts = graph.workers, graph.listed.by_number(columns), graph.num_parts

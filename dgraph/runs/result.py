@@ -45,9 +45,9 @@ class RunResult(Staying):
         options: dict[str, Any],
         *,
         told: Sequence[Found] = (),  # what each worker has found, without the values
-        whole: bool = True,  # whether every vertex is listed
     ):
-        self._whole, self._of_cudf = whole, graph.listed.edges.of_cudf
+        self._whole = True  # whether every vertex is listed
+        self._of_cudf = graph.listed.edges.of_cudf
         self._workers, self._numbering, self._graph = graph.workers, graph.numbering, ref(graph)
         self._vertex_columns = list(vertex_columns)
         if not told:
