@@ -25,6 +25,7 @@ REMEDY = (
     'engine="auto"'
 )
 Columns = dict[str, np.ndarray]
+Made = tuple[Columns, dict[str, Any]]  # columns by vertex, and totals
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +56,15 @@ class Arcs:
         weights = None if self.weights is None else np.concatenate([self.weights, self.weights[other]])
         return Arcs(sources, destinations, weights, self.vertices, False)
 
-    def nearest(self, distances: np.ndarray, steps: str) -> np.ndarray:
-        """For each vertex the smallest of its predecessors that are strictly nearer; the number of vertices if it has
-        none."""
+    def nearest(self, found: Made, steps: str) -> np.ndarray:
+        """For each vertex the smallest of its predecessors that are strictly nearer, by the distances found; the number
+        of vertices if it has none."""
+        distances = found[0]["distance"]
         near, far = distances[self.sources], distances[self.destinations]
         lengths = self.weights if steps == WEIGHTS else 1.0
-        found = np.flatnonzero((near < far) & (far < np.inf) & (near + lengths == far))
+        last = np.flatnonzero((near < far) & (far < np.inf) & (near + lengths == far))
         smallest = np.full(self.vertices, self.vertices, np.int64)
-        np.minimum.at(smallest, self.destinations[found], self.sources[found])
+        np.minimum.at(smallest, self.destinations[last], self.sources[last])
         return smallest
 
 
@@ -97,7 +99,7 @@ class Call:
     """One call of pylibcugraph. `made` turns what it found into columns by vertex, and totals."""
 
     name: str | None  # of the function; None: nothing need be asked
-    made: Callable[..., tuple[Columns, dict[str, Any]]]
+    made: Callable[..., Made]
     arguments: tuple[Any, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
     vertices: int = 0  # which of its results has the vertices
@@ -165,14 +167,15 @@ def ask(edges: Arcs, call: Call, rank: int = 0, of: int = 1, handle: Any = None)
     return Answer(here.pop(call.vertices), here, len(edges.sources), time.perf_counter() - begun)
 
 
-def together(call: Call, answers: Sequence[Answer]) -> tuple[Columns, dict[str, Any]]:
+def together(call: Call, answers: Sequence[Answer]) -> Made:
     """The columns of an operation's answer, and its totals, from the answers of all GPUs."""
     order = np.argsort(np.concatenate([one.vertices for one in answers]))
     each = zip(*(one.found for one in answers), strict=True)
     return call.made(*(np.concatenate(one)[order] if isinstance(one[0], np.ndarray) else one[0] for one in each))
 
 
-def with_predecessors(columns: Columns, smallest: np.ndarray) -> Columns:
-    """The columns with the smallest of several predecessors; where edges of length 0 lead, cuGraph's own stay."""
+def with_predecessors(found: Made, smallest: np.ndarray) -> Made:
+    """What was found, with the smallest of several predecessors; where edges of length 0 lead, cuGraph's own stay."""
+    columns, totals = found
     before = np.where(smallest < len(smallest), smallest, columns["predecessor"])
-    return {**columns, "predecessor": np.where(columns["distance"] < np.inf, before, NONE)}
+    return {**columns, "predecessor": np.where(columns["distance"] < np.inf, before, NONE)}, totals

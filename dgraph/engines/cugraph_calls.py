@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.engines.cugraph import HOPS, ONES, SCORES, WEIGHTS, Call, Columns, Shape, Shared
+from dgraph.engines.cugraph import HOPS, ONES, SCORES, WEIGHTS, Call, Made, Shape, Shared
 from dgraph.errors import OptionError
 from dgraph.options import check_limits, is_number, whole_number
 from dgraph.solvers.pagerank import change_within
@@ -31,7 +31,7 @@ def pagerank(
     none = dict.fromkeys(("precomputed_vertex_out_weight_vertices", "precomputed_vertex_out_weight_sums"))
     options = {**none, **jumps, **limits, "max_iterations": max_iter, "fail_on_nonconvergence": False}
 
-    def made(ranks: np.ndarray, converged: bool) -> tuple[Columns, dict[str, Any]]:
+    def made(ranks: np.ndarray, converged: bool) -> Made:
         return {"pagerank": ranks}, {"converged": converged}
 
     return Call(name, made, options=options, weights=SCORES if weighted else ONES, pulls=True)
@@ -43,7 +43,7 @@ def katz(
     _probability("alpha", alpha)
     epsilon = _limits(max_iter, tol, needed=True) * graph.vertices
 
-    def made(scores: np.ndarray) -> tuple[Columns, dict[str, Any]]:
+    def made(scores: np.ndarray) -> Made:
         length = float(np.sqrt(np.square(scores).sum())) if normalized else 1.0
         return {"katz": scores / (length or 1.0)}, {}
 
@@ -57,7 +57,7 @@ def hits(graph: Shape, max_iter: int, tol: float | None) -> Call:
         return Call(None, lambda: ({name: np.zeros(graph.vertices) for name in ("hub", "authority")}, {}))
     arguments = tol / graph.vertices, max_iter, None, None, True
 
-    def made(hubs: np.ndarray, authorities: np.ndarray) -> tuple[Columns, dict[str, Any]]:
+    def made(hubs: np.ndarray, authorities: np.ndarray) -> Made:
         return {"hub": hubs, "authority": authorities}, {}
 
     return Call("hits", made, arguments, weights=ONES, pulls=True)
@@ -66,7 +66,7 @@ def hits(graph: Shape, max_iter: int, tol: float | None) -> Call:
 def bfs(graph: Shape, source: np.ndarray, depth_limit: int | None) -> Call:
     limit = whole_number("depth_limit", depth_limit, 0, or_none=True)
 
-    def made(levels: np.ndarray, before: np.ndarray) -> tuple[Columns, dict[str, Any]]:
+    def made(levels: np.ndarray, before: np.ndarray) -> Made:
         unreached = levels == np.iinfo(levels.dtype).max
         if limit is not None:
             unreached |= levels > limit
@@ -84,14 +84,14 @@ def sssp(graph: Shape, source: np.ndarray, predecessors: bool) -> Call:
     if predecessors:
         return found
 
-    def made(*values: np.ndarray) -> tuple[Columns, dict[str, Any]]:
+    def made(*values: np.ndarray) -> Made:
         return {"distance": found.made(*values)[0]["distance"]}, {}
 
     return replace(found, made=made, steps=None)
 
 
 def _weighted_sssp(source: int) -> Call:
-    def made(distances: np.ndarray, before: np.ndarray) -> tuple[Columns, dict[str, Any]]:
+    def made(distances: np.ndarray, before: np.ndarray) -> Made:
         unreached = distances == np.finfo(distances.dtype).max
         return {"distance": np.where(unreached, np.inf, distances), "predecessor": before}, {}
 
@@ -99,7 +99,7 @@ def _weighted_sssp(source: int) -> Call:
 
 
 def wcc(graph: Shape) -> Call:
-    def made(labels: np.ndarray) -> tuple[Columns, dict[str, Any]]:
+    def made(labels: np.ndarray) -> Made:
         _, first, component = np.unique(labels, return_index=True, return_inverse=True)
         return {"component": first[component].astype(np.int64)}, {}
 
@@ -113,21 +113,21 @@ def core_number(graph: Shape) -> Call:
 def k_core(graph: Shape, k: int | None) -> Call:
     k = whole_number("k", k, 0, or_none=True)
 
-    def made(cores: np.ndarray) -> tuple[Columns, dict[str, Any]]:
+    def made(cores: np.ndarray) -> Made:
         return {"in_core": cores >= (cores.max(initial=0) if k is None else k)}, {}
 
     return replace(core_number(graph), made=made)
 
 
 def triangles(graph: Shape) -> Call:
-    def made(found: np.ndarray) -> tuple[Columns, dict[str, Any]]:
+    def made(found: np.ndarray) -> Made:
         return {"triangles": found.astype(np.int64)}, {"triangles": int(found.sum()) // 3}
 
     return Call("triangle_count", made, (None,), simple=True)
 
 
 def degrees(graph: Shape) -> Call:
-    def made(*found: np.ndarray) -> tuple[Columns, dict[str, Any]]:
+    def made(*found: np.ndarray) -> Made:
         into, out = (one.astype(np.int64) for one in found)
         return {"in_degree": into, "out_degree": out, "degree": into + out if graph.directed else out}, {}
 

@@ -17,7 +17,7 @@ from dgraph.engines.cugraph import (
     Answer,
     Arcs,
     Call,
-    Columns,
+    Made,
     Shape,
     ask,
     together,
@@ -103,8 +103,8 @@ def _by_cugraph(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult
         found = answers(workers, [where for where in on if where is not None], shares, call)
     whole = workers.hold([workers.call(together, call, found, on=on[0])])[0]
     if call.steps:
-        smallest = workers.reduce(_smallest, [workers.call(_nearest, one, whole, call.steps) for one in shares])
-        whole = workers.call(_with_predecessors, whole, smallest, on=on[0])
+        smallest = workers.reduce(_smallest, [workers.call(Arcs.nearest, one, whole, call.steps) for one in shares])
+        whole = workers.call(with_predecessors, whole, smallest, on=on[0])
     result = workers.wait(workers.hold([workers.call(_found, found, whole, shape, on=on[0])]))
     taken = f"to {len(on)} GPU{'s' * (len(on) > 1)}"
     return RunResult(graph, result, OF_VERTICES, {"engine": CUGRAPH, "device": "cuda", "repartitioned": taken})
@@ -155,19 +155,11 @@ def _ask(edges: Arcs, call: Call) -> Answer:
     return ask(edges, call)
 
 
-def _nearest(edges: Arcs, whole: tuple[Columns, Any], steps: str) -> np.ndarray:
-    return edges.nearest(whole[0]["distance"], steps)
-
-
 def _smallest(some: list[np.ndarray]) -> np.ndarray:
     return np.minimum.reduce(some)
 
 
-def _with_predecessors(whole: tuple[Columns, Any], smallest: np.ndarray) -> tuple[Columns, Any]:
-    return with_predecessors(whole[0], smallest), whole[1]
-
-
-def _found(answers: list[Answer], whole: tuple[Columns, Any], shape: Shape) -> Found:
+def _found(answers: list[Answer], whole: Made, shape: Shape) -> Found:
     values, totals = whole
     missing = {name for name in OF_VERTICES if name in values and has_none(values[name], shape.vertices)}
     arcs, busy = sum(one.arcs for one in answers), max(one.seconds for one in answers)
