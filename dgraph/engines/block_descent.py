@@ -102,8 +102,7 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
 
 def _pause(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
     """Make a checkpoint, if one is due: first tell everything, and once more what that made proxies gather."""
-    due = rounds.pauses.due(rounds)
-    if not due:
+    if not rounds.pauses.due(rounds):
         return
     if rounds.several:
         sides = rounds.sides(rounds.phase)
@@ -112,5 +111,4 @@ def _pause(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
             yield from rounds.share()
             rounds.log.each(descents, "hear", *sides)
     rounds.log.each(descents, "halt")
-    for act in due:
-        act(rounds)
+    rounds.pauses.act(rounds)

@@ -17,15 +17,12 @@ class Pauses:
     """One worker's part. `resume`, if there is one, puts the run where an earlier one was: it is called once states
     have begun."""
 
-    def __init__(
-        self,
-        keeper: Keeper | None = None,
-        rebalance: Rebalance | None = None,
-        resume: Callable[[Rounds], None] | None = None,
-    ):
+    def __init__(self, keeper: Keeper | None, rebalance: Rebalance | None, resume: Callable[[Rounds], None] | None):
         self.keeper, self.rebalance, self.resume = keeper, rebalance, resume
         self.overdue = False  # whether some worker says that it is time for a checkpoint
-        self.shares: list[float] = []  # into which edges are to move before the run goes on; no shares: they stay
+        self.keeps = False  # whether a checkpoint is due now
+        self.better: list[float] = []  # shares of the edges, if it pays now to have them move to these
+        self.shares: list[float] = []  # into which they do move before the run goes on; no shares: they stay
 
     def tell(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
         return {
@@ -38,18 +35,20 @@ class Pauses:
         if self.rebalance is not None:
             self.rebalance.loads = [one["load"] for one in told]
 
-    def due(self, rounds: Rounds) -> list[Callable[[Rounds], None]]:
-        """What to do now, in this order; the same on all workers. A checkpoint first waits until the one before is
+    def due(self, rounds: Rounds) -> bool:
+        """Whether there is something to do now; all workers find the same. A checkpoint waits until the one before is
         written."""
-        found: list[Callable[[Rounds], None]] = []
-        if self.keeper is not None and self.keeper.is_due(rounds.round, self.overdue):
+        self.keeps = self.keeper is not None and self.keeper.is_due(rounds.round, self.overdue)
+        if self.keeper is not None and self.keeps:
             self.keeper.wait()
-            found.append(self.keeper.keep)
+        self.better = []
         if self.rebalance is not None and not rounds.ahead.quiet:
-            shares = self.rebalance.shares(rounds.round, rounds.limit)
-            if shares:
-                found.append(lambda rounds: self._end(rounds, shares))
-        return found
+            self.better = self.rebalance.shares(rounds.round, rounds.limit)
+        return self.keeps or bool(self.better)
 
-    def _end(self, rounds: Rounds, shares: list[float]) -> None:
-        self.shares, rounds.done = shares, True
+    def act(self, rounds: Rounds) -> None:
+        """Do what is due, once all workers have come here."""
+        if self.keeper is not None and self.keeps:
+            self.keeper.keep(rounds)
+        if self.better:
+            self.shares, rounds.done = self.better, True

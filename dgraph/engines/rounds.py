@@ -36,7 +36,7 @@ class Rounds:
         directed: bool,
         alone: bool,  # no other worker takes part
         limit: int | None,
-        pauses: Pauses | None = None,
+        pauses: Pauses,
     ):
         self.states, self.recipe, self.analysis = states, recipe, recipe.analysis
         self.directed, self.alone, self.limit = directed, alone, limit
@@ -49,8 +49,7 @@ class Rounds:
         self.proxies = {"in": False, "out": False}  # whether any partition has such
         self.globals = GlobalValues(states, recipe)
         self.ahead = LookAhead(states, self.analysis, limit)
-        self.pauses = pauses or Pauses()
-        self.log = Log(states)
+        self.pauses, self.log = pauses, Log(states)
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
@@ -120,12 +119,12 @@ class Rounds:
 
     def pause(self) -> Superstep:
         """Do what is due between two rounds: a checkpoint, or the end of this run so that edges can move."""
-        due = [] if self.done else self.pauses.due(self)
-        if due and not self.alone:
+        if self.done or not self.pauses.due(self):
+            return
+        if not self.alone:
             yield from self.share()
-        for act in due:
-            if not self.done:
-                act(self)
+        if not self.done:
+            self.pauses.act(self)
 
     def finish(self) -> Superstep:
         """Fold and exchange the global values that only results read."""
