@@ -15,7 +15,7 @@ import numpy as np
 
 from dgraph.errors import ColumnError
 from dgraph.names import key
-from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
+from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.partition import Partition
 
 _made: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
@@ -41,7 +41,9 @@ class EdgeTables:
         found = self._found(along, 1)
         if len(found) < 2 or not at_once:
             return found
-        return [kept_with(self.partition, ("joined", frozenset(self._read)), lambda: self._joined(found))]
+        first, second = found
+        joined = partial(first.joined, second, self._read, self.threads)
+        return [kept_with(self.partition, ("joined", frozenset(self._read)), joined)]
 
     def _found(self, along: str, end: int) -> list[Adjacency]:
         found = [getattr(self.partition, ORDERS[way][end]) for way in self.ways(along)]
@@ -57,12 +59,6 @@ class EdgeTables:
         if not self.directed:
             return ("out",)
         return ("out", "in") if along == "both" else (along,)
-
-    def _joined(self, sides: list[Adjacency]) -> Adjacency:
-        edges = [
-            EdgeSlice(side.rows(), side.neighbours, {name: side.columns[name] for name in self._read}) for side in sides
-        ]
-        return build(edges, self.partition.num_local, workers=self.threads)
 
     def arguments(self, side: Adjacency) -> dict[str, np.ndarray]:
         """A table's arrays by the names that kernels use."""

@@ -6,7 +6,7 @@ order in the cache. Beside its result it needs two bytes an edge. It is stable: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol
@@ -51,6 +51,24 @@ class Adjacency:
         if sort is None or sort is build:
             return _sorted(TableSlice(self.indptr, self.neighbours, kept).cut(workers), len(self.indptr) - 1, workers)
         return sort([EdgeSlice(self.neighbours, self.rows(), kept)], len(self.indptr) - 1, workers=workers)
+
+    def joined(self, other: Adjacency, columns: Iterable[str], workers: int = 1) -> Adjacency:
+        """The edges of both, with these columns: in each row those of this table, and then those of the other."""
+        indptr = self.indptr + other.indptr
+        parts = threads.slices(len(indptr) - 1, 4 * workers if workers > 1 else 1)
+
+        def join(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+            out = np.empty(int(indptr[-1]), np.result_type(first, second))
+
+            def fill(rows: slice) -> None:
+                ends = slice(rows.start, rows.stop + 1)
+                kernels.join_rows(self.indptr[ends], first, other.indptr[ends], second, indptr[ends], out)
+
+            threads.each(fill, parts, len(out))
+            return out
+
+        found = {name: join(self.columns[name], other.columns[name]) for name in columns}
+        return Adjacency(indptr, join(self.neighbours, other.neighbours), found)
 
     def in_order_of(self, numbers: np.ndarray, workers: int = 1) -> Adjacency:
         """The same rows, each in ascending order of its neighbours' numbers; of repeated edges, of their columns."""

@@ -277,6 +277,19 @@ def expand_rows(indptr, out):
 
 
 @kernel
+def join_rows(first_indptr, first, second_indptr, second, indptr, out):
+    """Row r of `out` is that of `first`, and after it that of `second`."""
+    for r in range(uint64(indptr.size - 1)):
+        i = uint64(indptr[r])
+        for e in range(uint64(first_indptr[r]), uint64(first_indptr[r + uint64(1)])):
+            out[i] = first[e]
+            i += uint64(1)
+        for e in range(uint64(second_indptr[r]), uint64(second_indptr[r + uint64(1)])):
+            out[i] = second[e]
+            i += uint64(1)
+
+
+@kernel
 def starts_group(first_keys, second_keys, order, out):
     """out[i] = whether the pair at order[i] differs from the one before it in this order."""
     first = second = np.int64(-1)

@@ -156,6 +156,22 @@ def test_transposing_in_slices(workers):
     assert list(found.columns) == ["w"]
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(
+    ("num_rows", "sizes"), [(1, (0, 0)), (5, (9, 0)), (300, (2000, 700)), (200_000, (50_000, 90_000))]
+)
+def test_two_tables_joined_are_one_of_the_edges_of_both(num_rows, sizes, workers):
+    draw = np.random.default_rng(8)
+    edges = [random_slice(draw, num_rows, size, skewed=True, dtypes=["int64", "float64"]) for size in sizes]
+    first, second = (build([one], num_rows) for one in edges)
+    found, expected = first.joined(second, ["float64"], workers), build(edges, num_rows)
+    np.testing.assert_array_equal(found.indptr, expected.indptr)
+    np.testing.assert_array_equal(found.neighbours, expected.neighbours)
+    np.testing.assert_array_equal(found.columns["float64"], expected.columns["float64"])
+    assert list(found.columns) == ["float64"]
+    assert found.neighbours.dtype == expected.neighbours.dtype
+
+
 def test_work_of_a_thread_takes_no_other_of_the_few():
     """Else all would wait for one that is free."""
     nested = threads.each(lambda i: threads.each(lambda j: (i, j), range(3)), range(2 * threads.cores()))
