@@ -41,10 +41,15 @@ def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1, protocol: str
         shown = {"CUDA_VISIBLE_DEVICES": str(number % real), CONTEXT: "True"} if real else {}
         env = {SIMULATOR: "0" if real else "1", **shown}
         workers[f"gpu-{number}"] = {"env": env, "resources": {"GPU": 1}}
+    config = {
+        "distributed.worker.multiprocessing-method": "spawn",  # what is in `env` counts at its start
+        # it looks at all threads: before Python 3.11.9 that may stop a process for ever in which many come and go
+        "distributed.worker.profile.enabled": False,
+    }
     place = {"host": "127.0.0.1", "protocol": protocol}
     every = {**place, "nthreads": threads, "dashboard": False, "silence_logs": logging.WARNING}
     with (
-        dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}),  # what is in `env` counts at its start
+        dask.config.set(config),
         SpecCluster(
             workers={name: {"cls": Nanny, "options": {**every, **options}} for name, options in workers.items()},
             scheduler={"cls": Scheduler, "options": {**place, "port": 0, "dashboard_address": ":0"}},
