@@ -10,7 +10,7 @@ from dgraph.building import assembly, frames
 from dgraph.building.listed import Listed, Rules
 from dgraph.building.partitions import Partitions
 from dgraph.building.report import Stopwatch
-from dgraph.building.shares import check_capacities, shares_of
+from dgraph.building.shares import MOST_PARTS, check_capacities, shares_of
 from dgraph.errors import ColumnError, OptionError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.room import admit_build
@@ -101,7 +101,7 @@ class Graph(Staying):
         if switch("symmetrize", symmetrize) and not directed:
             raise OptionError("symmetrize=True is for directed graphs; an undirected graph has both directions already")
         edges, workers = sources.edge_source(frame, source, destination, weight), Workers.find(client)
-        parts = whole_number("parts", parts, 1, 2**16 - 1, or_none=True)
+        parts = whole_number("parts", parts, 1, MOST_PARTS, or_none=True)
         check_capacities(workers, capacities, parts or len(workers.addresses) or 1)
         listed, kept = sources.vertex_source(vertices), Rules(switch("directed", directed), loops, repeats, symmetrize)
         graph = cls(edges, listed, kept, policy=policy, parts=parts, capacities=capacities, workers=workers)

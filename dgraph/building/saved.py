@@ -12,8 +12,10 @@ import pandas as pd
 import pyarrow as pa
 
 from dgraph.building.listed import Rules
+from dgraph.building.shares import MOST_PARTS, check_capacities
 from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
+from dgraph.options import known_options, whole_number
 from dgraph.partition import policies, store
 from dgraph.partition.ids import IdType
 from dgraph.partition.manifest import (
@@ -54,6 +56,7 @@ SHAPE = {
 }
 
 
+@known_options()
 def open_graph(
     path: Any, *, policy: Any = None, parts: int | None = None, capacities: Any = None, client: Any = None
 ) -> Graph:
@@ -63,11 +66,10 @@ def open_graph(
     as they are if there are as many as `parts` (by default one for each worker; in this process, as saved) and no other
     policy is asked for; else the graph is partitioned again.
     """
-    workers = Workers.find(client)
-    saved = Saved.find(local_folder(path))
-    if parts is None:
-        parts = len(workers.addresses) or len(saved.content["owned"])
-    return saved.graph(workers, policy, int(parts), capacities)
+    workers, saved = Workers.find(client), Saved.find(local_folder(path))
+    parts = whole_number("parts", parts, 1, MOST_PARTS, or_none=True) or len(workers.addresses) or saved.parts
+    check_capacities(workers, capacities, parts)
+    return saved.graph(workers, policy, parts, capacities)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from typing import Any
 from dgraph.errors import OptionError
 from dgraph.workers import Workers
 
+MOST_PARTS = 2**16 - 1  # an owner is two bytes
 KNOWN = 'give None, "measure" or {worker: number}'
 
 

@@ -136,6 +136,16 @@ def test_manifests(tmp_path):
         dg.open_graph("s3://bucket/graph")
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [{"parts": 0}, {"parts": -1}, {"parts": 2.5}, {"parts": "x"}, {"parts": 2**16}, {"part": 2}, {"capacities": 2}],
+)
+def test_how_a_graph_is_opened_is_checked(asked, tmp_path):
+    example().save(tmp_path / "g")
+    with pytest.raises(OptionError, match=r"(part|parts|capacities)="):
+        dg.open_graph(tmp_path / "g", **asked)
+
+
 def test_a_folder_is_whole_or_as_it_was(tmp_path, monkeypatch):
     graph = example(parts=2)
     graph.save(tmp_path / "g")
