@@ -72,7 +72,12 @@ def with_columns(
             known = ", ".join(read) or "none"
             raise ColumnError(f"{analysis.title} reads no vertex column {name!r}; it reads {known}")
     there = {
-        name: one for name, one in given.items() if isinstance(one, ResultColumn) and not anew and one.lies_with(graph)
+        name: one
+        for name, one in given.items()
+        if isinstance(one, ResultColumn)
+        and not anew
+        and one.lies_with(graph)
+        and _has_room(read[name].dtype, one.dtype)
     }
     others = {name: values for name, values in given.items() if name not in there}
     sent = {name: _by_number(graph, read[name], analysis.width, values) for name, values in others.items()}
@@ -99,7 +104,7 @@ def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> F
     if isinstance(values, ResultColumn):
         if not _is_of(values, graph):
             raise ColumnError(f"column {column.name!r} is of a result for other vertices; give {{vertex: value}}")
-        values = values.by_number()
+        values = _exactly(column, values.by_number())
     elif isinstance(values, np.ndarray):
         values = _cast(graph, column, values)
     if isinstance(values, np.ndarray):
@@ -118,6 +123,11 @@ def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> F
     return Few(numbers[order], rows[order], column.missing)
 
 
+def _has_room(dtype: np.dtype, other: np.dtype) -> bool:
+    """Whether values of the other type need not be looked at before they are of this one."""
+    return dtype.kind == "f" or np.can_cast(other, dtype)
+
+
 def _is_of(column: ResultColumn, graph: Graph) -> bool:
     """Whether the graph has the vertices that the result is of."""
     one, other = column.result._numbering, graph.numbering
@@ -125,10 +135,13 @@ def _is_of(column: ResultColumn, graph: Graph) -> bool:
 
 
 def _cast(graph: Graph, column: VertexColumn, values: Any) -> np.ndarray:
-    """Values in the column's dtype, unless that would change them; vertices as numbers."""
+    """Values in the column's dtype, vertices as numbers; refused where that would change them."""
     if column.is_vertex:
         return np.array([graph.numbering.find(vertex) for vertex in values], np.int64)
-    found = np.asarray(values)
+    return _exactly(column, np.asarray(values))
+
+
+def _exactly(column: VertexColumn, found: np.ndarray) -> np.ndarray:
     try:
         with np.errstate(invalid="ignore"):  # NaN as a whole number, which is not the same
             cast = found.astype(column.dtype)

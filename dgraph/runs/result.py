@@ -90,7 +90,7 @@ class RunResult(Staying):
         return retry(self._workers.client, lambda: self._workers.get(tasks()), self._workers.forget)
 
     def _piece(self, part: int) -> list[Any]:
-        return [self._workers.call(_frame, self._tasks()[part])]
+        return [self._workers.call(itemgetter(1), self._tasks()[part])]
 
     @cached_property
     def report(self) -> RunReport:
@@ -116,7 +116,7 @@ class RunResult(Staying):
     def _frame(self, *, as_cudf: bool) -> Any:
         meta = table(self._empty, self._numbering, self._vertex_columns, self._missing)
         copied = retry(self._workers.client, partial(self._tasks, on_two=True), self._workers.forget)
-        tables = [self._workers.call(_frame, one) for one in copied]
+        tables = [self._workers.call(itemgetter(1), one) for one in copied]
         vectors = [name for name, one in self._empty[1].items() if one.ndim == 2 and name not in self._vertex_columns]
         if not as_cudf:
             meta = meta.astype({name: of_vectors(self._empty[1][name]) for name in vectors})
@@ -235,6 +235,10 @@ class ResultColumn(Staying):
         """Where its share of each partition is."""
         return self.result._held
 
+    @property
+    def dtype(self) -> np.dtype:
+        return self.result._empty[1][self.name].dtype
+
     def by_number(self) -> np.ndarray:
         return self.result.by_number(self.name)
 
@@ -270,7 +274,3 @@ def _changed(change: Callable[..., Any], part: int, found: Found, *others: Found
 def _values(found: Found, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     numbers, values = found.parts[part]
     return numbers, values[name]
-
-
-def _frame(numbered: tuple[np.ndarray, pd.DataFrame]) -> pd.DataFrame:
-    return numbered[1]

@@ -101,6 +101,15 @@ def test_values_that_the_dtype_would_change():
             dg.run(G, Whole(), columns={"height": height})
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_nor_does_it_change_those_of_an_earlier_result(parts):
+    graph = dg.Graph.from_edges(RING, parts=parts)
+    hops = dg.bfs(graph, 3).column("distance")
+    assert dg.run(graph, Whole(), columns={"height": hops}).compute()["value"].tolist() == [6, 0, 1, 2, 3, 4, 5]
+    with pytest.raises(ColumnError, match="declared int64, which inf is not"):
+        dg.run(graph, Whole(), columns={"height": dg.bfs(graph, 3, depth_limit=2).column("distance")})
+
+
 def test_a_result_for_other_vertices():
     G, other = dg.Graph.from_edges(RING), dg.Graph.from_edges(RING + 1)
     with pytest.raises(ColumnError, match="for other vertices"):
