@@ -205,4 +205,5 @@ def _as_text(table: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
 
 
 def _as_it_is(table: pd.DataFrame, retained: Retained | None) -> pd.DataFrame:
+    """The table. As an argument of the frame's tasks, `retained` stays as long as the frame."""
     return table

@@ -190,7 +190,7 @@ class Listed:
 
     @property
     def by(self) -> Any:
-        """The module that finds distinct ids, chosen in the same way."""
+        """The module that finds distinct ids: on GPUs, or on CPUs, as for `sort`."""
         return distinct if self.of_gpus else numbering
 
     @property

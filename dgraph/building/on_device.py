@@ -206,7 +206,7 @@ class EdgesThere:
 
 @dataclass(frozen=True, eq=False)
 class Some:
-    """Edges by number, there."""
+    """Some edges by number, on the GPU."""
 
     ends: tuple[Any, Any]
     columns: dict[str, Any]

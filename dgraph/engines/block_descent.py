@@ -77,7 +77,7 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
     confirmed by a sweep over all of them."""
     synchronous = rounds.analysis.synchronous
     sides = rounds.sides(rounds.phase)
-    if rounds.several and synchronous:  # how all begin
+    if rounds.several and synchronous:  # proxies begin with what their masters have
         rounds.log.each(descents, "tell", *sides)
         yield from rounds.share()
     sweep = synchronous

@@ -116,7 +116,7 @@ class FreeRounds:
             state.post.bring([(sender, buffers.pop(0)) for sender, buffers in came.items() if buffers])
             self.hear(state)
 
-    # -- what a partition does: others have other ways -----------------------------------------------------------------
+    # -- what a partition does; subclasses do it otherwise -------------------------------------------------------------
 
     def waiting(self, state: PartitionState) -> int:
         """How many vertices have something to do, or to tell other partitions."""

@@ -20,7 +20,7 @@ class GlobalValues:
         self.fields = {name: field for name, (field, _) in recipe.analysis.globals.items()}
         self.values = {name: field.identity for name, field in self.fields.items()}
         self.folded: list[tuple[str, Any]] = []  # here, since workers last told each other
-        self.unshared = False  # whether there are such to come; a worker without vertices has folded none
+        self.unshared = False  # whether workers have yet to tell what they folded; one without vertices has not
         self.exactly = exact_sums(recipe.analysis) if states[0].switches.deterministic else []
 
     def fold(self, names: Sequence[str], parts: Sequence[tuple]) -> None:

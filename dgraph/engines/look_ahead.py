@@ -25,8 +25,8 @@ class LookAhead:
         self.on &= len(analysis.phases) == 1
         self.seen = 0  # rounds, this one first, that concern nobody else as far as is known here
         self.agreed = self.quiet = 0  # as far as all know; and of these, those that are left
-        self.last = 0  # round that there was something to do in
-        self.fired = 0
+        self.last = 0  # the last round in which there was something to do,
+        self.fired = 0  # and how many vertices had fired by then
 
     def look(self, phase: PhaseAnalysis, round: int) -> None:
         """Count the quiet rounds that this worker sees ahead, before the exchange that follows `round`. At most as many

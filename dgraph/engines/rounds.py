@@ -60,7 +60,7 @@ class Rounds:
         copies = any(phase.sends_copies for phase in phases)
         if reads_degree:
             self._each("count_degrees", [phase.along for phase in phases])
-        meets_in_send = self.seeded and self.pauses.resume is None
+        meets_in_send = self.seeded and self.pauses.resume is None  # else nobody knows yet which proxies there are
         if self.several and (reads_degree or copies or not meets_in_send):
             yield from self.share()
             if reads_degree:
@@ -138,7 +138,7 @@ class Rounds:
             else:
                 yield from self.share()
 
-    # -- what is done in them: rounds to local fixed points have other ways --------------------------------------------
+    # -- what stages do, and `SettlingRounds` does otherwise -----------------------------------------------------------
 
     def _send(self) -> Superstep:
         """Masters tell their proxies, messages cross the edges, and proxies pass on to masters what they have

@@ -79,7 +79,7 @@ class Asked:
         return self.solves_whole(graph, program)
 
     def solves_whole(self, graph: Graph, program: VertexProgram) -> bool:
-        """The same, if the graph were one partition."""
+        """Whether the solver would do it all if the graph were one partition."""
         needs_rounds = self.progress or self.by_daemons or self.unusual("checkpoint", *OF_ROUNDS)
         return program.solver is not None and not needs_rounds and self.device_on(graph) == CPU
 

@@ -48,7 +48,8 @@ class All:
     values: np.ndarray
 
     def of(self, owned: np.ndarray) -> np.ndarray:
-        """The share of a partition that owns these numbers (ascending): no copy if that is all, and kernels take it."""
+        """The share of a partition that owns these numbers (ascending): where it owns all, the array itself, if kernels
+        take that."""
         flags = self.values.flags
         as_it_is = len(owned) == len(self.values) and flags.c_contiguous and flags.writeable
         return self.values if as_it_is else self.values[owned]
@@ -154,7 +155,8 @@ def _exactly(column: VertexColumn, found: np.ndarray) -> np.ndarray:
 
 
 def _attributes(graph: Graph, reader: str, columns: Sequence[VertexColumn]) -> dict[str, All]:
-    """Those that the graph's own vertices have; the others they can do without, if that is declared."""
+    """The columns that are attributes of the graph's vertices. Of the others, those that the program can do without are
+    left out, and the first that it needs is an error."""
     known = graph.listed.vertices.columns
     absent = [one.name for one in columns if not one.optional and (one.shape is not None or one.name not in known)]
     if absent:

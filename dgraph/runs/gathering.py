@@ -21,9 +21,9 @@ from dgraph.runs.result import ResultColumn, RunResult
 from dgraph.runs.solving import solve
 from dgraph.runs.steps import is_done
 
-STEPS = 200  # and one more for so many edges of the graph: then bringing these together takes no longer than the steps
-EDGES = 1 << 12  # took
-LOOKS = 8  # a worker, at every edge: that takes as long, too
+# A run goes on by itself for so many steps, and one more for every so many edges; and for so many looks of each worker
+# at all edges. Bringing the graph together takes about as long.
+STEPS, EDGES, LOOKS = 200, 1 << 12, 8
 
 _whole: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 

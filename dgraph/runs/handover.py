@@ -63,7 +63,8 @@ def _or_by_cugraph(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
 
 
 def _handed_over(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult:
-    """The answer of cuGraph. It has the signature of the operation, so that a warning points at the user's call."""
+    """The answer of cuGraph. An operation's own function would be called in the place of this one, so a warning points
+    at the user's line here, too."""
     result = lasting(graph, partial(_by_cugraph, name=name, arguments=arguments))
     if "converged" in result.totals:
         warn_not_converged(result.totals, arguments["max_iter"], arguments["tol"])

@@ -81,7 +81,8 @@ class Job:
         return Running(rounds, self.plan.begun(rounds))
 
     def _resume(self, carried: dict[int, Carried], keeper: Keeper | None) -> Callable[[Rounds], None] | None:
-        """What puts the run where it was, after edges have moved or from a checkpoint; None if it begins."""
+        """The function that puts the states where the run was, after edges have moved or from a checkpoint; None if the
+        run begins."""
         if carried:
             return rebalancing.resumption(carried, self.round)
         return keeper.restore if keeper is not None and keeper.kept.round else None

@@ -75,7 +75,7 @@ def carry(given: Any, *found: Found) -> Carried:
 
 
 def resumption(carried: dict[int, Carried], round: int) -> Callable[[Rounds], None]:
-    """What puts that into the states where the run goes on."""
+    """The function that puts the arrays of `carry` into new states, which go on after a round."""
 
     def resume(rounds: Rounds) -> None:
         put_back(rounds, round, [carried[state.partition.index].rows for state in rounds.states])

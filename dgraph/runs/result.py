@@ -252,8 +252,9 @@ def lasting(
     columns: Mapping[str, Any] | None = None,
     later: Callable[[Graph], RunResult] | None = None,
 ) -> RunResult:
-    """The result of work on a graph (and columns), which is done again if a worker is lost meanwhile; or `later`, with
-    values of the result. Columns whose values went away are found again before."""
+    """The result of `work` on a graph, which is done again if a worker is lost meanwhile. If values of the result are
+    lost later, `later` finds them, by default `work` too. Before either, the earlier results that `columns` are of find
+    values that they have lost."""
     before = [column.result for column in (columns or {}).values() if isinstance(column, ResultColumn)]
 
     def after_those(work: Callable[[Graph], RunResult], graph: Graph) -> RunResult:

@@ -52,7 +52,7 @@ def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given) -> R
 
 @dataclass(frozen=True)
 class LocalJob:
-    """What that worker does."""
+    """The task of that worker: one call of the solver."""
 
     solver: Solver
     values: dict[str, Any]

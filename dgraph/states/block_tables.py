@@ -15,7 +15,7 @@ from dgraph.states.block_options import BlockOptions
 from dgraph.states.state import PartitionState
 
 SMALLEST = 64  # vertices of a block of "auto"
-MOST = {"push": 4096, "pull": 64, "pull_push": 4096}  # blocks of "auto": who pulls tells blocks, fewer of them for less
+MOST = {"push": 4096, "pull": 64, "pull_push": 4096}  # blocks of "auto"; few, where each change is told to blocks
 
 
 def arguments_of(

@@ -15,7 +15,7 @@ from dgraph.states.switches import Switches
 
 
 class Copies:
-    """The part of a PartitionState that does so; called by `Rounds.begin`."""
+    """The part of a PartitionState that exchanges these; `Rounds.begin` calls its methods in this order."""
 
     edges: EdgeTables
     post: Post
@@ -42,7 +42,7 @@ class Copies:
         self.post.broadcast(BROADCAST, "any", self.copied_once(), None)
 
     def copied_once(self) -> list[np.ndarray]:
-        """The arrays that travel so."""
+        """The arrays that travel before the first round, and never again."""
         return [*self.degrees.values(), *(self.values[key(column.name)] for column in self.analysis.vertex_columns)]
 
     def take_copies(self) -> None:

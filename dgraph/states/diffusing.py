@@ -16,15 +16,15 @@ from dgraph.solvers.diffusion import Diffusion
 from dgraph.solvers.solver import Diffuse
 from dgraph.states.state import PartitionState
 
-NEARLY = 0.7  # the share of what vertices may hold back, if all did, that they do in sum, of all that is there
-SURELY = 0.3  # as much is there as a rule
+NEARLY = 0.7  # of what they would hold back if each held back all that it may: what vertices do hold back in sum
+SURELY = 0.3  # taken for the sum of all that vertices have, until that is known: as a rule there is as much
 
 
 class Diffusing(PartitionState):
     """A state that is driven by `settle`, one look at all edges; `tell`; and `hear`."""
 
     settles = True
-    settled = False  # as far as it knows
+    settled = False  # it never knows by itself that the run is over
 
     def __init__(self, diffuse: Diffuse, *arguments: Any):
         super().__init__(*arguments)

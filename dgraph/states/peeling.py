@@ -24,7 +24,7 @@ class Peeling(PartitionState):
     """A state that is driven by `settle`, which lowers bounds as far as it can; `tell`; and `hear`."""
 
     settles = True
-    settled = False  # as far as it knows
+    settled = False  # it never knows by itself that the run is over
     waiting = news = 0  # whether anything fell is what all are told
 
     def __init__(self, peel: Peel, *arguments: Any):

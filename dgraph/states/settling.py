@@ -34,7 +34,7 @@ class Settling(PartitionState):
     messages at the end of the run; they fire only where somebody asks for states."""
 
     settles = True
-    settled = False  # as far as it knows
+    settled = False  # it never knows by itself that the run is over
 
     def __init__(self, settle: Settle, *arguments: Any):
         super().__init__(*arguments)
@@ -46,7 +46,7 @@ class Settling(PartitionState):
         self.heard: set[int] = set()  # who has told something since it last settled,
         self.told_by = {q for q in self.post.peers if self._shares_with(q)}  # of all who ever do
         self.behind = False  # whether some have not fired yet
-        self.kept: dict[Any, Any] = {}
+        self.kept: dict[Any, Any] = {}  # by the program's algorithm, from one call to the next
 
     def settle(self, phase: PhaseAnalysis) -> None:
         """Go on from all that has come, to the local fixed point or until the algorithm pauses so that others are told.

@@ -60,7 +60,7 @@ class PartitionState(Copies):
         self.degrees: dict[str, Any] = {}  # along which edges -> of each vertex
         self.frontier = Frontier(self.size)
         self.pulled = False  # whether messages last crossed by a pull
-        self.changed: list[Any] = []  # how many vertices have, in each range of rows since it was last asked
+        self.changed: list[Any] = []  # how many vertices have changed, in each range of rows, since workers last agreed
         self.sent_before: dict[tuple, list[Any]] = {}  # which arrays -> what they were when they last travelled
         self.total, self.reported = (dict.fromkeys(COUNTED, 0) for _ in range(2))
 
