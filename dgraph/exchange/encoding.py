@@ -22,9 +22,8 @@ from dgraph.agents.vertex_arrays import IN_PROCESS, Where
 from dgraph.errors import RunError
 from dgraph.exchange.mail import Buffer, OnDevice
 
-HEADER = struct.Struct(
-    "<BBHIQQ"
-)  # encoding, bytes a position, (free), fields, length of the slice, values that changed
+# encoding, bytes a position, a tag (`post.py`), fields, length of the slice, values that changed
+HEADER = struct.Struct("<BBHIQQ")
 FIELD = struct.Struct("<4sI")  # NumPy's name of the type, length of the vector (0: scalar)
 
 NEARLY = 0.9  # the share of a slice from which on all of it travels

@@ -124,12 +124,10 @@ def join(fragments: list[Fragment]) -> list[tuple[int, Buffer]]:
 class Arrivals:
     """What has come of one step, by sending worker; fragments by receiving partition."""
 
-    numbers: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # by sending worker
-    announced: dict[int, int] = field(default_factory=dict)  # messages to come, by sending worker
-    fragments: defaultdict[int, list[Fragment]] = field(
-        default_factory=lambda: defaultdict(list)
-    )  # by receiving partition
-    tokens: dict[int, Token] = field(default_factory=dict)  # by sending worker
+    numbers: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # of packets
+    announced: dict[int, int] = field(default_factory=dict)  # how many packets are to come
+    fragments: defaultdict[int, list[Fragment]] = field(default_factory=lambda: defaultdict(list))
+    tokens: dict[int, Token] = field(default_factory=dict)
 
     def missing(self) -> set[int]:
         """Workers that have announced more packets than have come."""

@@ -20,6 +20,7 @@ from dgraph.plan import CUGRAPH, DESCENT, DEVICES, ENGINES, LOCAL, WITHOUT_ROUND
 from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
 from dgraph.runs.asked import OF_BLOCKS, Asked
+from dgraph.runs.steps import EXCHANGES
 from dgraph.solvers.solver import LocalMethod
 from dgraph.states.block_options import BlockOptions
 from dgraph.states.switches import Switches
@@ -38,7 +39,7 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
         settings=settings(
             asked.daemons, asked.pipeline_block, asked.vertex_cache, asked.memory_budget, graph.num_parts
         ),
-        exchange=asked.exchange,
+        exchange=one_of("exchange", asked.exchange, EXCHANGES),
         blocks=_blocks(asked),
         checkpoints=Series.for_run(asked.checkpoint, graph.client),
         rebalance=switch("rebalance", asked.rebalance) and graph.num_parts > 1,

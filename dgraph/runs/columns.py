@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dgraph.analysis import Analysis
-from dgraph.errors import ColumnError
+from dgraph.errors import ColumnError, OptionError
 from dgraph.graph import Graph
 from dgraph.options import by_vertex
 from dgraph.partition.partition import Partition
@@ -53,6 +53,12 @@ class All:
         flags = self.values.flags
         as_it_is = len(owned) == len(self.values) and flags.c_contiguous and flags.writeable
         return self.values if as_it_is else self.values[owned]
+
+
+def check_columns(given: Any) -> None:
+    """Check the option before anything begins."""
+    if not (given is None or isinstance(given, Mapping)):
+        raise OptionError(f"columns is a {type(given).__name__}; give {{column: values}}, one for each vertex column")
 
 
 def with_columns(

@@ -19,7 +19,7 @@ from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
 from dgraph.runs.asked import Asked
 from dgraph.runs.choice import choose
-from dgraph.runs.columns import Given, with_columns
+from dgraph.runs.columns import Given, check_columns, with_columns
 from dgraph.runs.found import Found
 from dgraph.runs.gathering import Gathering
 from dgraph.runs.job import Job
@@ -116,6 +116,7 @@ def run(
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
     check_progress(progress)
+    check_columns(columns)
     plan = choose(graph, program, asked)
     if plan.engine == LOCAL:
         return lasting(graph, partial(solve, program=program, plan=plan, columns=columns or {}), columns)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -20,7 +20,6 @@ from dgraph.errors import OptionError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.local import LocalExchange
 from dgraph.exchange.mail import Route, Token, Told
-from dgraph.options import one_of
 
 CHUNK = 10  # steps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
 LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker,
@@ -100,7 +99,6 @@ def run_steps(
         raise OptionError("there are no partitions to run on")
     if chunk < 1:
         raise OptionError(f"chunk={chunk}: a submission has at least one step")
-    one_of("exchange", exchange, EXCHANGES)
     if client is None and exchange != "auto":
         raise OptionError(f"exchange={exchange!r} is for a cluster; pass a client, or leave it out")
     with _chain(steps, partitions, client, homes, threads, exchange) as chain:
@@ -211,12 +209,9 @@ class LocalChain:
             return [task(self.ends[0], *arguments[0])]
         futures = [self.pool.submit(task, end, *rest) for end, rest in zip(self.ends, arguments, strict=True)]
         wait(futures, return_when=FIRST_EXCEPTION)
-        for cause in self._causes():
-            raise cause
+        if causes := [end.cause for end in self.ends if end.cause is not None]:
+            raise causes[0]
         return [future.result() for future in futures]
-
-    def _causes(self) -> Iterator[BaseException]:
-        return (end.cause for end in self.ends if end.cause is not None)
 
     def __enter__(self) -> LocalChain:
         return self

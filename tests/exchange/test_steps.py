@@ -75,13 +75,11 @@ def test_chunks_of_other_sizes(where, chunk):
     check(results(run_steps(mixing(5), start(PARTS), chunk=chunk, **where)), PARTS, 5)
 
 
-def test_options_are_checked(client):
+def test_options_are_checked():
     with pytest.raises(OptionError, match="no partitions"):
         run_steps(mixing(), [])
     with pytest.raises(OptionError, match="chunk=0"):
         run_steps(mixing(), start(2), chunk=0)
-    with pytest.raises(OptionError, match=r"exchange='post'.*graph"):
-        run_steps(mixing(), start(2), client=client, exchange="post")
     with pytest.raises(OptionError, match="for a cluster"):
         run_steps(mixing(), start(2), exchange="graph")
 
