@@ -44,19 +44,18 @@ def edges(graph: Graph) -> dd.DataFrame:
     for chunk in chunks:
         moved = workers.call(Placement.move, where, chunk)
         found = workers.call(placement.places, moved, where, known, False)
-        placed.append(
-            workers.call(placement.split, moved, found, graph.num_parts, False, graph.listed.rules.skip_loops)
-        )
+        split = workers.call(placement.split, moved, found, graph.num_parts, False, graph.listed.rules.skip_loops)
+        placed.append(split)
     starts = np.concatenate([[0], np.cumsum(graph.listed.rows)]).astype(np.int64)
     ends = (source.source, source.destination)
     tasks = []
     for part in range(graph.num_parts):
-        pieces = [workers.call(itemgetter(part), pieces) for pieces in placed]
-        rows = [
-            workers.call(_rows, frame, pieces, int(a), int(z), ends, merged)
-            for frame, a, z in zip(graph.listed.edge_pieces, starts, starts[1:], strict=False)
+        mine = [workers.call(itemgetter(part), split) for split in placed]
+        tables = [
+            workers.call(_rows, frame, mine, int(start), int(stop), ends, merged)
+            for frame, start, stop in zip(graph.listed.edge_pieces, starts, starts[1:], strict=False)
         ]
-        tasks.append(workers.call(_joined, rows))
+        tasks.append(workers.call(_joined, tables))
     return _frame(workers, tasks, _meta(source.frame))
 
 

@@ -67,7 +67,7 @@ def validate(graph: Graph) -> Validation:
     pairs = sum(workers.get([workers.call(len, c) for c in assembly.merge_repeats(workers, listed, size, **once)]))
     options: dict[str, Any] = {"out": True, "into": True, **graph.listed.rules.of_arcs}
     tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.listed.by_number()]
-    (degrees,) = workers.get([workers.call(placement.total, [workers.reduce(placement.total, tasks)])])
+    (degrees,) = workers.bring([workers.reduce(placement.total, tasks)])
     weights, loops, repeats = _weights(graph), graph.listed.num_loops, graph.listed.num_listed - pairs
     counts = Counts(
         directed=graph.directed,

@@ -122,4 +122,5 @@ class FreeDiffusing(FreeSettling):
         super().close()
 
     def again(self) -> bool:
-        return sum(state.scaled(self.rounds.globals.values) for state in self.states) > 0
+        begun = [state.next_stage(self.rounds.globals.values) for state in self.states]  # of each of them
+        return any(begun)

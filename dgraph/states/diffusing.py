@@ -110,9 +110,9 @@ class Diffusing(PartitionState):
         each_round = self.analysis.globals_each_round
         return [tuple(known.get(name, 0.0) for name in self.analysis.globals if name not in each_round)]
 
-    def scaled(self, totals: Mapping[str, Any]) -> bool:
-        """Begin the next stage, if there is one, from a multiple of what was passed on: chosen such that what is left
-        sums to nothing, because what has one sign fades slowest."""
+    def next_stage(self, totals: Mapping[str, Any]) -> bool:
+        """Begin the next stage, if there is one, and return whether there is: from a multiple of what was passed on,
+        chosen such that what is left sums to nothing, because what has one sign fades slowest."""
         self.stages -= 1
         if self.stages:
             given, left = totals[self.diffuse.given], totals[self.diffuse.surplus]
