@@ -86,8 +86,9 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
             rounds.log.each(descents, "hear", *sides)
         yield from _pause(rounds, descents)
         rounds.log.each(descents, "epoch", rounds.round + 1, sweep)
-        told = rounds.log.each(descents, "tell", *sides)
-        rounds.waiting = sum(told) + sum(descent.waiting for descent in descents)
+        before = rounds.posted
+        rounds.log.each(descents, "tell", *sides)
+        rounds.waiting = rounds.posted - before + sum(descent.waiting for descent in descents)
         for descent in descents:
             descent.state.changed = [rounds.waiting]
         rounds.round += 1

@@ -239,6 +239,11 @@ class Rounds:
         senders, targets = SIDES[phase.along if self.directed else "out"]
         return (senders if self.lazy else "any"), targets
 
+    @property
+    def posted(self) -> int:
+        """How many buffers the partitions here have sent so far."""
+        return sum(state.post.buffers for state in self.states)
+
     def _any(self, side: str) -> bool:
         return self.proxies[side] if side != "any" else any(self.proxies.values())
 

@@ -22,8 +22,9 @@ class SettlingRounds(Rounds):
 
     def _send(self) -> Superstep:
         """Tell masters and proxies what has been found."""
-        told = self._each("tell", self.phase, *self.sides(self.phase))
-        self.waiting = sum(told) + self._sum("news")
+        before = self.posted
+        self._each("tell", self.phase, *self.sides(self.phase))
+        self.waiting = self.posted - before + self._sum("news")
         yield from self.share()
 
     def _receive(self) -> None:

@@ -50,13 +50,11 @@ class Contracting(PartitionState):
         while self.waiting and not self.letters:
             self.awaited = next(self.course, None)
 
-    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> int:
-        """Send what there is to tell; returns the number of buffers."""
-        before = self.post.buffers
+    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+        """Send what there is to tell."""
         for send in self.letters:
             send()
         self.letters = []
-        return self.post.buffers - before
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Keep what has come until all that is awaited is here."""

@@ -186,11 +186,10 @@ class Descent:
 
     # -- mail ----------------------------------------------------------------------------------------------------------
 
-    def tell(self, side: str, target_side: str, everything: bool = False) -> int:
-        """Tell proxies what their masters have sent, and masters what their proxies have gathered; returns the number
-        of buffers. While blocks wait here, and unless `everything`, only what is most urgent: the others may have more
-        to say later."""
-        state, before = self.state, self.state.post.buffers
+    def tell(self, side: str, target_side: str, everything: bool = False) -> None:
+        """Tell proxies what their masters have sent, and masters what their proxies have gathered. While blocks wait
+        here, and unless `everything`, only what is most urgent: the others may have more to say later."""
+        state = self.state
         told = self._most_urgent(np.flatnonzero(self.fresh & self.copied), self._sent, everything)
         if len(told):
             state.post.broadcast(BROADCAST, side, self._travels(), self._mask(told))
@@ -205,7 +204,6 @@ class Descent:
             state.values["arrived"][proxies] = False
             if not self.phase.idempotent:
                 self._inbox[proxies] = self.message.identity
-        return state.post.buffers - before
 
     def hear(self, side: str, target_side: str) -> None:
         """Take in what other partitions have told; the blocks that it concerns join the queue."""

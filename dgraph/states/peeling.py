@@ -49,12 +49,11 @@ class Peeling(PartitionState):
         self.queued = 0
         self.changed = [np.count_nonzero(self.fallen[self.post.masters("any", q)]) for q in self.post.peers]
 
-    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> int:
-        """Tell proxies which bounds have fallen, at first all of them; returns the number of buffers."""
-        before, changed = self.post.buffers, None if self.support is None else self.fallen
+    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+        """Tell proxies which bounds have fallen; at first, all bounds."""
+        changed = None if self.support is None else self.fallen
         self.post.broadcast(BROADCAST, side, [self.core.astype(np.uint32)], changed)
         self.fallen[:] = False
-        return self.post.buffers - before
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Take in the bounds that masters elsewhere have told."""

@@ -119,10 +119,8 @@ class Settling(PartitionState):
         self.frontier.send(reached)
         self.found = NOBODY
 
-    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> int:
-        """Send what proxies have found to masters, and what masters have found to proxies; returns the number of
-        buffers."""
-        before = self.post.buffers
+    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+        """Send what proxies have found to masters, and what masters have found to proxies."""
         told, best, senders = self.values["sending"], [self._best(phase)], self.frontier.senders
         if len(self.found):
             put(told, self.found, True)
@@ -134,7 +132,6 @@ class Settling(PartitionState):
             put(told, senders, False)
         self.frontier.send(NOBODY)
         self.found = NOBODY
-        return self.post.buffers - before
 
     def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Merge what other partitions have told."""
