@@ -148,7 +148,7 @@ def _in_rounds(graph: Graph, program: VertexProgram, asked: Asked, plan: Plan) -
     homes = graph.workers.where(partitions)
     given = with_columns(graph, recipe.analysis, partitions, columns, homes, anew=bool(plan.repartitioned))
     admit_run(graph, partitions, recipe, plan.settle)
-    checkpoints = kept_for(graph, recipe, plan, given, plan.checkpoints) if plan.checkpoints else None
+    checkpoints = kept_for(graph, recipe, plan, given)
     cores = graph.workers.threads_of_each(len(partitions))
     cost = rebalancing.cost_of(graph) if plan.rebalance else None
     gpus = frozenset(graph.workers.with_cuda if plan.device != CPU else ())

@@ -91,9 +91,10 @@ class Job:
         partition, columns = apart(given)
         worker, threads = end.route.workers[end.worker], self.threads or threads_of_worker()
         recipe, switches = self.recipes[device], self.plan.switches
-        where: dict[str, Any] = {"device": device, "worker": end.worker, "threads": threads}
-        where["lazy"] = switches.lazy_upload
-        connection = agent_of(worker).connect(recipe, partition.num_local, self.plan.settings, **where)
+        how, lazy = self.plan.settings, switches.lazy_upload
+        connection = agent_of(worker).connect(
+            recipe, partition.num_local, how, device=device, worker=end.worker, threads=threads, lazy=lazy
+        )
         edges = EdgeTables(partition, self.directed, self.columns, threads)
         direct = frozenset[int]()
         if device == CUDA and switches.changed_only:  # else the host must see who is told

@@ -31,8 +31,11 @@ from dgraph.waiting import on_each
 REMEDY = "give another path, or remove what is there"
 
 
-def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any], series: Series) -> Kept:
-    """The checkpoints of this run. Checkpoints of the same program on something else are refused, with what differs."""
+def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any]) -> Kept | None:
+    """The checkpoints of this run, if it makes any. Checkpoints of the same program on something else are refused, with
+    what differs."""
+    if (series := plan.checkpoints) is None:
+        return None
     option = series.option
     if series.memory is not None:
         return _in_memory(graph, option, series.memory)

@@ -27,21 +27,15 @@ SHORT = 1 << 22  # looks at edges: tenths of a second at most, for which Ctrl-C 
 def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given) -> RunResult:
     """The result of the program's solver, on the worker of the one partition. It is one step, so there is no progress
     to show."""
-    analysis = analyse(program)
+    analysis, workers = analyse(program), graph.workers
     edge_columns = edge_columns_of(graph, analysis)
     orders = program.solver.orders if graph.directed else ("out",)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
-    homes = graph.workers.where(held)
+    homes = workers.where(held)
     (partition,) = with_columns(graph, analysis, held, columns, homes)
-    values, workers = {**parameters_of(graph, program), "random_seed": plan.switches.random_seed}, graph.workers
-    job = LocalJob(
-        program.solver,
-        values,
-        graph.directed,
-        edge_columns,
-        graph.workers.threads_of_each(1),
-        vertex_columns_of(analysis),
-    )
+    values = {**parameters_of(graph, program), "random_seed": plan.switches.random_seed}
+    threads, of_vertices = workers.threads_of_each(1), vertex_columns_of(analysis)
+    job = LocalJob(program.solver, values, graph.directed, edge_columns, threads, of_vertices)
     if workers.client is None:
         call = partial(job, partition)
         found = [call() if job.is_short(partition) else answered(call)]
