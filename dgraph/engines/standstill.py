@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dgraph.checkpoint.keeper import Keeper
 from dgraph.exchange.termination import Status
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Halt(NamedTuple):
 class Standstill:
     """One worker's part; `free` are the local rounds that it interrupts."""
 
-    def __init__(self, free: FreeRounds, keeper: Any):
+    def __init__(self, free: FreeRounds, keeper: Keeper):
         self.free, self.keeper = free, keeper
         self.asked = 0  # the number of a checkpoint that the first worker has asked for
         self.held: list[Any] | None = None  # notes on the end of the run that have come meanwhile

@@ -26,10 +26,10 @@ MOMENT = 0.01  # seconds without any mail, after which a step that waits need no
 class Outbox:
     """What a step has sent and not yet posted, by receiving worker."""
 
+    messages: list[int]  # how many were posted, to each worker
     buffers: Counter[tuple[int, int]] = field(default_factory=Counter)  # numbered per sender and receiver
     waiting: defaultdict[int, list[Fragment]] = field(default_factory=lambda: defaultdict(list))
     bytes: Counter[int] = field(default_factory=Counter)
-    messages: Counter[int] = field(default_factory=Counter)  # posted so far
 
 
 class Exchange(ABC):
@@ -50,7 +50,7 @@ class Exchange(ABC):
         for token in started:
             self.mailbox.announce(token)
         self._turn, self._lock = threading.Lock(), threading.Lock()
-        self._outboxes: defaultdict[int, Outbox] = defaultdict(Outbox)  # by step
+        self._outboxes: dict[int, Outbox] = {}  # by step
 
     # -- what a transport does -----------------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class Exchange(ABC):
         data, peer = as_bytes(buffer), self.route.homes[receiver]
         full = []
         with self._lock:
-            outbox = self._outboxes[step]
+            outbox = self._outbox(step)
             fragments = cut(sender, receiver, outbox.buffers[sender, receiver], data)
             outbox.buffers[sender, receiver] += 1
             if peer == self.worker:
@@ -117,11 +117,12 @@ class Exchange(ABC):
         """Post the rest of a step's mail, one packet a peer. Returns the token that says how many packets there were;
         `share` sends it along, for the others to `gather`."""
         with self._lock:
-            outbox, everybody = self._outboxes.pop(step, Outbox()), range(len(self.route.workers))
-            peers = [p for p in everybody if p != self.worker and (share or outbox.waiting[p])]
-            outbox.messages.update(peers)
-            messages = tuple(outbox.messages[p] for p in everybody)
-            token = Token(self.route.run, step, self.worker, messages, values, seconds)
+            outbox = self._outbox(step)
+            del self._outboxes[step]
+            peers = [p for p in range(len(outbox.messages)) if p != self.worker and (share or outbox.waiting[p])]
+            for peer in peers:
+                outbox.messages[peer] += 1
+            token = Token(self.route.run, step, self.worker, tuple(outbox.messages), values, seconds)
             rest = [
                 Packet(token.run, step, self.worker, token.messages[p] - 1, outbox.waiting[p], token if share else None)
                 for p in peers
@@ -200,6 +201,11 @@ class Exchange(ABC):
         except BaseException as error:
             self.fail(error)
             raise
+
+    def _outbox(self, step: int) -> Outbox:
+        if step not in self._outboxes:
+            self._outboxes[step] = Outbox([0] * len(self.route.workers))
+        return self._outboxes[step]
 
     def _message(self, step: int, outbox: Outbox, peer: int) -> Packet:
         number = outbox.messages[peer]

@@ -120,10 +120,10 @@ def run(
     plan = choose(graph, program, asked)
     if plan.engine == LOCAL:
         return lasting(graph, partial(solve, program=program, plan=plan, columns=columns or {}), columns)
-    work = partial(_in_rounds, program=program)  # not the graph: the result keeps what finds its values again
-    again = partial(work, asked=replace(asked, progress=False), plan=replace(plan, rebalance=False))
+    work = partial(_in_rounds, program=program, asked=asked)  # without the graph, which a result must not keep
+    again = partial(work, plan=replace(plan, rebalance=False), progress=False)
     with forgetting(graph, plan.checkpoints):
-        found = lasting(graph, partial(work, asked=asked, plan=plan), columns, again)
+        found = lasting(graph, partial(work, plan=plan, progress=progress), columns, again)
     warn_unsent(program, found)
     return found
 
@@ -139,7 +139,9 @@ def _recipes(graph: Graph, program: VertexProgram, plan: Plan) -> dict[str, Reci
     return {device: replace(recipe, values=values) for device, recipe in bare.items()}
 
 
-def _in_rounds(graph: Graph, program: VertexProgram, asked: Asked, plan: Plan) -> RunResult:
+def _in_rounds(
+    graph: Graph, program: VertexProgram, asked: Asked, plan: Plan, progress: bool | Callable | None
+) -> RunResult:
     """Run a plan in rounds: build partitions, take steps on the workers, make the result."""
     columns, recipes = asked.columns or {}, _recipes(graph, program, plan)
     gathering = Gathering(graph, program, asked, plan)
@@ -154,7 +156,7 @@ def _in_rounds(graph: Graph, program: VertexProgram, asked: Asked, plan: Plan) -
     gpus = frozenset(graph.workers.with_cuda if plan.device != CPU else ())
     job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost, gpus=gpus)
     try:
-        with Progress.of(asked.progress) as shown:
+        with Progress.of(progress) as shown:
             steps = partial(_steps, graph, job, homes, shown, gathering)
             outcome, told, moves = rebalancing.moving(graph, given, steps, partial(_rebuilt, graph, job, columns))
     except RunError:
