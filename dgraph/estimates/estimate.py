@@ -160,14 +160,17 @@ def of_policy(graph: Graph, sample: Sample, need: Footprint, policy: policies.Po
     column = 8 if need.weighted and graph.weight is not None else 0
     own = need.alone if workers == 1 else need.spread
     orders = 1 if workers == 1 and mirror else len(own.orders)  # alone, both orders of an undirected graph are one
-    local = sample.vertices / workers + copies / workers
+    held = _copies(sample, where, size, True, skip)[2] if need.both_ends and workers > 1 and not mirror else copies
+    local = (sample.vertices + held) / workers
     edges = arcs * load
     side = edges * (4 + column) + 8 * local
     run = orders * side + 4 * local + 8 * sample.vertices / workers + 4 * (reduced + broadcast) / workers
     pieces = edges * (16 + column) if workers > 1 else 2 * edges
     merges = graph.listed.rules.repeats != "keep" or (need.simple and workers > 1)
     merging = MERGING * sample.edges / workers if merges else 0
-    run_bytes, passed = run + own.vertex_bytes * local + own.edge_bytes * edges, float(arcs * (workers - 1))
+    each = own.edge_bytes + (0 if mirror else own.directed_bytes)
+    run_bytes = run + own.vertex_bytes * local + each * edges + own.everywhere * sample.vertices
+    passed = float(arcs * (workers - 1))
     if need.gathered is not None:
         run_bytes += need.gathered.vertex_bytes * sample.vertices + need.gathered.edge_bytes * sample.edges
         passed = sample.edges * (workers - 1) / workers

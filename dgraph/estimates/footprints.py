@@ -19,6 +19,8 @@ class Need:
     orders: tuple[str, ...] = ("out",)  # in which a partition holds its edges
     vertex_bytes: float = 0  # of each local vertex
     edge_bytes: float = 0  # of each edge, beyond those orders
+    directed_bytes: float = 0  # of each edge of a directed graph, beyond these
+    everywhere: float = 0  # of each vertex of the graph, on every worker
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Footprint:
     passed_bytes: int = 0  # of each edge, once, to every other worker, or to the one that gathers
     gathers: bool = False  # whether its solver reads what all in-neighbours have, in every round
     simple: bool = False  # whether it is spread on a graph of its own, in which repeated edges are one
+    both_ends: bool = False  # whether it is spread on partitions that have an edge of a directed graph at both ends
     gathered: Need | None = None  # of all vertices and edges, on the worker that works for all, beside its partition
 
 
@@ -41,26 +44,28 @@ def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:
     return Footprint(need, need, weighted=bool(columns))
 
 
-_CORES = Footprint(Need(BOTH, 50, 8), Need(("out",), 82, 2), message_bytes=12, simple=True)
+_CORES = Footprint(Need(BOTH, 50, 8), Need(("out",), 70, 7.5, 11), message_bytes=12, simple=True, both_ends=True)
 FOOTPRINTS: dict[str, Footprint] = {
     "build": Footprint(),
     "bfs": Footprint(Need(BOTH, 25), Need(BOTH, 60)),
-    "cdlp": Footprint(Need(BOTH, 22), Need(("out",), 80, 21)),
+    "cdlp": Footprint(Need(BOTH, 22), Need(("out",), 57, 5, 26), both_ends=True),
     "core_number": _CORES,
     "degrees": Footprint(Need(("out",), 30), Need(BOTH, 75)),
     "factorize": Footprint(weighted=True, message_bytes=0, passed_bytes=16, gathered=Need((), 190, 60)),
     "hits": Footprint(Need(BOTH, 34), Need(BOTH, 86), gathers=True),
     "k_core": _CORES,
     "katz": Footprint(Need(("incoming",), 50, 3.5), Need(("incoming",), 65), gathers=True),
-    "label_propagation": Footprint(Need(BOTH, 37), Need(("out",), 98, 20.5), message_bytes=16),
-    "lcc": Footprint(Need(BOTH, 52, 10), Need(("out",), 20, 11), message_bytes=0, passed_bytes=4),
-    "matching": Footprint(Need(("out",), 26), Need(("out",), 70, 3.5)),
+    "label_propagation": Footprint(Need(BOTH, 37), Need(("out",), 74, 4.5, 27), message_bytes=16, both_ends=True),
+    "lcc": Footprint(Need(BOTH, 52, 10), Need(("out",), 0, 6.5, 5, everywhere=28), message_bytes=0, passed_bytes=4),
+    "matching": Footprint(Need(("out",), 26), Need(("out",), 97, 1, 23.5), both_ends=True),
     "pagerank": Footprint(Need(("incoming",), 48, 3.7), Need(("incoming",), 68), gathers=True),
     "sssp": Footprint(Need(("out",), 50), Need(BOTH, 94, 15), weighted=True),
-    "triangles": Footprint(Need(BOTH, 43, 8), Need(("out",), 0, 14), message_bytes=0, passed_bytes=4),
+    "triangles": Footprint(
+        Need(BOTH, 43, 8), Need(("out",), 0, 7.5, 5.5, everywhere=15), message_bytes=0, passed_bytes=4
+    ),
     "wcc": Footprint(Need(BOTH, 14), Need(BOTH, 78), message_bytes=4),
     "weighted_label_propagation": Footprint(
-        Need(BOTH, 50, 16), Need(("out",), 120, 118), weighted=True, message_bytes=16
+        Need(BOTH, 50, 16), Need(("out",), 98, 11, 83), weighted=True, message_bytes=16, both_ends=True
     ),
     "weighted_pagerank": Footprint(
         Need(("incoming",), 30, 28), Need(("incoming",), 64, 28), weighted=True, message_bytes=16, gathers=True

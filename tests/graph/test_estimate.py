@@ -144,6 +144,45 @@ def test_operations_within_a_quarter(name, parts, how):
         assert told["exchange"] == pytest.approx(result.report.groupby("superstep")["bytes"].sum().max(), rel=0.25)
 
 
+def _ends(shape: str) -> np.ndarray:
+    """Sources and destinations of a grid, which has many vertices and few proxies, of a graph with a hub, and of one
+    whose edges are few beside its vertices. All lead from even vertices to odd ones."""
+    if shape == "grid":
+        at = np.arange(150 * 151).reshape(150, 151)
+        left, right = np.concatenate(
+            [[at[:, :-1].ravel(), at[:, 1:].ravel()], [at[:-1].ravel(), at[1:].ravel()]], axis=1
+        )
+        return np.where(left % 2 == 0, (left, right), (right, left))
+    u, v = 2 * np.random.default_rng(3).integers(0, 10_000, (2, 40_000 if shape == "hub" else 20_000))
+    if shape == "hub":
+        u[::3], v[::3] = 0, 2 * np.arange(len(v[::3])) % 20_000
+    return np.array([u, v + 1])
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("shape", ["grid", "hub", "sparse"])
+@pytest.mark.parametrize("name", ["cdlp", "core_number", "label_propagation", "lcc", "matching", "triangles"])
+def test_other_shapes_take_no_more_than_was_told(name, shape, directed):
+    """The peak of arrays of a first run on several partitions is at most a third above what was told, and at least half
+    of it."""
+
+    def run(few: int) -> None:
+        graph = dg.Graph.from_edges({"src": ends[0, ::few], "dst": ends[1, ::few]}, directed=directed, parts=4)
+        graphs.append(graph)
+        getattr(dg, name)(graph)
+
+    ends, graphs = _ends(shape), []
+    run(50)
+    tracemalloc.start()
+    try:
+        run(1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    told = graphs[-1].estimate(name, workers=4).frame.loc["outgoing", ["build", "run"]].max() * 4
+    assert 0.75 * peak < told < 2 * peak
+
+
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("name", ["build", "core_number"])
 def test_making_repeats_one_is_counted(name, parts):
