@@ -26,7 +26,7 @@ from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.labels import PATIENT, WAITS, spread
-from dgraph.solvers.randomness import draw
+from dgraph.solvers.randomness import draw, sort_drawn
 from dgraph.solvers.solver import Problem, Solved, Solver
 
 ORDERS = ("out", "incoming")
@@ -38,8 +38,7 @@ def _solve(problem: Problem) -> Solved:
     """Works with places in the random order instead of labels, which takes half the memory."""
     n, seed = problem.vertices, problem.values["random_seed"]
     labels = (draw(seed, 0, np.empty(n)) * DRAWN).astype(np.int64) * n + np.arange(n)
-    labels.sort()
-    vertices = labels % max(n, 1)
+    vertices = sort_drawn(labels, DRAWN * max(n, 1)) % max(n, 1)
     places = np.empty(n, np.uint32)
     places[vertices] = np.arange(n, dtype=np.uint32)
     rounds, restless, edges = spread(problem, places, takes_turns=True, random_seed=seed)

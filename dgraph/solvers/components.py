@@ -9,9 +9,11 @@ from numba import uint64
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, kernel, part, prefetch, team, worth
+from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, inner_part, kernel, part, prefetch, team, worth
 
 ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
+MORE = 2  # and so many from the other end of its row, while less than half of the vertices are in that component
+LONG = 8  # edges of a vertex, on average, where more of them pay
 SAMPLES = 256  # vertices that it is chosen by, about
 GRAIN = 4096  # vertices that a thread takes at once
 AHEAD = uint64(16)  # vertices whose neighbours, and trees, are asked for before their turn
@@ -45,11 +47,13 @@ def _united(edges: EdgeTables, component: np.ndarray) -> tuple[np.ndarray, int]:
     arrays = [array for table in (tables[0], tables[-1]) for array in (table.indptr, table.neighbours)]
     above = np.empty(partition.num_local, np.uint32)
     rounds = 2 * ROUNDS if len(tables) == 2 and _are_apart(*tables) else ROUNDS
-    counts = np.zeros((2 * rounds + 4, 8), np.int64)
+    more = MORE if tables[0].num_edges >= LONG * partition.num_local else 0
+    counts = np.zeros((2 * (rounds + more) + 4, 8), np.int64)
     threads = worth(edges.threads, tables[0].num_edges)
     # of the second order's edges, so many of each vertex come first, too: a proxy may have no others
     others_first = rounds // 2 if edges.directed and len(tables) == 2 else 0
-    team(_unite, threads, *arrays, len(tables), others_first, met_twice, GRAIN, above, component, counts)
+    how = len(tables), rounds, more, others_first, met_twice, GRAIN
+    team(_unite, threads, *arrays, *how, above, component, counts)
     return above, int(counts[-1, 0])
 
 
@@ -69,16 +73,18 @@ def _are_apart(one: Adjacency, other: Adjacency) -> bool:
 
 @kernel
 def _unite(
-    rank, size, signals, indptr, neighbours, other_indptr, other_neighbours, tables, others_first, met_twice, grain,
-    above, component, counts,
+    rank, size, signals, indptr, neighbours, other_indptr, other_neighbours, tables, rounds, more, others_first,
+    met_twice, grain, above, component, counts,
 ):  # fmt: skip
     """`above` makes trees of vertices. Phases: each vertex is a tree; link one edge of each vertex and flatten the
-    trees, some times; link the rest; flatten."""
-    n, last, largest, looked = above.size, len(counts) - 2, NOBODY, np.int64(0)
-    first = last // 2 - 1 - others_first
-    for phase in range(last + 1):
+    trees, some times, and `more` times if no component is large yet; link the rest; flatten."""
+    n, largest, looked = above.size, NOBODY, np.int64(0)
+    first, last, behind, phase = rounds - others_first, 2 * rounds + 2, 0, 0
+    while phase <= last:
         if phase == last - 1 and met_twice:
-            largest = _most_frequent(above)
+            largest, is_large = _most_frequent(above)
+            if not is_large and behind < more:
+                behind, last = behind + 1, last + 2
             barrier(size, signals)
         while True:
             begin = atomic_add(counts[phase], 0, grain)
@@ -89,11 +95,13 @@ def _unite(
                 for u in range(uint64(begin), uint64(end)):
                     above[u] = u
             elif phase == last - 1:
-                looked += _link_rest(begin, end, first, largest, met_twice, indptr, neighbours, above)
+                looked += _link_rest(begin, end, first, behind, largest, met_twice, indptr, neighbours, above)
                 if tables == 2:
                     looked += _link_rest(
-                        begin, end, others_first, largest, met_twice, other_indptr, other_neighbours, above
+                        begin, end, others_first, 0, largest, met_twice, other_indptr, other_neighbours, above
                     )
+            elif phase % 2 and phase // 2 >= rounds:
+                looked += _link_one(begin, end, rounds - 1 - phase // 2, indptr, neighbours, above)
             elif phase % 2 and phase // 2 >= first:
                 looked += _link_one(begin, end, phase // 2 - first, other_indptr, other_neighbours, above)
             elif phase % 2:
@@ -104,7 +112,8 @@ def _unite(
                     for u in range(uint64(begin), uint64(end)):
                         component[u] = above[u]
         barrier(size, signals)
-    atomic_add(counts[last + 1], 0, looked)
+        phase += 1
+    atomic_add(counts[-1], 0, looked)
 
 
 @part
@@ -122,29 +131,39 @@ def link(u, v, above):
 
 @part
 def _link_one(first, last, nth, indptr, neighbours, above):
-    """Link the nth edge of every vertex; returns how many vertices have one."""
+    """Link the nth edge of every vertex, from the end of its row if that is below 0; returns how many have one."""
     edges = np.int64(0)
     for u in range(uint64(first), uint64(last)):
         if u + FAR < uint64(last):
-            prefetch(neighbours, uint64(indptr[u + FAR]) + uint64(nth))
+            prefetch(neighbours, _nth(u + FAR, nth, indptr))
         if u + AHEAD < uint64(last):
-            e = uint64(indptr[u + AHEAD]) + uint64(nth)
+            e = _nth(u + AHEAD, nth, indptr)
             if e < uint64(indptr[u + AHEAD + ONE]):
                 prefetch(above, neighbours[e])
-        e = uint64(indptr[u]) + uint64(nth)
+        e = _nth(u, nth, indptr)
         if e < uint64(indptr[u + ONE]):
             link(u, neighbours[e], above)
             edges += 1
     return edges
 
 
+@inner_part
+def _nth(u, nth, indptr):
+    """The place of the nth edge of a vertex; not before the end of its row if there is none."""
+    if nth >= 0:
+        return uint64(indptr[u]) + uint64(nth)
+    e = indptr[u + ONE] + nth
+    return uint64(e if e >= indptr[u] else indptr[u + ONE])
+
+
 @part
-def _link_rest(first, last, skip, largest, met_twice, indptr, neighbours, above):
-    """Link the edges after the first few of vertices outside the largest component, until they are in it. An edge out
-    of that component is met from its other end, if that is below `met_twice`. Returns the number of edges."""
+def _link_rest(first, last, skip, skip_behind, largest, met_twice, indptr, neighbours, above):
+    """Link the edges after the first few, and before the last few, of vertices outside the largest component, until
+    they are in it. An edge out of that component is met from its other end, if that is below `met_twice`. Returns the
+    number of edges."""
     edges = np.int64(0)
     for u in range(uint64(first), uint64(last)):
-        e, end = uint64(indptr[u]) + uint64(skip), uint64(indptr[u + ONE])
+        e, end = uint64(indptr[u] + skip), uint64(max(indptr[u + ONE] - skip_behind, 0))
         while e < end and above[u] != largest:
             link(u, neighbours[e], above)
             e, edges = e + ONE, edges + 1
@@ -171,13 +190,14 @@ def flatten(first, last, above):
 
 @part
 def _most_frequent(above):
-    """The most frequent root among a sample of vertices. The answer does not depend on which it is."""
-    root, most = NOBODY, 0
+    """The most frequent root among a sample of vertices, and whether about half of all have it. The answer does not
+    depend on which it is."""
+    root, most = NOBODY, uint64(0)
     step = uint64(max(above.size // SAMPLES, 1))
     for i in range(uint64(0), uint64(above.size), step):
-        count = 0
+        count = uint64(0)
         for k in range(uint64(0), uint64(above.size), step):
-            count += above[i] == above[k]
+            count += uint64(above[i] == above[k])
         if count > most:
             root, most = above[i], count
-    return root
+    return root, uint64(2) * most * step >= uint64(above.size)

@@ -20,6 +20,7 @@ from dgraph.solvers.team import atomic_add, barrier, inner_part, kernel, part, s
 PATIENT, WAITS = 16, 0.125  # taking turns: after so many rounds, this share of the vertices waits, drawn anew each time
 SPARSE = 16  # vertices that change tell their neighbours, unless they have more than one in so many of the edges
 GRAIN = 256  # vertices that a thread takes at once, fewer of a small graph; where nothing happens it passes them over
+FEW = 3  # labels that are compared with each other, which is quicker than to count them
 FIRST, SECOND, MOVING, RESTLESS, EDGES = 0, 8, 16, 32, 48  # the tally's places, on cache lines of their own
 
 one = uint64(1)
@@ -246,13 +247,18 @@ def _most_frequent(others, own, theirs, label, unit, room, keeps):
     """The label with most votes, of several the smallest; with `keeps` the vertex's own, if it is one of them. And how
     many votes may change before another label could win."""
     slots, loads, counts, base = room.slots, room.loads, room.counts, room.base[0]
-    best, most = label, own
+    best, most, few = label, own, unit is None and others <= FEW
     if own <= theirs:
         for i in range(others):
             found = slots[i]
-            now = max(uint64(counts[found]), base) + (one if unit is None else loads[i])
-            counts[found] = now
-            times = now - base
+            if few:
+                times = one
+                for j in range(i):
+                    times += uint64(slots[j] == found)
+            else:
+                now = max(uint64(counts[found]), base) + (one if unit is None else loads[i])
+                counts[found] = now
+                times = now - base
             if times > most or (times == most and found < best and not (keeps and best == label)):
                 best, most = found, times
     return best, max(int64(most + most) - int64(own + theirs) - 1, 0) // 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit, uint64
 
 from dgraph.randomness import KERNEL_TEXT
@@ -30,4 +31,29 @@ def draw(random_seed, number, out):
     """A float for each vertex."""
     for u in range(uint64(out.size)):
         out[u] = uniform(random_seed, number, u)
+    return out
+
+
+def sort_drawn(keys: np.ndarray, most: int) -> np.ndarray:
+    """Whole numbers below `most` in ascending order: by buckets, which have few each if these are drawn evenly."""
+    buckets = max(1, len(keys) // 2)
+    return _sort_drawn(keys, buckets / most, np.zeros(buckets + 2, np.int64), np.empty_like(keys))
+
+
+@kernel
+def _sort_drawn(keys, scale, ends, out):
+    for key in keys:
+        ends[np.int64(key * scale) + 1] += 1
+    for bucket in range(1, ends.size):
+        ends[bucket] += ends[bucket - 1]
+    for key in keys:
+        begin = np.int64(key * scale)
+        out[uint64(ends[begin])] = key
+        ends[begin] += 1
+    for i in range(1, out.size):
+        key, place = out[i], i
+        while place > 0 and out[uint64(place - 1)] > key:
+            out[uint64(place)] = out[uint64(place - 1)]
+            place -= 1
+        out[uint64(place)] = key
     return out

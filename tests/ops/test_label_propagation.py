@@ -14,6 +14,7 @@ import dgraph as dg
 from dgraph import errors, reference
 from dgraph.ops.label_propagation import LabelPropagation, WeightedLabelPropagation, _unit, label_propagation
 from dgraph.solvers.labels import PATIENT
+from dgraph.solvers.randomness import sort_drawn
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import Edges, verify
 
@@ -199,3 +200,9 @@ def test_vertices_without_neighbours_keep_their_label():
 def test_max_iter_is_checked(max_iter):
     with pytest.raises(errors.OptionError, match="max_iter"):
         label_propagation(undirected([(1, 2)]), max_iter=max_iter)
+
+
+@settings(max_examples=100)
+@given(keys=st.lists(st.integers(0, 10**6 - 1)))
+def test_orders_of_labels(keys):
+    assert sort_drawn(np.array(keys, np.int64), 10**6).tolist() == sorted(keys)

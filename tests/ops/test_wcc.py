@@ -42,8 +42,8 @@ def expected(partition):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @settings(max_examples=20)
-@given(drawn=small_graphs(weights=None, max_vertices=12), grain=st.integers(1, 3))
-def test_components_of_partitions(threads, drawn, grain):
+@given(drawn=small_graphs(weights=None, max_vertices=12), grain=st.integers(1, 3), long=st.sampled_from([0, 8]))
+def test_components_of_partitions(threads, drawn, grain, long):
     frame, options = drawn
     for parts, policy in ((1, "outgoing"), (2, "outgoing"), (3, "cartesian"), (2, "hybrid")):
         graph = dg.Graph.from_edges(frame, parts=parts, policy=policy, **options)
@@ -51,8 +51,23 @@ def test_components_of_partitions(threads, drawn, grain):
             for partition in graph.partitioned(orders).held:
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setattr(components, "GRAIN", grain)
+                    patch.setattr(components, "LONG", long)
                     found, _ = local_components(EdgeTables(partition, graph.directed, {}, threads))
                 assert found.tolist() == expected(partition).tolist()
+
+
+def test_communities_whose_own_edges_are_listed_first():
+    """The first edges of vertices join none of them, so edges from the ends of rows come next; the rest is not looked
+    at."""
+    rng = np.random.default_rng(1)
+    u, a = np.repeat(np.arange(20_000), 8), np.arange(20_000)
+    v, b = u // 50 * 50 + rng.integers(0, 50, len(u)), rng.integers(0, 20_000, (2, len(a)))
+    rows, others = np.concatenate([u, a, a]), np.concatenate([v, *b])
+    graph = dg.Graph.from_edges({"src": rows, "dst": others}, directed=False, parts=1)
+    (partition,) = graph.partitioned(("out",)).held
+    found, looked = local_components(EdgeTables(partition, False, {}, 1))
+    assert found.tolist() == smallest(rows, others, 20_000).tolist()
+    assert looked < partition.num_edges / 4
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 8])
