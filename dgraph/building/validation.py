@@ -102,18 +102,15 @@ def _count_weights(piece: Any, name: str) -> tuple[int, int, int]:
 
 def _rules(graph: Graph, counts: Counts) -> list[str]:
     """What the graph's own rules did."""
-    notes = []
+    notes, rules = [], graph.listed.rules
     if counts.loops:
-        done = 'are kept (loops="drop" leaves them out)'
-        if graph.listed.rules.skip_loops:
-            done = 'are dropped (loops="drop")'
-        notes.append(f"self loops ({counts.loops:,}) {done}")
+        done = 'dropped (loops="drop")' if rules.skip_loops else 'kept (loops="drop" leaves them out)'
+        notes.append(f"self loops ({counts.loops:,}) are {done}")
     if counts.repeats:
-        done = 'are kept (repeats="first" makes them one)'
-        if graph.listed.rules.repeats != "keep":
-            done = f'are made one (repeats="{graph.listed.rules.repeats}")'
-        notes.append(f"repeated edges ({counts.repeats:,}) {done}")
-    if graph.listed.rules.symmetrize:
+        kept = rules.repeats == "keep"
+        done = 'kept (repeats="first" makes them one)' if kept else f'made one (repeats="{rules.repeats}")'
+        notes.append(f"repeated edges ({counts.repeats:,}) are {done}")
+    if rules.symmetrize:
         notes.append("the reverse of every edge was added (symmetrize=True)")
     if counts.missing_weights:
         notes.append(f"missing weights ({counts.missing_weights:,}): who reads them refuses them; fill or drop them")

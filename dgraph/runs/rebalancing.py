@@ -93,19 +93,16 @@ def moving(
 ) -> tuple[Outcome, list[Found], list[str]]:
     """Run to the end, with as many moves as pay. `run` takes partitions and a round, and returns its outcome; `build`
     makes partitions of given shares. Returns the last outcome, what the workers told, and a line for each move."""
-    outcome = run(given, 0)
-    told, lines, rows = outcome.summaries, [], []
-    while isinstance(told[0], Unfinished):
-        begun, round, shares = time.perf_counter(), told[0].rounds, told[0].shares
-        rows += [one.rows for one in told]
-        workers = graph.workers
-        tasks = [workers.call(carry, one, *outcome.results) for one in build(shares)]
-        given = workers.wait(workers.hold(tasks))
+    outcome, workers = run(given, 0), graph.workers
+    lines: list[str] = []
+    rows: list[dict[str, Any]] = []  # of the report, before the last move
+    while isinstance(first := outcome.summaries[0], Unfinished):
+        begun = time.perf_counter()
+        rows += [row for one in outcome.summaries for row in one.rows]
+        given = workers.wait(workers.hold([workers.call(carry, one, *outcome.results) for one in build(first.shares)]))
+        split = " : ".join(f"{share / sum(first.shares):.0%}" for share in first.shares)
         seconds = time.perf_counter() - begun
-        outcome = run(given, round)
-        told = outcome.summaries
-        total = sum(shares)
-        split = " : ".join(f"{share / total:.0%}" for share in shares)
-        lines.append(f"after superstep {round} to {split} of the work, in {seconds:.2g} s")
-    told[0].rows = [row for one in rows for row in one] + told[0].rows
-    return outcome, told, lines
+        lines.append(f"after superstep {first.rounds} to {split} of the work, in {seconds:.2g} s")
+        outcome = run(given, first.rounds)
+    first.rows = rows + first.rows
+    return outcome, outcome.summaries, lines

@@ -107,14 +107,14 @@ def _identity(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any]) ->
     """What makes it the same run; the engine, the partitions and the workers may be others."""
     reads = [name for name, _ in edge_columns_of(graph, recipe.analysis).values()]
     prints = graph.workers.get([graph.workers.call(_fingerprint, one, reads, plan.switches.twice) for one in given])
-    switches = {name: getattr(plan.switches, name) for name in ("random_seed", "deterministic")}
     return {
         "kernels": recipe.source.digest,
         "vertices": str(graph.num_vertices),
         "directed": str(graph.directed),
         "edges and columns": f"{sum(prints) % (1 << 64):016x}",
         "max_rounds": str(plan.max_rounds),
-        **{name: str(value) for name, value in switches.items()},
+        "random_seed": str(plan.switches.random_seed),
+        "deterministic": str(plan.switches.deterministic),
         **{name: _said(value) for name, value in sorted(recipe.values.items())},
     }
 

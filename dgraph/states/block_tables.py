@@ -69,9 +69,8 @@ def _limits(blocks: BlockOptions, n: int, shift: int, count: int, team: int) -> 
 def _copied(state: PartitionState, side: str) -> np.ndarray:
     """Flags of the owned vertices that have proxies on `side` elsewhere."""
     found = np.zeros(state.size, bool)
-    for peer in range(state.partition.parts):
-        if peer != state.partition.index:
-            found[state.post.masters(side, peer)] = True
+    for peer in state.post.peers:
+        found[state.post.masters(side, peer)] = True
     return found
 
 
