@@ -39,18 +39,18 @@ class FreeSettling(FreeRounds):
         return min([super().pause, *(seconds for seconds in left if seconds > 0)])
 
     def hear(self, state: Any) -> None:
-        state.hear(self.phase, self.senders, self.targets)
+        state.hear(self.senders, self.targets)
 
     def advance(self, state: Any) -> int:
         self.settle(state)
-        state.tell(self.phase, self.senders, self.targets)
+        state.tell(self.senders, self.targets)
         self.mail.post()
         return 1
 
     def settle(self, state: Any) -> None:
         """Settle, and note until when it pays to wait for mail before settling again."""
         begun = time.perf_counter()
-        state.settle(self.phase)
+        state.settle()
         ended = time.perf_counter()
         took = ended - begun
         least = min(AT_LEAST, OF_WORK * took)
@@ -87,8 +87,8 @@ class FreeContracting(FreeSettling):
         return bool(self.waiting(state))
 
     def advance(self, state: Any) -> int:
-        state.settle(self.phase)
-        state.tell(self.phase, self.senders, self.targets)
+        state.settle()
+        state.tell(self.senders, self.targets)
         if not state.together:
             self.mail.post()
         return 1
@@ -112,7 +112,7 @@ class FreeDiffusing(FreeSettling):
         if looks:
             self.settle(state)
         if not self.mail.busy:
-            state.tell(self.phase, self.senders, self.targets)
+            state.tell(self.senders, self.targets)
             self.mail.post()
         return int(looks)
 

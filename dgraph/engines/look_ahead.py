@@ -20,6 +20,7 @@ class LookAhead:
 
     def __init__(self, states: Sequence[PartitionState], analysis: Analysis, limit: int | None):
         one, self.states, self.limit = states[0], states, limit
+        # whether exchanges can be skipped at all: only where what vertices do depends on their own messages alone
         self.on = one.switches.looks_ahead and one.partition.parts > 1 and not one.settles
         self.on &= not analysis.synchronous and analysis.stop is None and not analysis.globals_each_round
         self.on &= len(analysis.phases) == 1

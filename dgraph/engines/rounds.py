@@ -38,7 +38,7 @@ class Rounds:
         limit: int | None,
         pauses: Pauses,
     ):
-        self.states, self.recipe, self.analysis = states, recipe, recipe.analysis
+        self.states, self.analysis = states, recipe.analysis
         self.directed, self.alone, self.limit = directed, alone, limit
         self.several = states[0].partition.parts > 1
         self.whole, self.lazy = states[0].switches.whole, states[0].switches.lazy_upload

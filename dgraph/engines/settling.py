@@ -23,15 +23,15 @@ class SettlingRounds(Rounds):
     def _send(self) -> Superstep:
         """Tell masters and proxies what has been found."""
         before = self.posted
-        self._each("tell", self.phase, *self.sides(self.phase))
+        self._each("tell", *self.sides(self.phase))
         self.waiting = self.posted - before + self._sum("news")
         yield from self.share()
 
     def _receive(self) -> None:
-        self._each("hear", self.phase, *self.sides(self.phase))
+        self._each("hear", *self.sides(self.phase))
 
     def _fire(self) -> int:
         """Settle; returns how many vertices have something to tell, or to do in the next round."""
-        self._each("settle", self.phase)
+        self._each("settle")
         self.done = self._sum("settled") == len(self.states)
         return self._sum("news")

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.analysis import PhaseAnalysis
 from dgraph.exchange.post import ANSWER, BROADCAST, REDUCE, REPORT
 from dgraph.names import inbox
 from dgraph.solvers.contraction import Labels, joined
@@ -44,19 +43,19 @@ class Contracting(PartitionState):
     def seed(self) -> None:
         """Nothing: labels take the place of the first messages."""
 
-    def settle(self, phase: PhaseAnalysis) -> None:
+    def settle(self) -> None:
         """Go on along the course (`_course`) until mail is missing, or there is something to tell before labels
         change."""
         while self.waiting and not self.letters:
             self.awaited = next(self.course, None)
 
-    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+    def tell(self, side: str, target_side: str) -> None:
         """Send what there is to tell."""
         for send in self.letters:
             send()
         self.letters = []
 
-    def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+    def hear(self, side: str, target_side: str) -> None:
         """Keep what has come until all that is awaited is here."""
         for tag, sender, _, values in self.post.opened((REDUCE, BROADCAST, REPORT, ANSWER)):
             self.came[tag, sender] = values

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.analysis import PhaseAnalysis
 from dgraph.exchange.post import REDUCE
 from dgraph.names import by_name, inbox
 from dgraph.solvers.diffusion import Diffusion
@@ -50,7 +49,7 @@ class Diffusing(PartitionState):
         self.limit = np.inf if self.opening else self._limit(0.0)  # how much may be left here in this stage
         self.inbox[:] = 0
 
-    def settle(self, phase: PhaseAnalysis) -> None:
+    def settle(self) -> None:
         """Look at all edges. If little is left to pass on, look once more without passing on anything: that tells
         exactly how much is left, and what proxies have gathered."""
         looks, self.heard = 0, set()
@@ -65,7 +64,7 @@ class Diffusing(PartitionState):
         self.total["edges"] += looks * len(self.diffusion.edges.senders)
         self.untold = self.size > self.n
 
-    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+    def tell(self, side: str, target_side: str) -> None:
         """Tell masters by how much the sums of their proxies have changed."""
         proxies = self.inbox[self.n :]
         proxies[:] = self.diffusion.news()
@@ -74,7 +73,7 @@ class Diffusing(PartitionState):
         proxies[:] = 0
         self.untold = False
 
-    def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+    def hear(self, side: str, target_side: str) -> None:
         """Add what other partitions have told."""
         self.heard |= {sender for sender, _ in self.post.brought or ()}
         for _, ids, (values,) in self.post.collect({REDUCE: target_side}):

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from dgraph.agents.edge_tables import kept_with
-from dgraph.analysis import PhaseAnalysis
 from dgraph.exchange.post import BROADCAST
 from dgraph.names import key
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
@@ -34,9 +33,9 @@ class Peeling(PartitionState):
         self.fallen, self.weak = np.zeros(self.size, bool), np.zeros(self.n, bool)
         self.queued = 0  # how many are weak, have less support than their bound: the first of the queue
 
-    def settle(self, phase: PhaseAnalysis) -> None:
+    def settle(self) -> None:
         """Lower the bounds of weak vertices until none is weak."""
-        rows, queue, weak = self._rows(phase), self.frontier.queue, self.weak
+        rows, queue, weak = self._rows, self.frontier.queue, self.weak
         edges = rows.indptr, rows.neighbours, self.core
         if self.support is None:
             self.support = np.empty(self.n, np.uint32)
@@ -49,19 +48,17 @@ class Peeling(PartitionState):
         self.queued = 0
         self.changed = [np.count_nonzero(self.fallen[self.post.masters("any", q)]) for q in self.post.peers]
 
-    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+    def tell(self, side: str, target_side: str) -> None:
         """Tell proxies which bounds have fallen; at first, all bounds."""
         changed = None if self.support is None else self.fallen
         self.post.broadcast(BROADCAST, side, [self.core.astype(np.uint32)], changed)
         self.fallen[:] = False
 
-    def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+    def hear(self, side: str, target_side: str) -> None:
         """Take in the bounds that masters elsewhere have told."""
         for _, ids, (bounds,) in self.post.collect({BROADCAST: side}):
             if self.support is not None:
-                rows = kept_with(
-                    self.partition, "rows of proxies", partial(_rows_of_proxies, self._rows(phase), self.n)
-                )
+                rows = kept_with(self.partition, "rows of proxies", partial(_rows_of_proxies, self._rows, self.n))
                 found = rows.indptr, rows.neighbours, self.core, self.support, ids, bounds
                 self.queued = int(lose_support(*found, self.frontier.queue, self.queued, self.weak))
             self.core[ids] = bounds
@@ -69,8 +66,10 @@ class Peeling(PartitionState):
     def halt(self) -> None:
         """For a checkpoint, nothing: bounds are all that it needs."""
 
-    def _rows(self, phase: PhaseAnalysis) -> Adjacency:
+    @property
+    def _rows(self) -> Adjacency:
         """All neighbours of each owned vertex."""
+        (phase,) = self.analysis.phases
         return self.edges.receivers(phase.along, at_once=True)[0]
 
 

@@ -39,6 +39,8 @@ class Settling(PartitionState):
     def __init__(self, settle: Settle, *arguments: Any):
         super().__init__(*arguments)
         self.settling = settle.take
+        (self.phase,) = self.analysis.phases
+        (self.message,) = self.phase.messages
         self.beside = [] if settle.beside is None else [self.values[key(settle.beside)]]
         self.improved = np.zeros(self.size, bool)
         self.shared = kept_with(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
@@ -48,18 +50,18 @@ class Settling(PartitionState):
         self.behind = False  # whether some have not fired yet
         self.kept: dict[Any, Any] = {}  # by the program's algorithm, from one call to the next
 
-    def settle(self, phase: PhaseAnalysis) -> None:
+    def settle(self) -> None:
         """Go on from all that has come, to the local fixed point or until the algorithm pauses so that others are told.
         Before this partition has told anything it pauses sooner, but goes on while there is nothing to tell."""
         self.heard = set()
-        self._settle(phase)
+        self._settle()
         while self.frontier.queued and not (self.tells or self.post.buffers):
             self.post.exchange.check()
-            self._settle(phase)
+            self._settle()
 
-    def _settle(self, phase: PhaseAnalysis) -> None:
+    def _settle(self) -> None:
         """Call the program's algorithm once, and note who has news for other partitions."""
-        best, improved = self._best(phase), self.improved
+        best, improved = self._best, self.improved
         came = self.frontier.queue[: self.frontier.queued].copy()
         put(self.values["arrived"], came, False)
         proxies = came[came >= self.n]
@@ -76,7 +78,7 @@ class Settling(PartitionState):
         self.total["fired"] += int(np.count_nonzero(improved[: self.n])) - len(owned)
         self.total["edges"] += looked
         improved[:] = False
-        self.fire_these(phase, owned)
+        self.fire_these(self.phase, owned)
         self.found, self.behind = found[len(owned) :], True
         self.frontier.hold(self.arrays, left)
         put(self.values["arrived"], left, True)
@@ -89,11 +91,10 @@ class Settling(PartitionState):
     def catch_up(self) -> np.ndarray:
         """Fire all owned vertices that have had a message, so that states are up to date; returns them. The lists of
         who waits and who sends stay as they were."""
-        (phase,) = self.analysis.phases
-        reached = self._reached(phase)
+        reached = self._reached()
         if self.behind:
             senders, fired = self.frontier.senders.copy(), self.total["fired"]
-            self.fire_these(phase, reached)
+            self.fire_these(self.phase, reached)
             self.frontier.send(senders)
             put(self.values["arrived"], self.frontier.queue[: self.frontier.queued], True)
             self.total["fired"], self.behind = fired, False
@@ -113,15 +114,15 @@ class Settling(PartitionState):
 
     def resume(self, phase: PhaseAnalysis) -> None:
         """Go on from a checkpoint, which has the inboxes of owned vertices alone: settle and tell everything anew."""
-        reached = self._reached(phase)
+        reached = self._reached()
         self.frontier.hold(self.arrays, reached)
         put(self.values["arrived"], reached, True)
         self.frontier.send(reached)
         self.found = NOBODY
 
-    def tell(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+    def tell(self, side: str, target_side: str) -> None:
         """Send what proxies have found to masters, and what masters have found to proxies."""
-        told, best, senders = self.values["sending"], [self._best(phase)], self.frontier.senders
+        told, best, senders = self.values["sending"], [self._best], self.frontier.senders
         if len(self.found):
             put(told, self.found, True)
             self.post.reduce(target_side, [*best, *self.beside], told)
@@ -133,11 +134,11 @@ class Settling(PartitionState):
         self.frontier.send(NOBODY)
         self.found = NOBODY
 
-    def hear(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+    def hear(self, side: str, target_side: str) -> None:
         """Merge what other partitions have told."""
         self.heard |= {sender for sender, _ in self.post.brought or ()}
         mail = self.post.collect({BROADCAST: side, REDUCE: target_side})
-        self.merge(phase, self._with_beside(phase, mail) if self.beside else mail)
+        self.merge(self.phase, self._with_beside(mail) if self.beside else mail)
 
     @property
     def pays(self) -> bool:
@@ -150,28 +151,27 @@ class Settling(PartitionState):
         """How many vertices have something to tell, or to do here."""
         return len(self.frontier.senders) + len(self.found) + self.frontier.queued
 
-    def _with_beside(self, phase: PhaseAnalysis, mail: Iterator[Mail]) -> Iterator[Mail]:
+    def _with_beside(self, mail: Iterator[Mail]) -> Iterator[Mail]:
         """Strip from the mail what is kept beside messages, and merge that first, while the old best messages are there
         to compare with."""
         for tag, ids, (messages, *came) in mail:
             beside = came[0] if came else np.broadcast_to(np.int64(UNREACHED), len(ids))
-            _keep_beside(ids, messages, beside, self._best(phase), self.beside[0])
+            _keep_beside(ids, messages, beside, self._best, self.beside[0])
             yield Mail(tag, ids, [messages])
 
-    def _reached(self, phase: PhaseAnalysis) -> np.ndarray:
+    def _reached(self) -> np.ndarray:
         """The owned vertices that have had a message."""
-        (message,) = phase.messages
         found = np.empty(self.n, np.uint32)
-        return found[: int(_list_unlike(self._best(phase), message.identity, found))]
+        return found[: int(_list_unlike(self._best, self.message.identity, found))]
 
     def _shares_with(self, peer: int) -> bool:
         """Whether this partition and another have a vertex in common."""
         proxies = self.post.proxies("any", peer)
         return proxies.stop > proxies.start or len(self.post.masters("any", peer)) > 0
 
-    def _best(self, phase: PhaseAnalysis) -> np.ndarray:
-        (message,) = phase.messages
-        return self.values[inbox(phase, message)]
+    @property
+    def _best(self) -> np.ndarray:
+        return self.values[inbox(self.phase, self.message)]
 
 
 def _shared(post: Post, owned: int, size: int) -> np.ndarray:
