@@ -36,6 +36,11 @@ settings.register_profile("dev", deadline=None, max_examples=40, suppress_health
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
 
+def pytest_xdist_auto_num_workers():
+    """Of three tests at once on two cores one mostly waits, for a cluster or for a new process."""
+    return os.cpu_count() * 3 // 2
+
+
 def pytest_collection_finish():
     """Thousands of tests stay until the end: whoever looks for garbage need not look through them each time."""
     gc.collect()
