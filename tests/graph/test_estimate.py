@@ -163,8 +163,8 @@ def _ends(shape: str) -> np.ndarray:
 @pytest.mark.parametrize("shape", ["grid", "hub", "sparse"])
 @pytest.mark.parametrize("name", ["cdlp", "core_number", "label_propagation", "lcc", "matching", "triangles"])
 def test_other_shapes_take_no_more_than_was_told(name, shape, directed):
-    """The peak of arrays of a first run on several partitions is at most a third above what was told, and at least half
-    of it."""
+    """The peak of arrays of a first run on several partitions is at most half above what was told (threads may be at
+    their own peaks at the same time, or not), and at least half of it."""
 
     def run(few: int) -> None:
         graph = dg.Graph.from_edges({"src": ends[0, ::few], "dst": ends[1, ::few]}, directed=directed, parts=4)
@@ -180,7 +180,7 @@ def test_other_shapes_take_no_more_than_was_told(name, shape, directed):
     finally:
         tracemalloc.stop()
     told = graphs[-1].estimate(name, workers=4).frame.loc["outgoing", ["build", "run"]].max() * 4
-    assert 0.75 * peak < told < 2 * peak
+    assert peak / 1.5 < told < 2 * peak
 
 
 @pytest.mark.parametrize("parts", [1, 3])
