@@ -6,21 +6,20 @@ from __future__ import annotations
 
 import gc
 import json
-import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from dgraph.bench.machine import machine, versions
+
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("dgraph", "numpy", "scipy", "pandas", "pyarrow", "numba", "dask", "distributed")
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Claim:
             "floor": self.floor,
             **self.facts,
             "machine": machine(),
-            "versions": {name: version(name) for name in PACKAGES},
+            "versions": versions(),
             "date": date.today().isoformat(),
         }
 
@@ -158,19 +157,3 @@ def worker_processes(workers: int = 2, **options: Any) -> Iterator[Any]:
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
-
-
-def machine() -> str:
-    """The processor, its threads and the memory, as the operating system names them."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
-    from dgraph.partition.threads import cores
-
-    return f"{model}, {cores()} cores, {_memory() >> 30} GiB, {platform.system()}, Python {platform.python_version()}"
-
-
-def _memory() -> int:
-    import os
-
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

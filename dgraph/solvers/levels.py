@@ -14,7 +14,7 @@ from dgraph.agents.edge_tables import kept_with
 from dgraph.monoid import UNREACHED
 from dgraph.solvers.ascending import order_of
 from dgraph.solvers.solver import SOON, Unsettled
-from dgraph.solvers.team import kernel, part, prefetch
+from dgraph.solvers.team import inner_part, kernel, part, prefetch
 
 LARGE = 1 << 17  # edges out of a level, from which on a round of all workers costs less than they do
 MANY = 1 << 20  # edges of a round
@@ -25,7 +25,8 @@ ONE, SIX, LOW = uint64(1), uint64(6), uint64(63)
 
 
 class BothOrders(NamedTuple):
-    """The edges in both orders. `ascending`: the first neighbour found in a row has the smallest number."""
+    """The edges in both orders. `ascending`: the first neighbour found in a row has the smallest number. The numbers of
+    the first so many vertices follow one another, `in_a_row`: a look at them would be one more at memory."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
@@ -33,6 +34,7 @@ class BothOrders(NamedTuple):
     in_neighbours: np.ndarray
     ascending: bool
     numbers: np.ndarray
+    in_a_row: int
 
 
 class Tight(NamedTuple):
@@ -74,7 +76,9 @@ def settle(part: Unsettled, tight: Tight | None = None) -> tuple[int, np.ndarray
         by_level = np.argsort(levels, kind="stable")
         frontier, levels = frontier[by_level], levels[by_level]
     ascending = order.ascending and kept_with(out, "by number", lambda: _by_number(out.indptr, numbers))
-    rows = BothOrders(out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours, ascending, numbers)
+    in_a_row = kept_with(part.edges.partition, "in a row", lambda: _in_a_row(numbers[: part.edges.partition.num_owned]))
+    sides = out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours
+    rows = BothOrders(*sides, ascending, numbers, in_a_row)
     limit = min(part.values.get(name, UNREACHED) for name in ("depth_limit", "horizon"))
     reached = Reached(part.best, part.improved, bits, limit)
     many = MANY // SOON if part.unheard else MANY
@@ -91,6 +95,11 @@ def _by_number(indptr: np.ndarray, numbers: np.ndarray) -> bool:
     return bool((senders[1:] > senders[:-1]).all())
 
 
+def _in_a_row(owned: np.ndarray) -> int:
+    """How many vertices that is: all that a partition owns, or none."""
+    return len(owned) if (np.diff(owned) == 1).all() else 0
+
+
 @kernel
 def _levels(best, frontier, bits):
     levels = np.empty(frontier.size, np.int64)
@@ -104,7 +113,7 @@ def _settle(rows, reached, room, frontier, levels, tight, large, many):
     """Leaves the level at hand in room.now. Returns the number of edges looked at in vain, or for a predecessor."""
     indptr, best, bits, now, after = rows.indptr, reached.best, reached.bits, room.now, room.next
     rest, length, level = uint64(0), uint64(0), np.int64(0)
-    ahead, looked, pulled = uint64(0), np.int64(0), np.int64(0)
+    ahead, looked, pulled, swapped = uint64(0), np.int64(0), np.int64(0), False
     while True:
         if length == 0:
             if rest == frontier.size:
@@ -133,9 +142,16 @@ def _settle(rows, reached, room, frontier, levels, tight, large, many):
             length, ahead = _push(rows, reached, level, tight, now, length, after)
             looked += edges
         room.counts[3] += edges
-        now[:length] = after[:length]
+        now, after, swapped = after, now, not swapped
+    if swapped:
+        room.now[:length] = now[:length]
     room.counts[0], room.counts[1], room.counts[2] = looked, length, rest
     return pulled
+
+
+@inner_part
+def _number(u, rows):
+    return rows.numbers[0] + np.int64(u) if u < uint64(rows.in_a_row) else rows.numbers[u]
 
 
 @part
@@ -152,7 +168,7 @@ def _push(rows, reached, level, tight, now, length, after):
         if i + NEAR < length:
             prefetch(neighbours, uint64(indptr[uint64(now[i + NEAR])]))
         u = uint64(now[i])
-        message = (level << reached.bits) + rows.numbers[u] + 1
+        message = (level << reached.bits) + _number(u, rows) + 1
         for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
             v = uint64(neighbours[e])
             old = best[v]
@@ -187,7 +203,7 @@ def _pull(rows, reached, level, front, now, length, after):
             u = uint64(neighbours[e])
             e += ONE
             if front[u >> SIX] >> (u & LOW) & ONE:
-                new = min(new, below + rows.numbers[u] + 1)
+                new = min(new, below + _number(u, rows) + 1)
                 if rows.ascending:  # no other is smaller
                     break
         looked += e
