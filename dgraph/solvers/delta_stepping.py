@@ -34,6 +34,7 @@ from dgraph.solvers.slots import (
     push,
 )
 from dgraph.solvers.team import atomic_add, atomic_load, atomic_min, barrier, kernel, scalar_part, share, stopped, team
+from dgraph.solvers.vertex_numbers import VertexNumbers
 
 SAMPLE = 4096  # edges by which the width of slots is chosen
 ALL = 1 << 62  # edges
@@ -65,7 +66,8 @@ def rows_of(indptr, neighbours, weights, dist, *, tree: bool = False) -> PathTab
     """PathTables in which nothing has improved yet; with a `tree`, predecessors are found, too."""
     parent = np.full(len(dist) if tree else 0, UNREACHED)
     improved = np.zeros(len(dist), np.bool_)
-    return PathTables(indptr, neighbours, weights, dist, parent, improved, parent[:0], improved[:0])
+    numbers = VertexNumbers(0, len(dist), parent[:0])
+    return PathTables(indptr, neighbours, weights, dist, parent, improved, numbers, improved[:0])
 
 
 def relax(

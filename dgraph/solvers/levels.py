@@ -14,7 +14,8 @@ from dgraph.agents.edge_tables import kept_with
 from dgraph.monoid import UNREACHED
 from dgraph.solvers.ascending import order_of
 from dgraph.solvers.solver import SOON, Unsettled
-from dgraph.solvers.team import inner_part, kernel, part, prefetch
+from dgraph.solvers.team import kernel, part, prefetch
+from dgraph.solvers.vertex_numbers import VertexNumbers, number_of_vertex, numbers_of
 
 LARGE = 1 << 17  # edges out of a level, from which on a round of all workers costs less than they do
 MANY = 1 << 20  # edges of a round
@@ -25,16 +26,14 @@ ONE, SIX, LOW = uint64(1), uint64(6), uint64(63)
 
 
 class BothOrders(NamedTuple):
-    """The edges in both orders. `ascending`: the first neighbour found in a row has the smallest number. The numbers of
-    the first so many vertices follow one another, `in_a_row`: a look at them would be one more at memory."""
+    """The edges in both orders. `ascending`: the first neighbour found in a row has the smallest number."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
     in_indptr: np.ndarray
     in_neighbours: np.ndarray
     ascending: bool
-    numbers: np.ndarray
-    in_a_row: int
+    numbers: VertexNumbers
 
 
 class Tight(NamedTuple):
@@ -76,9 +75,8 @@ def settle(part: Unsettled, tight: Tight | None = None) -> tuple[int, np.ndarray
         by_level = np.argsort(levels, kind="stable")
         frontier, levels = frontier[by_level], levels[by_level]
     ascending = order.ascending and kept_with(out, "by number", lambda: _by_number(out.indptr, numbers))
-    in_a_row = kept_with(part.edges.partition, "in a row", lambda: _in_a_row(numbers[: part.edges.partition.num_owned]))
     sides = out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours
-    rows = BothOrders(*sides, ascending, numbers, in_a_row)
+    rows = BothOrders(*sides, ascending, numbers_of(part.edges))
     limit = min(part.values.get(name, UNREACHED) for name in ("depth_limit", "horizon"))
     reached = Reached(part.best, part.improved, bits, limit)
     many = MANY // SOON if part.unheard else MANY
@@ -93,11 +91,6 @@ def _by_number(indptr: np.ndarray, numbers: np.ndarray) -> bool:
     """Whether the neighbours of each row have ascending numbers."""
     senders = numbers[np.flatnonzero(np.diff(indptr))]
     return bool((senders[1:] > senders[:-1]).all())
-
-
-def _in_a_row(owned: np.ndarray) -> int:
-    """How many vertices that is: all that a partition owns, or none."""
-    return len(owned) if (np.diff(owned) == 1).all() else 0
 
 
 @kernel
@@ -149,11 +142,6 @@ def _settle(rows, reached, room, frontier, levels, tight, large, many):
     return pulled
 
 
-@inner_part
-def _number(u, rows):
-    return rows.numbers[0] + np.int64(u) if u < uint64(rows.in_a_row) else rows.numbers[u]
-
-
 @part
 def _push(rows, reached, level, tight, now, length, after):
     """Tell the neighbours of `now` of a level; those that had none so low go next. Returns how many these are, and how
@@ -168,7 +156,7 @@ def _push(rows, reached, level, tight, now, length, after):
         if i + NEAR < length:
             prefetch(neighbours, uint64(indptr[uint64(now[i + NEAR])]))
         u = uint64(now[i])
-        message = (level << reached.bits) + _number(u, rows) + 1
+        message = (level << reached.bits) + number_of_vertex(u, rows.numbers) + 1
         for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
             v = uint64(neighbours[e])
             old = best[v]
@@ -203,7 +191,7 @@ def _pull(rows, reached, level, front, now, length, after):
             u = uint64(neighbours[e])
             e += ONE
             if front[u >> SIX] >> (u & LOW) & ONE:
-                new = min(new, below + _number(u, rows) + 1)
+                new = min(new, below + number_of_vertex(u, rows.numbers) + 1)
                 if rows.ascending:  # no other is smaller
                     break
         looked += e

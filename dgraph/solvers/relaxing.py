@@ -29,6 +29,7 @@ from dgraph.solvers.team import (
     share,
     team,
 )
+from dgraph.solvers.vertex_numbers import VertexNumbers, number_of_vertex
 
 AHEAD = 8  # vertices whose rows are asked for before their turn
 LOCKED = np.int64(-(2**63))  # the sign bit of a parent
@@ -48,7 +49,7 @@ class PathTables(NamedTuple):
     dist: np.ndarray
     parent: np.ndarray  # the smallest strictly nearer one on a shortest path; empty if nobody asks
     improved: np.ndarray  # empty if nobody asks, which may be in words only
-    numbers: np.ndarray  # by which parents are named and compared; empty if these are the rows
+    numbers: VertexNumbers  # by which parents are named and compared
     tied: np.ndarray  # who has got another parent at the same distance; empty if nobody asks
 
 
@@ -159,7 +160,7 @@ def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
         if words is not None and d >= uint64(FAR - words.largest):
             lists.shared[BEYOND] = 1
             continue
-        number = np.int64(rows.numbers[u]) if rows.numbers.size > 0 else np.int64(u)  # unsigned ones become floats
+        number = number_of_vertex(u, rows.numbers)
         first, last = uint64(rows.indptr[u]), uint64(rows.indptr[u + uint64(1)])
         looked += last - first
         for e in range(first, last):

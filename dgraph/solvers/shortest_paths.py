@@ -15,6 +15,7 @@ from dgraph.solvers.relaxing import FAR, PathTables, Words, largest_whole, words
 from dgraph.solvers.slots import LISTS, Waiting
 from dgraph.solvers.solver import SOON, Problem, Solved, Unsettled
 from dgraph.solvers.team import worth
+from dgraph.solvers.vertex_numbers import numbers_of
 
 LIMIT = 1 << 20  # edges of a partition in a round, after which it hears of others: what they know may spare it many
 AS_THEY_ARE = tuple(map(np.dtype, ("int64", "int32", "float64", "float32")))  # not cast: weights of each compile once
@@ -69,7 +70,7 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
         words = own["words"] = None
     limit = max(1, LIMIT // SOON) if part.unheard else LIMIT
     dist = part.best if words is None else words.dist
-    rows = PathTables(*edges, dist, part.beside, part.improved, part.edges.numbers(), own["tied"])
+    rows = PathTables(*edges, dist, part.beside, part.improved, numbers_of(part.edges), own["tied"])
     if "delta" not in own:
         own["delta"] = width(rows)
     news = [u for u in part.frontier[:1].tolist() if named.get(u) == part.best[u]]
