@@ -16,7 +16,7 @@ from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, team
 inlined = njit(nogil=True, inline="always")
 
 GRAIN = 256  # vertices that a thread takes at once, fewer of a small graph
-FIRST, SECOND, ASKED, EDGES = 0, 8, 16, 32  # the tally's places, on cache lines of their own
+FIRST, SECOND, ASKED, EDGES, WITHOUT = 0, 8, 16, 32, 40  # the tally's places, on cache lines of their own
 
 _one, _never = uint64(1), uint64(0xFFFF_FFFF_FFFF_FFFF)
 
@@ -27,9 +27,9 @@ def match(problem: Problem, left: np.ndarray, random_seed: int) -> tuple[np.ndar
     tables: list[Any] = [(side.indptr, side.neighbours) for side in (first, *more)]
     tables += [(np.zeros(1, np.int64), np.zeros(0, np.uint32))] * (2 - len(tables))
     n = len(left)
-    mate, least = np.full(n, NONE), np.full(n, _never)
-    tally = np.zeros(48, np.int64)
-    arrays = *tables[0], *tables[1], left.copy(), ~left, mate, least, tally
+    mate, tally = np.full(n, NONE), np.zeros(48, np.int64)
+    tally[WITHOUT] = np.count_nonzero(left)
+    arrays = *tables[0], *tables[1], left.copy(), ~left, mate.view(np.uint64), tally
     turns = team(_match, problem.threads, *arrays, max(1, min(GRAIN, n // 64)), random_seed)
     return mate, turns, int(tally[EDGES])
 
@@ -37,35 +37,40 @@ def match(problem: Problem, left: np.ndarray, random_seed: int) -> tuple[np.ndar
 @kernel
 def _match(
     rank, size, signals,
-    indptr, neighbours, more_indptr, more_neighbours, free, open, mate, least, tally,
+    indptr, neighbours, more_indptr, more_neighbours, free, open, mate, tally,
     size_of_grain, random_seed,
 ):  # fmt: skip
-    """`free`: left vertices without a mate; `open`: right ones that may find one; `least`: the best lot for each left
-    vertex, which tells whose it is. Who is chosen by anybody finds a mate in that turn, so its lot need never be taken
-    back."""
+    """`free`: left vertices without a mate; `open`: right ones that may find one. In `mate`, a left vertex without one
+    has the best lot for it, which tells whose it is: who is chosen by anybody finds a mate in that turn, so its lot
+    need never be taken back. (NONE, no mate, is also the worst lot.)"""
     n, per_grain, both = uint64(free.size), uint64(size_of_grain), more_indptr.size > 1
     turn, seen = 0, int64(0)
     while True:
         turn += 1
-        asked = int64(0)
-        while True:
+        asked, mated = int64(0), int64(0)
+        while tally[WITHOUT] > 0:
             begin = uint64(atomic_add(tally, FIRST, 1)) * per_grain
             if begin >= n:
                 break
             for v in range(begin, min(begin + per_grain, n)):
                 if open[v]:
-                    word = random_word(random_seed, 3 * turn - 2, v)
-                    lowest, chosen = _choose(v, indptr, neighbours, free, word, _never, _never)
-                    seen += indptr[v + _one] - indptr[v]
-                    if both:
-                        lowest, chosen = _choose(v, more_indptr, more_neighbours, free, word, lowest, chosen)
-                        seen += more_indptr[v + _one] - more_indptr[v]
+                    here = indptr[v + _one] - indptr[v]
+                    there = more_indptr[v + _one] - more_indptr[v] if both else 0
+                    if here + there == 1:  # nothing to draw
+                        u = uint64(neighbours[uint64(indptr[v])] if here else more_neighbours[uint64(more_indptr[v])])
+                        chosen = u if free[u] else _never
+                    else:
+                        word = random_word(random_seed, 3 * turn - 2, v)
+                        lowest, chosen = _choose(v, indptr, neighbours, free, word, _never, _never)
+                        if both:
+                            lowest, chosen = _choose(v, more_indptr, more_neighbours, free, word, lowest, chosen)
+                    seen += here + there
                     open[v] = chosen != _never
                     if open[v]:
                         asked += 1
                         lot = mix(random_word(random_seed, 3 * turn - 1, chosen) ^ v)
-                        if lot < least[chosen]:  # else the lines of who is asked by many pass from core to core
-                            atomic_min(least, chosen, lot)
+                        if lot < mate[chosen]:  # else the lines of who is asked by many pass from core to core
+                            atomic_min(mate, chosen, lot)
         atomic_add(tally, ASKED + 8 * (turn % 2), asked)
         if rank == 0:
             tally[SECOND] = 0
@@ -78,10 +83,12 @@ def _match(
             if begin >= n:
                 break
             for u in range(begin, min(begin + per_grain, n)):
-                if free[u] and least[u] != _never:
-                    v = unmix(least[u]) ^ random_word(random_seed, 3 * turn - 1, u)
+                if free[u] and mate[u] != _never:
+                    v = unmix(mate[u]) ^ random_word(random_seed, 3 * turn - 1, u)
                     mate[u], mate[v] = v, u
                     free[u] = open[v] = False
+                    mated += 1
+        atomic_add(tally, WITHOUT, -mated)
         if rank == 0:
             tally[FIRST] = tally[ASKED + 8 * (1 - turn % 2)] = 0
         barrier(size, signals)

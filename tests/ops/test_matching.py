@@ -66,6 +66,23 @@ def test_solver_and_engines_agree(monkeypatch, directed, threads):
     assert mates[0] != matching(graph, random_seed=5).by_number("mate").tolist()
 
 
+@pytest.mark.parametrize("hubs", [1, 3])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_hubs_are_chosen_by_and_choose_the_same_as_in_rounds(monkeypatch, hubs, threads):
+    """Most vertices have one edge, and draw nothing; nobody is asked once all hubs have a mate."""
+    monkeypatch.setattr("dgraph.partition.threads.cores", lambda: threads)
+    leaves = np.arange(2000)
+    for ends in ((leaves % hubs, leaves + hubs), (leaves + hubs, leaves % hubs)):
+        frame = pd.DataFrame(dict(zip(("src", "dst"), ends, strict=True)))
+        several = pd.concat([frame, frame[:300]], ignore_index=True)  # some leaves have an edge twice
+        for edges, directed in ((frame, True), (frame, False), (several, True)):
+            graph = dg.Graph.from_edges(edges, directed=directed)
+            meant, found = (matching(graph, engine=engine, random_seed=3) for engine in ("bsp", "local"))
+            assert found.by_number("mate").tolist() == meant.by_number("mate").tolist()
+            assert found.rounds == meant.rounds
+            assert int((found.by_number("mate") >= 0).sum()) == 2 * hubs
+
+
 def test_ratings_of_gowalla():
     """As many pairs as half of the most that there can be, at least."""
     if not DATA.is_dir():
