@@ -35,7 +35,7 @@ _NAMES = {
     # programs of your own: what they are made of, what became of them, and to run them
     "dgraph.program": "VertexProgram State Delta Message Parameter EdgeColumn VertexColumn Global Result Phase vertex",
     "dgraph.monoid": "MIN MAX SUM PRODUCT AND OR Monoid MOST_FREQUENT HEAVIEST CHOOSE H_INDEX NONE UNREACHED",
-    "dgraph.functions": "dot",
+    "dgraph.syntax": "dot",
     "dgraph.codegen.explain": "explain",
     "dgraph.runs.execution": "run",
     # where and how: placing edges, unlike workers, losses
@@ -57,7 +57,6 @@ if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for pu
     from dgraph.checkpoint.option import Checkpoint as Checkpoint
     from dgraph.codegen.explain import explain as explain
     from dgraph.estimates.calibration import capacities as capacities
-    from dgraph.functions import dot as dot
     from dgraph.graph import Graph as Graph
     from dgraph.io.generated import (
         bipartite as bipartite,
@@ -122,6 +121,7 @@ if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for pu
         vertex as vertex,
     )
     from dgraph.runs.execution import run as run
+    from dgraph.syntax import dot as dot
 
 
 def __getattr__(name: str) -> Any:

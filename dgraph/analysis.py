@@ -278,11 +278,9 @@ def _reads(program: VertexProgram, function: Function, phase: Any, admitted: fro
         if kind not in admitted | {"parameter", "run"}:
             known = kind or name in ("message", *program.fields)
             problem = "cannot be read here" if known else "is neither declared nor built in"
-            function.refuse(
-                f"the parameter {name!r} {problem}",
-                None,
-                f"To be read here: {', '.join(_readable(program, phase, admitted))}.",
-            )
+            remedy = f"To be read here: {', '.join(_readable(program, phase, admitted))}."
+            remedy = "Functions of a program take no self." if name == "self" else remedy
+            function.refuse(f"the parameter {name!r} {problem}", None, remedy)
         kinds[name] = kind
         vectors |= {name} if field is not None and field.shape is not None else set()
     for pair in function.dots:

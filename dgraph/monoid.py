@@ -37,7 +37,13 @@ class Monoid:
             raise ProgramError(f"a bool holds no {self}: say Message(int, {self}), or Global(int, {self})")
         if np.dtype(dtype).kind != "b" and self in (AND, OR):
             raise ProgramError(f"{self} is of bools, not of {np.dtype(dtype)}: say Message(bool, {self}), or the like")
-        return np.dtype(dtype).type(self.identity_of(np.dtype(dtype))).item()
+        try:
+            return np.dtype(dtype).type(self.identity_of(np.dtype(dtype))).item()
+        except (TypeError, ValueError, OverflowError) as error:
+            problem = (
+                f"{self} has no identity of {np.dtype(dtype)} ({error}): identity_of takes a dtype, and returns one"
+            )
+            raise ProgramError(problem) from error
 
     def __repr__(self) -> str:
         return self.name

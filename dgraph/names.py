@@ -61,15 +61,18 @@ def incoming(array: str) -> str:
     return f"incoming_{array}"
 
 
-def check_names(owner: str, base: type, names: Iterable[str], columns: Iterable[str] = ()) -> None:
-    """Refuse names that `base` (the class of programs, or of phases) uses for something else; and `columns` of the
-    answer that would replace its first one, `vertex`. Names that Python itself forbids never come here."""
+def check_names(owner: str, base: type, fields: Mapping[str, Named], columns: Iterable[str] = ()) -> None:
+    """Refuse names that `base` (the class of programs, or of phases) uses for something else, a field under a second
+    name, and `columns` of the answer that would replace its first one, `vertex`. Names that Python itself forbids never
+    come here."""
     if "vertex" in columns:
         raise ProgramError(f"{owner}: the column 'vertex' of the answer says which vertex it is; choose another name")
-    for name in names:
+    for name, field in fields.items():
         if name in FUNCTIONS or hasattr(base, name):
             what = "a function" if name in FUNCTIONS else "an attribute"
             raise ProgramError(f"{owner}: {name!r} is {what} of every {base.__name__}; choose another name")
+        if field.name != name:
+            raise ProgramError(f"{owner}: {name!r} is declared already, as {field.name!r}; give it a field of its own")
 
 
 def check_merges(program: str, phases: Iterable[Named], merges: Iterable[Merge]) -> None:

@@ -25,6 +25,7 @@ import numpy as np
 from dgraph.errors import OptionError, ProgramError
 from dgraph.monoid import NONE, Merge, Monoid, Neighbourhood
 from dgraph.names import check_merges, check_names
+from dgraph.options import whole_number
 
 ADMITTED_DTYPES = ("bool", "int32", "int64", "float32", "float64")
 
@@ -45,7 +46,7 @@ class Field:
             raise ProgramError(f"{dtype!r} is no type for a {type(self).__name__}: take {', '.join(admitted)}")
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+        self.name = self.name or name  # `check_names` refuses a second one
 
     def __repr__(self) -> str:
         shape = "" if self.shape is None else f", shape={self.shape!r}"
@@ -157,8 +158,9 @@ class Phase:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.messages = tuple(value for value in vars(cls).values() if isinstance(value, Message))
-        check_names(cls.__name__, Phase, [message.name for message in cls.messages])
+        declared = {name: value for name, value in vars(cls).items() if isinstance(value, Message)}
+        check_names(cls.__name__, Phase, declared)
+        cls.messages = tuple(declared.values())
         cls.name = cls.__name__.lower().replace("_", "")  # so that it ends at the first "_" of a kernel's name
 
 
@@ -238,9 +240,7 @@ class VertexProgram:
         elif shape is Ellipsis:  # a parameter, as long as its value
             shape = self.values[field.name]
         length = len(shape) if isinstance(shape, np.ndarray) else shape
-        if not isinstance(length, int) or length < 1:
-            raise OptionError(f"{type(self).__name__}: {length!r} is no length of a vector; it must be 1 or more")
-        return length
+        return whole_number(f"{type(self).__name__}: the length of {field.name}", length)
 
     def of(self, kind: type) -> list[Any]:
         """The declared fields of a class: `program.of(State)`."""

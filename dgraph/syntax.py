@@ -6,11 +6,12 @@ import ast
 import itertools
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 BUILTINS = ("min", "max", "abs", "round", "int", "float", "bool", "range")
 MATH = (
-    *("sqrt", "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "hypot", "floor", "ceil", "fabs", "fmod"),
+    *("sqrt", "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "hypot", "floor", "ceil", "fabs"),
     *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
     *("copysign", "isnan", "isinf", "isfinite", "erf", "erfc", "gamma", "lgamma", "degrees", "radians"),
 )
@@ -29,8 +30,12 @@ STATEMENTS = (
     ast.Pass,
     ast.Break,
     ast.Continue,
+    ast.Expr,
 )
-EXPRESSIONS = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Tuple)
+EXPRESSIONS = (
+    *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Tuple),
+    *(ast.Attribute, ast.Subscript),
+)
 PIECES = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context, ast.arguments, ast.arg)
 EXACT = {
     **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow},
@@ -40,7 +45,13 @@ IN_PLACE = {  # of functions of NumPy
     **{"minimum": "min", "maximum": "max", "where": "`a if condition else b`", "power": "**", "square": "**"},
     **{"absolute": "abs", "rint": "round", "mod": "%", "remainder": "%", "logical_not": "not"},
 }
+INFINITE = tuple(f"float('{sign}{word}')" for sign in ("", "+", "-") for word in ("inf", "infinity", "nan"))  # as text
 BROUGHT = ("math", "bool", "int32", "int64", "float32", "float64")  # names that kernel text brings into a function
+
+
+def dot(a: Any, b: Any) -> Any:
+    """The inner product of two vector fields. Outside kernels a component carries its `whole` vector."""
+    return sum(x * y for x, y in zip(a.whole, b.whole, strict=True))
 
 
 def names_within(tree: ast.FunctionDef) -> set[str]:
@@ -102,13 +113,9 @@ def math_name(name: str) -> ast.expr:
 
 
 def noun(node: ast.AST) -> str:
-    words = {
-        "ListComp": "a list comprehension",
-        "JoinedStr": "a string",
-        "Subscript": "an index",
-        "Expr": "a call alone",
-    }
-    return words.get(type(node).__name__, f"`{type(node).__name__}`")
+    """What a piece of syntax is called."""
+    words = {"ListComp": "a comprehension", "GeneratorExp": "a comprehension", "JoinedStr": "a string"}
+    return words.get(type(node).__name__, f"`{type(node).__name__.lower()}`")
 
 
 def alternatives(value: ast.expr) -> list[ast.expr]:
@@ -124,8 +131,9 @@ def too_long(tree: ast.FunctionDef) -> ast.Constant | None:
     return None
 
 
-def flaws(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr | None, str]]:
-    """What Python would find out only when it runs: for each a problem, the expression at fault, and the remedy."""
+def flaws(tree: ast.FunctionDef, of_helpers: Mapping[str, int]) -> Iterator[tuple[str, ast.expr | None, str]]:
+    """What Python would find out only when it runs: for each a problem, the expression at fault, and the remedy.
+    `of_helpers` says how many values each helper returns."""
     flow = Flow(tree)
     if flow.endless is not None:
         yield "the loop never ends", flow.endless.test, "Leave it by a break or a return."
@@ -136,18 +144,22 @@ def flaws(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr | None, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Return) and node.value is None:
             yield "a return without a value", None, "Return the merge's identity for no message."
-    if len(arities(tree)) > 1:
+        if isinstance(node, ast.Tuple) and len(node.elts) == 1:
+            yield "a tuple of one value", node, "Leave out the comma."
+    if len(arities(tree, of_helpers)) > 1:
         yield "the paths return different numbers of values", None, "Return a tuple of the same length."
     if (large := too_long(tree)) is not None:
         yield "whole numbers have 64 bits", large, "Write a float, as 2.0**70."
 
 
-def arities(tree: ast.FunctionDef) -> set[int]:
+def arities(tree: ast.FunctionDef, of_helpers: Mapping[str, int]) -> set[int]:
     """How many values the function returns, on any path."""
 
     def values(node: ast.expr | None) -> set[int]:
         if isinstance(node, ast.IfExp):
             return values(node.body) | values(node.orelse)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return {of_helpers.get(node.func.id, 1)}
         return {len(node.elts)} if isinstance(node, ast.Tuple) else {1}
 
     return set().union(*(values(node.value) for node in ast.walk(tree) if isinstance(node, ast.Return)))
@@ -202,6 +214,5 @@ class Flow:
 
     def read(self, node: ast.AST, known: set[str]) -> None:
         for name in ast.walk(node):
-            reads = isinstance(name, ast.Name) and (isinstance(name.ctx, ast.Load) or isinstance(node, ast.AugAssign))
-            if reads and name.id in self.own - known:  # type: ignore[attr-defined]
-                self.unset = self.unset or name  # type: ignore[assignment]
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load) and name.id in self.own - known:
+                self.unset = self.unset or name

@@ -20,6 +20,8 @@ LAYERS = {
     "dgraph.program": 1,
     "dgraph.names": 1,
     "dgraph.syntax": 1,
+    "dgraph.definition": 1,
+    "dgraph.resolver": 1,
     "dgraph.functions": 1,
     "dgraph.analysis": 1,
     "dgraph.suitability": 1,

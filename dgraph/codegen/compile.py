@@ -96,7 +96,8 @@ def explained(source: Source, kernel: str, error: Exception) -> ProgramError:
     lines = [int(number) for number in re.findall(r'File "[^"]*", line (\d+)', text)]
     origin = next((source.origins[line] for line in reversed(lines) if line in source.origins), None)
     where = origin or f"{source.name}, kernel {kernel!r}"
-    words = " ".join(text.replace("\x1b[1m", "").split())
+    text = re.sub(r"\x1b\[\d*m|Failed in \w+ mode pipeline \(step: [\w ]+\)", "", text)
+    words = " ".join(text.split())
     return ProgramError(
         f"{where}: the types of this do not go together. Allowed are {ALLOWED}. Compiler: {words[:400]}"
     )

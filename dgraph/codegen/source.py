@@ -178,7 +178,10 @@ def functions_of(analysis: Analysis) -> dict[Function, tuple[str, tuple[str, ...
     merges = [message.merge for phase in analysis.phases for message in phase.messages]
     for merge in dict.fromkeys([*merges, *(of.merge for of, _ in analysis.globals.values())]):
         if isinstance(merge, Monoid):
-            add(read_function(merge.merge, f"the merge {merge.name}"), f"merge_{merge.name.lower()}", ())
+            function = read_function(merge.merge, f"the merge {merge.name}")
+            if (len(function.parameters), function.arity) != (2, 1):
+                function.refuse("a merge makes one value of two", None, "Write def merge(a, b).")
+            add(function, f"merge_{merge.name.lower()}", ())
     put(analysis.start, "start", [state for state in analysis.states if not isinstance(state, Delta)])
     put(analysis.stop, "stop", [])
     put(analysis.seed, "seed", analysis.phases[0].messages)

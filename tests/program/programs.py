@@ -2,7 +2,6 @@
 
 from numpy import float32, float64, inf, int64
 
-from dgraph.functions import dot
 from dgraph.monoid import CHOOSE, MAX, MIN, NONE, SUM, UNREACHED
 from dgraph.ops.cdlp import CommunityDetection
 from dgraph.ops.core_number import CoreNumber as CoreNumber
@@ -22,6 +21,7 @@ from dgraph.program import (
     VertexProgram,
     vertex,
 )
+from dgraph.syntax import dot
 
 
 class ShortestPaths(VertexProgram):

@@ -1,7 +1,9 @@
 """What Python would find out when a program's functions run is refused before, and so are names that hide something."""
 
 import functools
+import importlib
 import types
+from pathlib import Path
 
 import numpy as np
 import programs
@@ -9,9 +11,10 @@ import pytest
 from numpy import float64, int64
 
 import dgraph as dg
+from dgraph import reference
 from dgraph.codegen.source import generate
-from dgraph.errors import ProgramError
-from dgraph.monoid import MIN, SUM
+from dgraph.errors import OptionError, ProgramError
+from dgraph.monoid import MIN, SUM, Monoid
 from dgraph.program import Message, Phase, State, VertexProgram
 
 SETTINGS = types.SimpleNamespace(step=1)
@@ -56,6 +59,10 @@ def attribute(level):
     return level.real
 
 
+def attribute_free(level):
+    return level
+
+
 def absent(level):
     return level + SETTINGS.stride
 
@@ -66,6 +73,59 @@ def nothing(level):
 
 def where(level):
     return np.where(level > 0, 1, 0)
+
+
+def sum_of_two(a, b):
+    return a + b
+
+
+def pair(level):
+    return level, level
+
+
+@functools.lru_cache
+def remembered(level):
+    return level
+
+
+def too_few(level):
+    return sum_of_two(level)
+
+
+def two_of_a_helper(level):
+    return pair(level)
+
+
+def remembering(level):
+    return remembered(level)
+
+
+def positional(level, /):
+    return level
+
+
+async def later(level):
+    return level
+
+
+def lost(level):
+    level + 1
+
+
+def one_tuple(level):
+    return (level,)
+
+
+def same_object(level, id):
+    return 1 if level is id else 0
+
+
+def largest_of_one(level):
+    return max(level)
+
+
+def of_an_object(self, level):
+    return level
 
 
 @pytest.mark.parametrize(
@@ -80,6 +140,17 @@ def where(level):
         (absent, "there is no 'stride'"),
         (nothing, "None is no number. Say what the merge's identity is"),
         (where, "Take `a if condition else b`"),
+        (too_few, r"`sum_of_two\(level\)`: 1 values for 2 parameters. It takes a, b"),
+        (two_of_a_helper, "returns 2 of 1 values. It must return message"),
+        (remembering, "without its decorator"),
+        (positional, r"without defaults, \* or /. Write \(level\)"),
+        (later, "written as a function with def"),
+        (lost, r"`level \+ 1`: its value goes nowhere. Return it"),
+        (one_tuple, "a tuple of one value. Leave out the comma"),
+        (same_object, "`is` tells objects apart, not numbers. Take =="),
+        (largest_of_one, "of two values or more"),
+        (of_an_object, "Functions of a program take no self"),
+        (functools.partial(nothing), "which is no function: write it with def"),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )
@@ -104,3 +175,60 @@ def test_names_that_would_hide_something():
         type("Alive", (programs.ShortestPaths,), {"dist": State(int64), "merge": dg.OR})
     with pytest.raises(ProgramError, match="'flaot' is no type for a State"):
         State("flaot")
+
+
+def test_a_field_has_one_name_and_vectors_a_length():
+    with pytest.raises(ProgramError, match="'near' is declared already, as 'largest'"):
+        type("Named", (programs.LargestNearby,), {"near": next(iter(programs.LargestNearby.fields.values()))})
+    with pytest.raises(OptionError, match="Long: the length of level=True must be a whole number above zero"):
+        type("Long", (programs.LargestNearby,), {"level": State(int64, shape=True)})()
+
+
+@pytest.mark.parametrize("identity_of", [0, lambda dtype: "none", lambda dtype: 2.0**70])
+def test_a_merge_without_identity(identity_of):
+    with pytest.raises(ProgramError, match="SMALLER has no identity of int64"):
+        Message(int64, Monoid("SMALLER", sum_of_two, identity_of))
+
+
+def test_a_merge_of_one_value():
+    class Strange(programs.LargestNearby):
+        message = Message(int64, Monoid("STRANGE", attribute_free, lambda dtype: 0))
+
+    with pytest.raises(ProgramError, match=r"in the merge STRANGE: a merge makes one value of two"):
+        generate(Strange)
+
+
+def test_a_file_that_has_changed_since_it_was_imported(tmp_path, monkeypatch):
+    """Its functions stand elsewhere now: what is in their place must not be taken for them."""
+    text = Path(programs.__file__).read_text()
+    place = tmp_path / "programs_of_today.py"
+    place.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    changed = importlib.import_module(place.stem).LargestNearby
+    place.write_text("# a line more\n\n" + text)
+    with pytest.raises(ProgramError, match="the file has changed since it was imported"):
+        generate(changed)
+
+
+def test_what_python_allows_means_the_same():
+    """Negative powers by `**=`, float() of a comparison and of a word."""
+
+    triangle = [(0, 1), (1, 2), (2, 0)]
+
+    class Shares(VertexProgram):
+        kind = "synchronous"
+        share = State(float64)
+        merge = SUM
+
+        def send(id):
+            share = id + 1
+            share **= -1
+            return min(share + float(id > 1), float("inf"))
+
+        def apply(share, message):
+            return message
+
+    graph = dg.Graph.from_edges({"src": [u for u, _ in triangle], "dst": [v for _, v in triangle]})
+    found = dg.run(graph, Shares()).compute()["share"].tolist()
+    assert found == pytest.approx(reference.run(Shares(), triangle, 3).results()["share"])
+    assert found == pytest.approx([4 / 3, 1, 1 / 2])
