@@ -181,9 +181,9 @@ def _steps(
 ) -> Outcome:
     """All steps of the workers from a round on, until the run is over or edges are to move."""
 
-    def after_chunk(steps: int, tokens: Sequence[Any]) -> None:
+    def after_chunk(steps: int, tokens: Sequence[Any]) -> int | None:
         shown.after_chunk(tokens)
-        gathering.look(steps, tokens)
+        return gathering.look(steps, tokens)
 
     return run_steps(
         replace(job, round=round).steps,

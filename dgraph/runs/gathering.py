@@ -1,5 +1,6 @@
-"""A run with very many rounds ends on one worker, where the program's own solver needs none. On a long path whose
-vertices lie anywhere, every other edge leads to another partition, and each of these takes a round of all workers."""
+"""A run of very many rounds ends on one worker, where the program's own solver needs none, or where a round of a small
+graph takes less than an exchange. On a long path whose vertices lie anywhere, every other edge leads to another
+partition, and each of these takes a round of all workers."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ from dgraph.runs.solving import solve
 from dgraph.runs.steps import is_done
 
 # A run goes on by itself for so many steps, and one more for every so many edges; and for so many looks of each worker
-# at all edges. Bringing the graph together takes about as long.
-STEPS, EDGES, LOOKS = 200, 1 << 12, 8
+# at all edges. Bringing the graph together takes about as long. Where that has been done, a run takes fewer steps.
+STEPS, EDGES, LOOKS, DONE = 40, 1 << 16, 8, 4
+SMALL = 1 << 22  # edges that one worker looks at in less time than a step takes, however little is to be done in it
 
 _whole: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 
@@ -35,15 +37,17 @@ class Gathering:
         self.graph, self.program, self.plan, self.columns = graph, program, plan, asked.columns or {}
         elsewhere = any(isinstance(column, ResultColumn) for column in self.columns.values())
         analysis = analyse(program)
-        converges = analysis.synchronous and analysis.stop is not None  # and its solver does, in as many rounds
+        as_many = analysis.synchronous and analysis.stop is not None and graph.listed.num_arcs > SMALL  # on one worker
         asks_for_parts = asked.engine != AUTO or asked.rebalance or elsewhere
         self.due = False
-        self.may = not (converges or asks_for_parts) and asked.solves_whole(graph, program)
+        self.may = not (as_many or asks_for_parts) and asked.solves_whole(graph, program)
 
-    def look(self, steps: int, tokens: Sequence[Token]) -> None:
-        """Called between steps: stops the run by an error, and sets `due`, when that pays."""
+    def look(self, steps: int, tokens: Sequence[Token]) -> int | None:
+        """Called between steps: stops the run by an error, and sets `due`, when that pays. Returns after how many steps
+        it wants to be called again, at the latest."""
         arcs, looked = self.graph.listed.num_arcs, sum(token.values["edges"] for token in tokens)
-        endless = steps >= STEPS + arcs // EDGES or looked > LOOKS * len(tokens) * arcs
+        left = (STEPS + arcs // EDGES) // (DONE if self.graph in _whole else 1) - steps
+        endless = left <= 0 or looked > LOOKS * len(tokens) * arcs
         if self.may and endless and not is_done(tokens):
             try:
                 orders = self.program.solver.orders if self.graph.directed else ("out",)
@@ -53,6 +57,7 @@ class Gathering:
             else:
                 self.due = True
                 raise RunError("the run goes on from the start, on one worker")
+        return left if self.may else None
 
     def solve(self) -> RunResult:
         """The result, from the whole graph on one worker. If that worker is lost, the run begins again, in rounds."""

@@ -84,14 +84,14 @@ def run_steps(
     fuse: bool | None = None,
     chunk: int = CHUNK,
     exact: bool = False,
-    after_chunk: Callable[[int, list[Token]], None] | None = None,
+    after_chunk: Callable[[int, list[Token]], int | None] | None = None,
     exchange: str = "auto",
 ) -> Outcome:
     """Run steps over partitions (objects; futures with a client) until they are done.
 
     `client=None` means this process, on `threads` threads. `homes` are the addresses of the partitions' workers;
     without them a future is used where it lies. `fuse=None` fuses a chunk's steps into one task a worker while light;
-    then, unless `chunk` is `exact`, all but the first are longer.
+    then, unless `chunk` is `exact`, all but the first are longer, but no longer than `after_chunk` says.
     `exchange` is how mail travels on a cluster: from worker to worker ("workers"), which takes plugins, or as edges of
     the task graph ("graph"), which takes nothing and never fuses; "auto" is the first where plugins can be installed.
     """
@@ -106,16 +106,16 @@ def run_steps(
             raise OptionError(
                 "steps that need all workers at once cannot run with exchange='graph'; choose engine='gas'"
             )
-        tokens, taken = chain.start(0 if fuse is False else chunk), 0
+        tokens, taken, most = chain.start(0 if fuse is False else chunk), 0, LONGEST
         while True:
             if after_chunk is not None and tokens[0].step >= taken:
-                after_chunk(tokens[0].step + 1, tokens)
+                most = min(LONGEST, after_chunk(tokens[0].step + 1, tokens) or LONGEST)
             taken = tokens[0].step + 1
             if is_done(tokens):
                 break
             light = max(token.seconds for token in tokens) < LIGHT
             fused = chain.exchange != "graph" and (light if fuse is None else fuse)
-            tokens = chain.advance(taken, LONGEST if fused and not exact else chunk, fused)
+            tokens = chain.advance(taken, most if fused and not exact else chunk, fused)
         results, values = chain.finish(), [token.values for token in tokens]
         summaries = [one.pop(SUMMARY, None) for one in values]
         return Outcome(taken, values, results, summaries, chain.route, chain.exchange)

@@ -61,6 +61,31 @@ def test_edges_that_are_looked_at_again_and_again_are_brought_together(monkeypat
     verify("core_number", graph, found)
 
 
+def test_a_graph_that_was_brought_together_is_taken_sooner(monkeypatch):
+    asked, look = [], gathering.Gathering.look
+
+    def noted(self, steps, tokens):
+        asked.append(steps)
+        return look(self, steps, tokens)
+
+    monkeypatch.setattr(gathering.Gathering, "look", noted)
+    graph = path(parts=3)
+    dg.bfs(graph, 3)
+    assert asked == [10, gathering.STEPS]
+    asked.clear()
+    found = dg.sssp(graph, 3)
+    assert asked == [gathering.STEPS // gathering.DONE]
+    verify("sssp", graph, found, source=3)
+
+
+@pytest.mark.parametrize("small", [0, gathering.SMALL])
+def test_rounds_of_a_large_graph_are_shared_however_many(small, monkeypatch):
+    monkeypatch.setattr(gathering, "SMALL", small)
+    found, expected = (dg.hits(path(parts=parts), max_iter=60, tol=None) for parts in (3, 1))
+    assert ("gathered" in found.report.options) == (small > 0)
+    np.testing.assert_allclose(found.compute()["hub"], expected.compute()["hub"], atol=1e-9)
+
+
 def test_who_asks_for_rounds_gets_them(monkeypatch):
     monkeypatch.setattr(gathering, "STEPS", 20)
     graph = path(parts=3)
