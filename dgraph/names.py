@@ -61,6 +61,11 @@ def incoming(array: str) -> str:
     return f"incoming_{array}"
 
 
+def merging(merge: Merge) -> str:
+    """The name of a merge's function."""
+    return f"merge_{merge.name.lower()}"
+
+
 def check_names(owner: str, base: type, fields: Mapping[str, Named], columns: Iterable[str] = ()) -> None:
     """Refuse names that `base` (the class of programs, or of phases) uses for something else, a field under a second
     name, and `columns` of the answer that would replace its first one, `vertex`. Names that Python itself forbids never

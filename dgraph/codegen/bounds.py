@@ -33,6 +33,11 @@ def bound(phase: PhaseAnalysis, message: Message) -> str:
     return f"{name_in(phase, 'best')}_{message.name}"
 
 
+def best(message: Message) -> Any:
+    """The best message that there could be, where messages have an order: a bound where nobody knows a better one."""
+    return message.dtype.type((MAX if falls(message) else MIN).identity(message.dtype))
+
+
 def bounds(phase: PhaseAnalysis, values: Mapping[str, Any], senders: np.ndarray) -> dict[str, Any]:
     """The best of what the senders send."""
     found = {}

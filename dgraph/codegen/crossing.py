@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import bound, bounded, falls
 from dgraph.codegen.neighbourhood import LOADS, SCRATCH
-from dgraph.codegen.text import ALONG, NOTHING, KernelText, any_message, call, inner_products, item, literal
-from dgraph.names import inbox, incoming, key, name_in, sent
+from dgraph.codegen.text import (
+    ALONG,
+    NOTHING,
+    KernelText,
+    any_message,
+    call,
+    edges_of,
+    inner_products,
+    item,
+    literal,
+)
+from dgraph.names import inbox, incoming, key, merging, name_in, sent
 from dgraph.program import Message
-
-IN_EDGES = "for e in range(uint64(indptr[v]), uint64(indptr[v + one])):"
-OUT_EDGES = "for e in range(uint64(indptr[u]), uint64(indptr[u + one])):"
 
 
 class Crossing:
     """Writes them; `kernels` is the collection they join."""
 
-    in_edges = IN_EDGES
+    in_edges = edges_of("v")
 
     def __init__(self, kernels: Any):
         self.kernels, self.analysis, self.width = kernels, kernels.analysis, kernels.width
@@ -35,9 +44,12 @@ class Crossing:
                 kernel.add(*(f"new_{m.name} = {kernel.use(sent(phase, m))}[u]" for m in phase.messages))
             source = {} if self.width or hoist else {name: f"from_{name}" for name in phase.send.of("state")}
             kernel.add(*(f"{local} = {kernel.use(key(name))}[u]" for name, local in source.items()))
-            with kernel.block(OUT_EDGES):
+            with kernel.block(edges_of("u")):
                 kernel.add("v = neighbours[e]")
-                self.deliver(kernel, phase, "" if hoist else "edge", source)
+                if hoist:
+                    self.deliver(kernel, phase, lambda: None)
+                else:
+                    self.deliver_sent(kernel, phase, source)
                 self.enqueue(kernel)
         self.close_queue(kernel)
 
@@ -59,9 +71,11 @@ class Crossing:
                 self.kernels.enlist(kernel)
                 kernel.add("u = v", "_work += uint64(indptr[u + one] - indptr[u])")
                 kernel.add(*(f"from_{m.name} = {sent(phase, m)}[u]" for m in phase.messages))
-                with kernel.block(OUT_EDGES):
+                with kernel.block(edges_of("u")):
                     places = {m: f"{inbox(phase, m)}[neighbours[e]]" for m in phase.messages}
-                    kernel.add(*(f"{place} = {merge(m)}({place}, from_{m.name})" for m, place in places.items()))
+                    kernel.add(
+                        *(f"{place} = {merging(m.merge)}({place}, from_{m.name})" for m, place in places.items())
+                    )
         with kernel.block(f"for v in range(uint64(len({arrived}))):"):
             kernel.add(f"{arrived}[v] = {waits}")
         kernel.add("return _fired, count, _work")
@@ -72,7 +86,7 @@ class Crossing:
         kernel = self.kernels.kernel(name_in(phase, "receive"), doc, "ids")
         with self.kernels.rows(kernel, "i"):
             kernel.add("v = ids[i]")
-            self.deliver(kernel, phase, "incoming")
+            self.deliver(kernel, phase, partial(self.name_incoming, kernel, phase))
             if not self.analysis.synchronous:
                 self.enqueue(kernel)
         if not self.analysis.synchronous:
@@ -102,16 +116,16 @@ class Crossing:
         for message in phase.messages:
             kernel.add(f"total_{message.name} = {message.dtype.name}({literal(message.identity)})")
         with kernel.block(self.in_edges), self.sender(kernel, phase):
-            self.new_message(kernel, phase, "edge", NOTHING)
+            self.name_sent(kernel, phase)
             for m in phase.messages:
-                kernel.add(f"total_{m.name} = {merge(m)}(total_{m.name}, new_{m.name})")
+                kernel.add(f"total_{m.name} = {merging(m.merge)}(total_{m.name}, new_{m.name})")
         tests = []
         for message in phase.messages:
             array = kernel.use(inbox(phase, message), True)
             if synchronous:
                 kernel.add(f"{array}[v] = total_{message.name}")
             else:
-                kernel.add(f"merged_{message.name} = {merge(message)}({array}[v], total_{message.name})")
+                kernel.add(f"merged_{message.name} = {merging(message.merge)}({array}[v], total_{message.name})")
                 tests.append(f"merged_{message.name} != {array}[v]")
         if not synchronous:
             with kernel.block(f"if {' or '.join(tests)}:"):
@@ -127,10 +141,10 @@ class Crossing:
             kernel.use(bound(phase, m))
             tests.append(f"total_{m.name} {order} {bound(phase, m)}")
         kernel.add(f"if {' and '.join(tests)}: continue")
-        with kernel.block(IN_EDGES):
+        with kernel.block(self.in_edges):
             kernel.add("u = neighbours[e]")
-            self.new_message(kernel, phase, "edge", NOTHING)
-            kernel.add(*(f"total_{m.name} = {merge(m)}(total_{m.name}, new_{m.name})" for m in phase.messages))
+            self.name_sent(kernel, phase)
+            kernel.add(*(f"total_{m.name} = {merging(m.merge)}(total_{m.name}, new_{m.name})" for m in phase.messages))
             kernel.add(f"if {' and '.join(tests)}: break")
         news = " or ".join(f"total_{m.name} != {inbox(phase, m)}[v]" for m in phase.messages)
         with kernel.block(f"if {news}:"):
@@ -145,7 +159,7 @@ class Crossing:
                     array = kernel.use(inbox(phase, message), True)
                     kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
         with kernel.block(self.in_edges), self.sender(kernel, phase):
-            self.deliver(kernel, phase, "edge")
+            self.deliver_sent(kernel, phase)
             if not self.analysis.synchronous:
                 self.reached(kernel)
 
@@ -158,7 +172,10 @@ class Crossing:
         word = f"random_word({kernel.use('random_seed')}, {kernel.use('round')}, {kernel.use('number')}[v])"
         kernel.add("count = uint64(0)")
         with kernel.block(self.in_edges), self.sender(kernel, phase):
-            self.new_message(kernel, phase, "edge", NOTHING)
+            if self.width and not phase.hoisted:  # of vectors, what component 0 sends
+                inner_products(kernel, phase.send, ALONG)
+                kernel.add("c = 0")
+            self.name_sent(kernel, phase)
             with kernel.block(f"if new_{message.name} != {none}:"):
                 kernel.add(*(f"{one}[count] = new_{m.name}" for one, m in zip(columns, phase.messages, strict=True)))
                 kernel.add("count += one")
@@ -177,40 +194,42 @@ class Crossing:
         """Name the in-neighbour u; of an accumulative program, go on only if it sends in this round."""
         kernel.add(f"u = {kernel.of_edge('neighbours', 'e')}")
         if self.analysis.synchronous or phase.hoisted:  # `sent_...` of a vertex that sends nothing is the identity
-            return kernel.components(False, 0)
+            return nullcontext()
         return kernel.block(f"if {kernel.use('sending')}[u]:")
 
-    def new_message(self, kernel: KernelText, phase: PhaseAnalysis, origin: str, source: Mapping[str, str]) -> None:
-        """Name the message new_...: what u sends along e, or what is `incoming` from another partition."""
-        if origin == "edge" and not phase.hoisted:
-            names = ", ".join(f"new_{message.name}" for message in phase.messages)
-            send = call(kernel, self.analysis, phase.send, name_in(phase, "send"), ALONG, None, source)
-            if not self.width:
-                inner_products(kernel, phase.send, ALONG)
-            kernel.add(f"{names} = {send}")
+    def name_sent(self, kernel: KernelText, phase: PhaseAnalysis, source: Mapping[str, str] = NOTHING) -> None:
+        """Name what u sends along e: new_..."""
+        if phase.hoisted:
+            kernel.add(*(f"new_{m.name} = {item(kernel.use(sent(phase, m)), 'u', m)}" for m in phase.messages))
             return
-        for message in phase.messages:
-            if origin == "edge":
-                kernel.add(f"new_{message.name} = {item(kernel.use(sent(phase, message)), 'u', message)}")
-            elif origin == "incoming":
-                array = kernel.use(incoming(inbox(phase, message)))
-                kernel.add(f"new_{message.name} = {item(array, 'i', message)}")
+        send = call(kernel, self.analysis, phase.send, name_in(phase, "send"), ALONG, None, source)
+        kernel.add(f"{', '.join(f'new_{message.name}' for message in phase.messages)} = {send}")
 
-    def deliver(self, kernel: KernelText, phase: PhaseAnalysis, origin: str, source: Mapping = NOTHING) -> None:
-        """Merge a message into v's inbox; `changed` says whether that was news."""
+    def name_incoming(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
+        """Name what has come from another partition for ids[i]: new_..."""
+        for message in phase.messages:
+            array = kernel.use(incoming(inbox(phase, message)))
+            kernel.add(f"new_{message.name} = {item(array, 'i', message)}")
+
+    def deliver_sent(self, kernel: KernelText, phase: PhaseAnalysis, source: Mapping[str, str] = NOTHING) -> None:
+        """Merge what u sends along e into v's inbox."""
+        if not phase.hoisted:
+            inner_products(kernel, phase.send, ALONG)
+        self.deliver(kernel, phase, partial(self.name_sent, kernel, phase, source))
+
+    def deliver(self, kernel: KernelText, phase: PhaseAnalysis, name_message: Callable[[], None]) -> None:
+        """Merge the message that `name_message` names into v's inbox; `changed` says whether that was news."""
         synchronous = self.analysis.synchronous
         if not synchronous:
             kernel.add("changed = False")
-        if origin == "edge" and not phase.hoisted:
-            inner_products(kernel, phase.send, ALONG)
         with kernel.components(self.width > 0, self.width):
-            self.new_message(kernel, phase, origin, source)
+            name_message()
             for message in phase.messages:
                 once = self.width and message.shape is None
-                with kernel.block("if c == 0:") if once else kernel.components(False, 0):
+                with kernel.block("if c == 0:") if once else nullcontext():
                     place = item(kernel.use(inbox(phase, message), True), "v", message)
                     if synchronous:
-                        kernel.add(f"{place} = {merge(message)}({place}, new_{message.name})")
+                        kernel.add(f"{place} = {merging(message.merge)}({place}, new_{message.name})")
                         continue
                     self.put(kernel, phase, message, place)
 
@@ -220,7 +239,7 @@ class Crossing:
         if phase.idempotent and down is not None:  # most messages are no news: one comparison says so
             found, news = f"new_{name}", f"new_{name} {'<' if down else '>'} {place}"
         else:
-            kernel.add(f"merged_{name} = {merge(message)}({place}, new_{name})")
+            kernel.add(f"merged_{name} = {merging(message.merge)}({place}, new_{name})")
             found = f"merged_{name}"
             news = f"{found} != {place}" if phase.idempotent else f"new_{name} != {literal(message.identity)}"
         with kernel.block(f"if {news}:"):
@@ -239,8 +258,3 @@ class Crossing:
     def close_queue(self, kernel: KernelText) -> None:
         """How long it is now."""
         kernel.add("return queued")
-
-
-def merge(message: Message) -> str:
-    """The name of a merge in kernel text."""
-    return f"merge_{message.merge.name.lower()}"

@@ -16,11 +16,11 @@ from typing import Any
 
 from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.bounds import bound, bounded, falls
-from dgraph.codegen.crossing import Crossing, merge
+from dgraph.codegen.crossing import Crossing
 from dgraph.codegen.kernels import KernelTexts
 from dgraph.codegen.neighbourhood import SCRATCH
-from dgraph.codegen.text import NOTHING, Argument, KernelText, identities, literal
-from dgraph.names import inbox, key, name_in, sent
+from dgraph.codegen.text import Argument, KernelText, identities, literal
+from dgraph.names import inbox, key, merging, name_in, sent
 from dgraph.program import Field, Global, Message
 
 Folded = Global | Message
@@ -85,7 +85,7 @@ class CudaCrossing(Crossing):
             kernel.add("part_end = min(part_start + part_size, uint64(indptr[u + one]))")
             with shared_edges(kernel, "part_start - edge_base", "part_end - edge_base"):
                 kernel.add(f"v = {kernel.of_edge('neighbours', 'e')}")
-                self.deliver(kernel, phase, "edge", source)
+                self.deliver_sent(kernel, phase, source)
                 self.enqueue(kernel)
 
     def sweep(self, phase: PhaseAnalysis) -> None:
@@ -126,12 +126,12 @@ class CudaCrossing(Crossing):
         wanted = f"i < hi and not ({' and '.join(enough)})" if limited else "i < hi"
         first, last = (f"uint64(indptr[{row}]) - edge_base" for row in ("v", "v + one"))
         with kernel.block(f"if {wanted}:"), shared_edges(kernel, first, last), self.sender(kernel, phase):
-            self.new_message(kernel, phase, "edge", NOTHING)
-            kernel.add(*(f"total_{m.name} = {merge(m)}(total_{m.name}, new_{m.name})" for m in phase.messages))
+            self.name_sent(kernel, phase)
+            kernel.add(*(f"total_{m.name} = {merging(m.merge)}(total_{m.name}, new_{m.name})" for m in phase.messages))
             if limited:
                 kernel.add(f"if {' and '.join(enough)}: break")
         with kernel.block("if group_size > one:"):
-            in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", merge(m)) for m in phase.messages])
+            in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", merging(m.merge)) for m in phase.messages])
         with kernel.block("if i < hi and in_group == 0:"):
             self.store(kernel, phase)
 
@@ -142,7 +142,7 @@ class CudaCrossing(Crossing):
             kernel.add(*(f"{array}[v] = total_{name}" for name, array in arrays.items()))
             return
         for m in phase.messages:
-            kernel.add(f"merged_{m.name} = {merge(m)}({arrays[m.name]}[v], total_{m.name})")
+            kernel.add(f"merged_{m.name} = {merging(m.merge)}({arrays[m.name]}[v], total_{m.name})")
         with kernel.block(f"if {' or '.join(f'merged_{name} != {array}[v]' for name, array in arrays.items())}:"):
             kernel.add(*(f"{array}[v] = merged_{name}" for name, array in arrays.items()))
             with kernel.block(f"if {kernel.use('arrived')}[v] == 0:"):  # nobody else writes to this row
@@ -162,12 +162,12 @@ class CudaCrossing(Crossing):
         if atomic is None:  # then nobody else does
             super().put(kernel, phase, message, place)
         elif message.dtype.kind == "b":  # all who write, write the same
-            with kernel.block(f"if {merge(message)}({place}, new_{name}) != {place}:"):
+            with kernel.block(f"if {merging(message.merge)}({place}, new_{name}) != {place}:"):
                 kernel.add(f"{place} = new_{name}", "changed = True")
         elif phase.idempotent:
-            with kernel.block(f"if {merge(message)}({place}, new_{name}) != {place}:"):
+            with kernel.block(f"if {merging(message.merge)}({place}, new_{name}) != {place}:"):
                 kernel.add(f"old_{name} = atomic_{atomic}({array}, {index}, new_{name})")
-                kernel.add(f"changed = changed or {merge(message)}(old_{name}, new_{name}) != old_{name}")
+                kernel.add(f"changed = changed or {merging(message.merge)}(old_{name}, new_{name}) != old_{name}")
         else:
             with kernel.block(f"if new_{name} != {literal(message.identity)}:"):
                 kernel.add(f"atomic_{atomic}({array}, {index}, new_{name})", "changed = True")
@@ -216,7 +216,7 @@ class CudaTexts(KernelTexts):
         with self.rows(kernel, "i"):
             kernel.add("u = senders[i]")
             for name, m in fields.items():
-                kernel.add(f"fold_{name} = {merge(m)}(fold_{name}, {kernel.use(sent(phase, m))}[u])")
+                kernel.add(f"fold_{name} = {merging(m.merge)}(fold_{name}, {kernel.use(sent(phase, m))}[u])")
         self.merge_blocks(kernel, fields)
 
     def kernel(self, name: str, doc: str, *first: str) -> KernelText:
@@ -249,7 +249,7 @@ class CudaTexts(KernelTexts):
 
     def merge_blocks(self, kernel: KernelText, fields: Mapping[str, Any]) -> None:
         """The threads of each block merge what they have folded, and the last block what blocks have."""
-        values = [(f"tile_{n}", f"fold_{n}", f"merge_{f.merge.name.lower()}") for n, f in fields.items()]
+        values = [(f"tile_{n}", f"fold_{n}", merging(f.merge)) for n, f in fields.items()]
         kernel.add("group_size = uint64(BLOCK)", "in_block = thread - block_start", "in_group = in_block")
         kernel.add(*(f"tile_{name} = cuda.shared.array(BLOCK, {dtype_name(of)})" for name, of in fields.items()))
         in_group(kernel, values)

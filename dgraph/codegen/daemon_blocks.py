@@ -17,11 +17,11 @@ OF_DAEMONS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # by the 
 class DaemonBlocks(DescentKernels):
     """Writes them beside those of the CPU's own blocks."""
 
-    def __init__(self, kernels, operator: str):
-        super().__init__(kernels, operator)
-        if operator == "pull":
+    def write(self) -> None:
+        super().write()
+        if self.operator == "pull":
             self.gathered()
-        elif operator == "push" and not self.adds:
+        elif self.operator == "push" and not self.adds:
             self.leaving()
             self.arriving()
 

@@ -18,15 +18,13 @@ from hashlib import sha256
 from pathlib import Path
 
 from dgraph.analysis import Analysis
-from dgraph.codegen.crossing import OUT_EDGES, merge
-from dgraph.codegen.news import BELOW, OWN, QUEUE, News, real
-from dgraph.codegen.text import Argument, KernelText, Site, call, literal
-from dgraph.names import before, inbox, key, sent
+from dgraph.codegen.news import OWN, QUEUE, STORE_ARGUMENTS, News, real
+from dgraph.codegen.text import Argument, KernelText, Site, call, edges_of, literal
+from dgraph.names import before, inbox, key, merging, sent
 from dgraph.program import Delta
 from dgraph.solvers import block_queue, team
 
 OPERATORS = ("push", "pull", "pull_push")
-STORED = "_heap, _place, _keys, _board"
 FROM = Site(at="u", edge="e", target="v", rows="_in_")  # the in-edges of v
 
 _sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (block_queue, team))
@@ -58,14 +56,13 @@ def more_arrays(analysis: Analysis) -> dict[str, Argument]:
 class DescentKernels(News):
     """Writes them; `kernels` is the collection they join."""
 
-    def __init__(self, kernels, operator: str):
-        super().__init__(kernels, operator)
+    def write(self) -> None:
         self.descend()
         if self.adds:
             return
         self.wake()
         self.relay()
-        if operator == "pull_push":
+        if self.operator == "pull_push":
             self.fill()
 
     # -- the kernels ---------------------------------------------------------------------------------------------------
@@ -75,7 +72,7 @@ class DescentKernels(News):
         kernel = self.new("descend", doc, "_rank", "_size", "_signals", *QUEUE)
         kernel.add("_shift, _owned, _owed = _limits[_queue.SHIFT], _limits[_queue.OWNED], 0.0")
         with kernel.block("while True:"):
-            kernel.add(f"_b = _queue.next_block(_rank, _size, _signals, {BELOW})")
+            kernel.add(f"_b = _queue.next_block(_rank, _size, _signals, {STORE_ARGUMENTS}, _limits)")
             kernel.add("if _b == _queue.NONE: break", "if _b == _queue.LATER: continue")
             kernel.add("if _size > 1: _team.atomic_exchange(_live, _b, 0.0)", "else: _live[_b] = 0.0")
             kernel.add("_fired, _edges = 0, 0", *(["_told = 0.0"] if self.by_block or self.adds else []))
@@ -84,13 +81,18 @@ class DescentKernels(News):
                 if self.adds:
                     self.pass_on()
                 else:
-                    self.take() if self.operator == "push" else self.gather()
+                    if self.operator == "push":
+                        self.take()
+                    else:
+                        self.gather()
                     self.update()
             if self.by_block:
                 self.tell_blocks()
             if self.adds:
                 kernel.add("_live[_b] = _told")
-            kernel.add(f"_owed = _queue.finish(_b, _rank, _fired, _edges, {kernel.use('_pace')}, _owed, {STORED})")
+            kernel.add(
+                f"_owed = _queue.finish(_b, _rank, _fired, _edges, {kernel.use('_pace')}, _owed, {STORE_ARGUMENTS})"
+            )
 
     @contextmanager
     def some_later(self) -> Iterator[None]:
@@ -99,7 +101,7 @@ class DescentKernels(News):
             self.kernel.add("_last, _later = _queue.last_key(_b, _heap, _keys, _board, _limits), inf")
         yield
         if self.in_order:
-            self.kernel.add(f"if _later < inf: _queue.put(_b, _later, {STORED})")
+            self.kernel.add(f"if _later < inf: _queue.put(_b, _later, {STORE_ARGUMENTS})")
 
     def wake(self) -> None:
         """Messages that are there already, from the seed or from other partitions."""
@@ -132,7 +134,7 @@ class DescentKernels(News):
         kernel = self.new("fill", "What is sent along the in-edges of rows lo:hi, into their slots.", "lo", "hi")
         with kernel.block("for v in range(lo, hi):"):
             rows, readers = kernel.use("_in_indptr"), kernel.use("_in_neighbours")
-            with kernel.block(f"for e in range(uint64({rows}[v]), uint64({rows}[v + one])):"):
+            with kernel.block(edges_of("v", rows)):
                 kernel.add(f"u = {readers}[e]")
                 kernel.add(f"{kernel.use('_slots', True)}[e] = {self.sent_by('u', FROM)}")
 
@@ -169,16 +171,15 @@ class DescentKernels(News):
         """What all in-neighbours of v send now; of an accumulative program, on top of what its inbox holds."""
         kernel, m = self.kernel, self.message
         array = kernel.use(inbox(self.phase, m), True)
-        kernel.add(
-            f"_total = {array}[v]" if not self.synchronous else f"_total = {m.dtype.name}({literal(m.identity)})"
-        )
+        held = f"{m.dtype.name}({literal(m.identity)})" if self.synchronous else f"{array}[v]"
+        kernel.add(f"_total = {held}")
         rows = kernel.use("_in_indptr")
-        with kernel.block(f"for e in range(uint64({rows}[v]), uint64({rows}[v + one])):"):
+        with kernel.block(edges_of("v", rows)):
             if self.operator == "pull_push":
-                kernel.add(f"_total = {merge(m)}(_total, {kernel.use('_slots', True)}[e])")
+                kernel.add(f"_total = {merging(m.merge)}(_total, {kernel.use('_slots', True)}[e])")
             else:
                 kernel.add(f"u = {kernel.use('_in_neighbours')}[e]")
-                kernel.add(f"_total = {merge(m)}(_total, {self.sent_by('u', FROM)})")
+                kernel.add(f"_total = {merging(m.merge)}(_total, {self.sent_by('u', FROM)})")
         kernel.add(f"_edges += {rows}[v + one] - {rows}[v]")
         if not self.synchronous:
             kernel.add(f"if _total == {kernel.use('_taken', True)}[v]: continue")
@@ -218,7 +219,7 @@ class DescentKernels(News):
             kernel.add(f"_new = {m.dtype.name}({send})")
             if self.operator == "push":
                 kernel.add(f"if _new == {literal(m.identity)}: continue")
-                kernel.add(f"{array}[v] = {merge(m)}({array}[v], _new)")
+                kernel.add(f"{array}[v] = {merging(m.merge)}({array}[v], _new)")
                 change = f"abs({real(m, '_new')})"
             else:
                 kernel.add(f"_moved = abs({real(m, '_new')} - {real(m, f'{array}[v]')})", f"{array}[v] = _new")
@@ -268,11 +269,10 @@ class DescentKernels(News):
             changes = [f"abs({kernel.use(key(name))}[v] - {array}[v])" for name, array in said.items()]
             kernel.add(f"_change = ({' + '.join(changes) or '0.0'}) / _count")
         kernel.add("_told += _change * _count")
-        kernel.add(
-            f"{kernel.use('_held', True)}[v] = _change <= {kernel.use('_least')} and _change != 0 and not _first"
-        )
+        held, least = kernel.use("_held", True), kernel.use("_least")
+        kernel.add(f"{held}[v] = _change <= {least} and _change != 0 and not _first")
         kernel.add("if _held[v] or (_change == 0 and not _first): continue", "_edges += _count")
-        with kernel.block(OUT_EDGES.replace("[u", "[v")):
+        with kernel.block(edges_of("v")):
             kernel.add(f"_w = {kernel.use('neighbours')}[e]")
             if not phase.hoisted:
                 kernel.add(f"_new = {m.dtype.name}({self._send({})})")

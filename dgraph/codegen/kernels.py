@@ -23,14 +23,14 @@ are all idempotent is never emptied, so that only a better message counts; any o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from dgraph.analysis import Analysis, PhaseAnalysis, Reads
 from dgraph.codegen.bounds import falls
 from dgraph.codegen.crossing import Crossing
 from dgraph.codegen.text import NOTHING, ROW, KernelText, any_message, call, identities, inner_products, item, literal
-from dgraph.names import before, inbox, key, name_in, sent
+from dgraph.names import before, inbox, key, merging, name_in, sent
 from dgraph.program import Delta, State
 
 
@@ -98,7 +98,7 @@ class KernelTexts:
             with kernel.block("for v in range(part_start, min(part_start + part_size, hi)):"):
                 yield
             for name, of in fields.items():
-                kernel.add(f"total_{name} = merge_{of.merge.name.lower()}(total_{name}, fold_{name})")
+                kernel.add(f"total_{name} = {merging(of.merge)}(total_{name}, fold_{name})")
         kernel.add(f"return {', '.join(f'total_{name}' for name in fields)},")
 
     def call(self, kernel: KernelText, reads: Reads, name: str, place=ROW, phase=None, local=NOTHING) -> str:
@@ -155,7 +155,7 @@ class KernelTexts:
                 if phase.hoisted:
                     self.hoist(kernel, phase)
                     condition = any_message(kernel, phase, sent, self.width, "v")
-                with kernel.block(f"if {condition}:") if condition else kernel.components(False, 0):
+                with kernel.block(f"if {condition}:") if condition else nullcontext():
                     self.enlist(kernel)
         self.close_list(kernel)
 
@@ -254,7 +254,7 @@ class KernelTexts:
                     kernel.add(f"c = {reads.component}")
                 with kernel.components(reads.vector and reads.component is None, self.width):
                     total, value = f"fold_{key(name)}", self.call(kernel, reads, f"value_of_{of.name}")
-                    kernel.add(f"{total} = merge_{of.merge.name.lower()}({total}, {value})")
+                    kernel.add(f"{total} = {merging(of.merge)}({total}, {value})")
 
     def finish(self) -> None:
         """The columns of the answer."""

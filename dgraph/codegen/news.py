@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.bounds import falls
-from dgraph.codegen.crossing import OUT_EDGES, merge
-from dgraph.codegen.text import KernelText, Site, call
-from dgraph.names import inbox
+from dgraph.codegen.text import KernelText, Site, call, edges_of
+from dgraph.names import inbox, merging
 from dgraph.program import Field, Message
 
-QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")
-BELOW = ", ".join(name for name in QUEUE if name != "_live")
+QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")  # arrays of the queue of blocks
+STORED = ("_heap", "_place", "_keys", "_board")  # those that a block is put into, or taken from
+STORE_ARGUMENTS = ", ".join(STORED)
 OWN = Site(at="v", edge="e", target="_w")  # the out-edges of v
 ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # merges of the hardware
 
@@ -38,7 +38,7 @@ class News:
         kernel = self.kernel
         rows, readers = kernel.use("indptr"), kernel.use("neighbours")
         kernel.add(f"_edges += {rows}[v + one] - {rows}[v]")
-        with kernel.block(OUT_EDGES.replace("[u", "[v")):
+        with kernel.block(edges_of("v")):
             kernel.add(f"_w = {readers}[e]")
             self.along(change, own)
 
@@ -74,7 +74,9 @@ class News:
         array = kernel.use(inbox(self.phase, m), True)
         unless = ""
         if self.phase.idempotent:
-            better = f"_new {'<' if self.side else '>'} " if self.side is not None else f"{merge(m)}(_new, _old) != "
+            better = (
+                f"_new {'<' if self.side else '>'} " if self.side is not None else f"{merging(m.merge)}(_new, _old) != "
+            )
             unless = f"if not ({better}_old): continue"
             kernel.add(f"_old = {array}[_w]", unless)
         self.merge_into(array, unless)
@@ -85,7 +87,7 @@ class News:
         """Merge `_new` into array[_w]: by one atomic instruction if other threads may be doing the same; the text
         `unless` is then checked again."""
         kernel, m = self.kernel, self.message
-        name, alone = ATOMIC.get(m.merge.atomic or ""), f"{array}[_w] = {merge(m)}({array}[_w], _new)"
+        name, alone = ATOMIC.get(m.merge.atomic or ""), f"{array}[_w] = {merging(m.merge)}({array}[_w], _new)"
         if name is None or m.dtype.kind == "b":  # then a team is of one
             kernel.add(alone)
             return
@@ -113,7 +115,7 @@ class News:
             self.kernel.add(f"_queue.changed({block}, {change}, _size, {', '.join(QUEUE)})")
         else:
             sign = "" if self.side else "-"
-            self.kernel.add(f"_queue.improved({block}, {sign}{real(self.message, '_new')}, {BELOW})")
+            self.kernel.add(f"_queue.improved({block}, {sign}{real(self.message, '_new')}, {STORE_ARGUMENTS}, _limits)")
 
     @property
     def by_block(self) -> bool:

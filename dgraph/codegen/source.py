@@ -20,7 +20,7 @@ from dgraph.codegen.text import FIXED, Argument
 from dgraph.errors import ProgramError
 from dgraph.functions import Function, read_function
 from dgraph.monoid import Monoid
-from dgraph.names import before, inbox, incoming, key, name_in, sent
+from dgraph.names import before, inbox, incoming, key, merging, name_in, sent
 from dgraph.options import one_of
 from dgraph.program import Delta, Parameter, VertexProgram
 from dgraph.randomness import KERNEL_TEXT
@@ -92,7 +92,7 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     found = TARGETS[target].kernels(analysis, arrays_of(analysis, target))
     if operator is not None:
         found.arrays |= more_arrays(analysis)
-        DaemonBlocks(found, operator)
+        DaemonBlocks(found, operator).write()
     method = program.solver and program.solver.settle
     if target == "cpu" and method is not None and method.finds_messages:
         found.settled()
@@ -181,7 +181,7 @@ def functions_of(analysis: Analysis) -> dict[Function, tuple[str, tuple[str, ...
             function = read_function(merge.merge, f"the merge {merge.name}")
             if (len(function.parameters), function.arity) != (2, 1):
                 function.refuse("a merge makes one value of two", None, "Write def merge(a, b).")
-            add(function, f"merge_{merge.name.lower()}", ())
+            add(function, merging(merge), ())
     put(analysis.start, "start", [state for state in analysis.states if not isinstance(state, Delta)])
     put(analysis.stop, "stop", [])
     put(analysis.seed, "seed", analysis.phases[0].messages)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from dataclasses import field as field_of
 from typing import Any
@@ -76,33 +77,23 @@ class KernelText:
         """Append lines at the present indentation."""
         self.lines += ["    " * self.indent + line for line in lines]
 
-    def block(self, line: str) -> _Block:
-        """Append a line that opens a block; use with `with`."""
+    @contextmanager
+    def block(self, line: str) -> Iterator[None]:
+        """A line that opens a block; what is added in the body is in the block."""
         self.add(line)
-        return _Block(self)
+        self.indent += 1
+        yield
+        self.indent -= 1
 
-    def components(self, vector: bool, width: int) -> _Block:
+    def components(self, vector: bool, width: int) -> AbstractContextManager[None]:
         """A loop over the components of vectors, or no loop."""
-        if not vector:
-            return _Block(self, 0)
-        return self.block(f"for c in range({width}):")
+        return self.block(f"for c in range({width}):") if vector else nullcontext()
 
     def text(self) -> str:
         """The function."""
         head = f"def {self.name}({', '.join(self.arguments)}):"
         doc = f'    """{self.doc}"""'
         return "\n".join(["@kernel", head, doc, *self.lines])
-
-
-class _Block:
-    def __init__(self, kernel: KernelText, depth: int = 1):
-        self.kernel, self.depth = kernel, depth
-
-    def __enter__(self) -> None:
-        self.kernel.indent += self.depth
-
-    def __exit__(self, *problem: object) -> None:
-        self.kernel.indent -= self.depth
 
 
 @dataclass(frozen=True)
@@ -211,6 +202,11 @@ def inner_products(kernel: KernelText, reads: Reads, place: Site, phase: PhaseAn
 def literal(value: Any) -> str:
     """A number as kernel text; inf stands for itself."""
     return repr(value) if value == value else "math.nan"
+
+
+def edges_of(row: str, indptr: str = "indptr") -> str:
+    """The line that opens the loop over the edges of a row."""
+    return f"for e in range(uint64({indptr}[{row}]), uint64({indptr}[{row} + one])):"
 
 
 def any_message(kernel: KernelText, phase: PhaseAnalysis, array: Callable, width: int, row: str) -> str:

@@ -15,13 +15,12 @@ from dgraph.agents.pipeline import in_turn
 from dgraph.agents.settings import title_of
 from dgraph.agents.triplets import Pull, Push
 from dgraph.analysis import PhaseAnalysis
-from dgraph.codegen.bounds import bound, bounded, falls
+from dgraph.codegen.bounds import best, bound, bounded
 from dgraph.codegen.daemon_blocks import OF_DAEMONS
+from dgraph.codegen.news import STORED
 from dgraph.devices.cpu import Cpu
 from dgraph.names import inbox, incoming, name_in, sent
 from dgraph.solvers import block_queue as queue
-
-QUEUE = ("_heap", "_place", "_keys", "_board")
 
 
 class Driver:
@@ -57,7 +56,7 @@ class Driver:
     def __call__(self, rank: int, size: int, signals: np.ndarray) -> None:
         """Take blocks until the team is done. After a failure, no thread of the team takes another."""
         self.values["_size"] = size
-        stored, limits = [self.values[name] for name in QUEUE], self.values["_limits"]
+        stored, limits = [self.values[name] for name in STORED], self.values["_limits"]
         while (b := queue.next_block(rank, size, signals, *stored, limits)) != queue.NONE:
             if b == queue.LATER:
                 continue
@@ -104,13 +103,3 @@ class Driver:
     @property
     def title(self) -> str:
         return title_of(self.lane.kind)
-
-
-def best(message: Any) -> Any:
-    """The best message that there could be: what a bound is where nobody knows a better one."""
-    if message.dtype.kind == "f":
-        return message.dtype.type(-np.inf if falls(message) else np.inf)
-    if message.dtype.kind == "b":
-        return not falls(message)
-    limits = np.iinfo(message.dtype)
-    return limits.min if falls(message) else limits.max

@@ -13,9 +13,10 @@ from dgraph import reference
 sys.path.append(str(Path(__file__).parents[1] / "program"))
 
 import programs
+from alike import Alike
 from descent import Descent
 
-PROGRAMS = {type(program).__name__: program for program in (*programs.EXAMPLES, Descent(source=3))}
+PROGRAMS = {type(program).__name__: program for program in (*programs.EXAMPLES, Descent(source=3), Alike())}
 SEED = 11
 VERTICES = pd.DataFrame({"id": range(40), "restart": np.arange(40) / np.arange(40).sum()})
 

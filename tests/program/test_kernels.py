@@ -6,11 +6,13 @@ import sys
 import numpy as np
 import programs
 import pytest
+from alike import Alike
 from one_partition import OnePartition
 
 from dgraph import reference
 
-CASES = [(p, way) for p in programs.EXAMPLES for way in ("push", "pull") if p.kind == "accumulative" or way == "pull"]
+PROGRAMS = [*programs.EXAMPLES, Alike()]
+CASES = [(p, way) for p in PROGRAMS for way in ("push", "pull") if p.kind == "accumulative" or way == "pull"]
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["directed", "undirected"])
