@@ -62,7 +62,8 @@ def with_columns(
         if known is not None and not _as_it_was(chunk, to_pandas(frame)[[source, destination]], known):
             raise InputError(
                 f"partition {number or 0} of the frame has other rows, or in another order, than when its ids were "
-                f"read: columns would go to the wrong edges. Let the frame be the same each time: persist() it, or sort"
+                "read: columns would go to the wrong edges. persist() the frame first, or write it to Parquet and read "
+                "that"
             )
         found = {name: chunks_of.values(frame, name, is_weight=name == weight) for name in columns}
     if start is not None:

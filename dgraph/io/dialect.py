@@ -38,6 +38,7 @@ class Dialect:
     quoting: bool = True
     bare_cr: bool = False  # lines end in a carriage return alone
     trim: bool = False  # blanks beside the delimiter mean nothing
+    doubtful: tuple[str, ...] = ()  # a first row that is taken for an edge, though it may as well be a header
     sample: tuple[tuple[str, ...], ...] = ()  # some rows from the head
 
 
@@ -106,6 +107,8 @@ def sniff(
     first = split[0]
     names = _unique([field.strip() for field in first]) if named else tuple(f"column{i}" for i in range(len(first)))
     skip = rows[0][0] + (1 + rows[0][1].count("\n") if named else 0)
+    guessed = header is None and not named and not commented and delimiter != BLANKS
+    recurs = not {field for row in split[1:] for field in row}.isdisjoint(first)  # an id, as names of columns do not
     spaced = delimiter != BLANKS and any(field != field.strip() for row in split for field in row)
     return Dialect(
         delimiter,
@@ -115,6 +118,7 @@ def sniff(
         quoting=delimiter != BLANKS,
         bare_cr=bare_cr,
         trim=spaced and b'"' not in head,
+        doubtful=first if guessed and not recurs and not any(map(looks_like_number, first)) else (),
         sample=tuple(split[1:] if named else split),
     )
 

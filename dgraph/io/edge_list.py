@@ -32,3 +32,12 @@ def warn_of_other_ends(names: Sequence[str], taken: tuple[str, str]) -> None:
                 stacklevel=2,
             )
             return
+
+
+def warn_of_first_row(first: Sequence[str]) -> None:
+    """Text above text may be the names of columns, or an edge like those below."""
+    warnings.warn(
+        f"the first row, {', '.join(map(repr, first[:2]))}, is read as an edge, for nothing tells it from those below; "
+        f"give header=True if it has the names of columns, header=False if not",
+        stacklevel=2,
+    )

@@ -18,7 +18,7 @@ from dgraph.io import files
 from dgraph.io.arrow import concatenate, edge_table, no_hidden_vertices, weight_and_others
 from dgraph.io.delimited import read_table
 from dgraph.io.dialect import Dialect, has_header, looks_like_number, sniff
-from dgraph.io.edge_list import EdgeList, warn_of_other_ends
+from dgraph.io.edge_list import EdgeList, warn_of_first_row, warn_of_other_ends
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".el", ".wel", ".edges", ".edgelist", ".snap", ".dat", ".ncol")
 ID_TYPES = (None, "int64", "string")
@@ -131,6 +131,8 @@ def describe(path: str, *, delimiter, header, source, destination, weight, colum
     listed = () if columns is None or isinstance(columns, str) else columns
     asked = (source, destination, weight, *listed)
     dialect = sniff(path, delimiter=delimiter, header=header, wanted=tuple(c for c in asked if isinstance(c, str)))
+    if dialect.doubtful:
+        warn_of_first_row(dialect.doubtful)
     return dialect, Wanted(path, dialect, source, destination, weight, columns)
 
 

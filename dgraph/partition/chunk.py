@@ -149,10 +149,9 @@ def _as_numbers(column: Any, array: np.ndarray, name: str, error: type[ColumnErr
     if text is not None:
         raise error(f"column {name!r}, row {text}: {array[text]!r} is text, not a number; convert the column first")
     try:
-        if array.dtype.kind != "O":
-            raise TypeError("weights are numbers; convert it first")
+        if array.dtype.kind in "mM":
+            raise TypeError("times are numbers by .astype('int64')")
         return array.astype(np.float64)
     except (TypeError, ValueError) as cause:
-        raise error(
-            f"column {name!r} of type {getattr(column, 'dtype', array.dtype)} is not numeric: {cause}"
-        ) from cause
+        kind = getattr(column, "dtype", array.dtype)
+        raise error(f"column {name!r} of type {kind} is not numeric: {cause}; convert it first") from cause

@@ -46,7 +46,7 @@ GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
             {"weight": np.array(["2020", "2021"], "M8[Y]")},
             {"weight": "weight"},
             WeightError,
-            "'weight'.*datetime64",
+            r"'weight'.*datetime64.*astype\('int64'\)",
         ),
         ({}, {"policy": "hash"}, OptionError, "policy='hash'.*choose one of outgoing"),
         ({}, {"loops": "skip"}, OptionError, "loops='skip'.*keep, drop"),

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from dgraph.errors import DgraphError
 from dgraph.io import EdgeList, read_edge_list, write_edge_list
 
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # random text may have what looks like a header
+
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 INTEGERS = st.one_of(
     st.integers(-(2**63), 2**63 - 1), st.integers(-9, 9), st.sampled_from([-(2**63), 2**63 - 1, -(2**31), 2**32])

@@ -62,7 +62,7 @@ def test_a_late_leading_zero_is_kept(put):
         ("1,2\n3,4,5\n", {}, FileError, "line 2: 3 fields where 2 fields are expected"),
         ("1,2\n3,\n", {}, IdError, "line 2: the id in column .* is missing"),
         ("1,2\n3,\\N\n", {}, IdError, "line 2: .* missing"),
-        ('a,b\n"",c\n', {}, IdError, "line 2: .* missing"),
+        ('a,b\n"",c\n', {"header": False}, IdError, "line 2: .* missing"),
         ("1,2\n99999999999999999999,1\n", {}, IdError, "line 2: id 99999999999999999999 is beyond 64 bits"),
         ("-1,2\n18446744073709551615,1\n", {}, IdError, "line 2: ids -1 and 18446744073709551615"),
         ("a,b,w\n1,2,3\n1,2,heavy\n", {"weight": "w"}, WeightError, "line 3: weight 'heavy'"),
@@ -77,7 +77,7 @@ def test_a_late_leading_zero_is_kept(put):
         ("# nothing\n\n", {}, FileError, "no row of data"),
         (b"\x00\x01\x02,\xff\n", {}, FileError, "binary"),
         (b"\xff\xfe1\x00", {}, FileError, "UTF-16"),
-        (b"a,b\nc,\xff\n", {}, FileError, "UTF-8"),
+        (b"a,b\nc,\xff\n", {"header": True}, FileError, "UTF-8"),
         ("1,2\n", {"id_type": "float"}, OptionError, "float"),
         ("1,2\n", {"delimiter": "::"}, OptionError, "one character"),
         ("1,2\nx,3\n", {"id_type": "int64"}, IdError, "line 2: id 'x'"),
@@ -90,6 +90,16 @@ def test_a_late_leading_zero_is_kept(put):
 def test_errors_name_line_value_and_remedy(put, content, options, error, said):
     with pytest.raises(error, match=said):
         read_edge_list(put("a.csv", content), **options)
+
+
+def test_a_first_row_that_may_be_a_header_is_told(put):
+    text = "who,whom\nann,bob\nbob,cat\n"
+    with pytest.warns(UserWarning, match="first row, 'who', 'whom', is read as an edge.*header=True"):
+        assert ids(put("a.csv", text)) == [["who", "ann", "bob"], ["whom", "bob", "cat"]]
+    assert ids(put("a.csv", text), header=True) == [["ann", "bob"], ["bob", "cat"]]
+    assert ids(put("a.csv", text), header=False)[0][0] == "who"
+    assert ids(put("b.csv", "ann,bob\ncat,ann\n"))[0] == ["ann", "cat"]  # an id comes again: no header
+    assert ids(put("c.txt", "ann bob\ncat dan\n"))[0] == ["ann", "cat"]  # lists between blanks have none
 
 
 def test_columns_by_name_and_position(put):
