@@ -33,7 +33,7 @@ from dgraph.solvers.slots import (
     number_of,
     push,
 )
-from dgraph.solvers.team import atomic_add, atomic_load, atomic_min, barrier, kernel, scalar_part, share, stopped, team
+from dgraph.solvers.team import atomic_add, atomic_load, atomic_min, barrier, inner_part, kernel, share, stopped, team
 from dgraph.solvers.vertex_numbers import VertexNumbers
 
 SAMPLE = 4096  # edges by which the width of slots is chosen
@@ -198,7 +198,7 @@ def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, sc
     return window, slot
 
 
-@scalar_part
+@inner_part
 def _matters(slot, window, ends, dist, scale):
     """Whether a path that is short enough may lead on from a vertex."""
     return first_of(slot, window) <= (ends.far if ends.target < 0 else number_of(dist[ends.target], scale))

@@ -25,7 +25,6 @@ from dgraph.solvers.team import (
     inner_part,
     kernel,
     prefetch,
-    scalar_part,
     share,
     team,
 )
@@ -144,7 +143,7 @@ def _apart(rank, size, signals, known, dist, parent):
         parent[v] = UNREACHED if by == LOW else np.int64(by)
 
 
-@scalar_part
+@inner_part
 def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
     """Relax the edges of a chunk's vertices, and give back the chunk; returns the number of edges. Numba compiles only
     the form that the types need: with `words`, or None. In words, vertices so far that a distance might not fit are

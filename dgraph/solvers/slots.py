@@ -141,7 +141,7 @@ def before(place, lists):
     return (lists.chained[uint64((place - 1) // ROOM)] + 1) * ROOM
 
 
-@scalar_part
+@inner_part
 def next_of(slot, lists, low, high):
     """The first slot or bin from `slot` on that is not empty, of the threads from `low` up to `high`; LISTS if there is
     none. It looks at marks, because most lists are empty, and clears those that are wrong. `lists` are of all."""

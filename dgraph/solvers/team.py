@@ -34,7 +34,8 @@ part = part_of_kernels()
 # For parts that return no array. An option of Numba that is not public leaves out its counts of who refers to an array:
 # the threads of a team pass on the same arrays, and would all write to the same counts.
 scalar_part = part_of_kernels(_nrt=False)
-# The same for what happens at every edge, where a call would cost much: it is written out in its callers.
+# The same for what happens at every edge, or for every few vertices that wait: it is written out in its callers. A call
+# hands over all that each array is made of, which for tables of ten arrays takes longer than many a step on a path.
 inner_part = part_of_kernels(_nrt=False, forceinline=True)
 _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
