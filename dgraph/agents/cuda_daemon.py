@@ -31,8 +31,8 @@ class CudaDaemon:
     def download(self, table: str, call: BlockCall) -> None:
         self.desks[table].download(call)
 
-    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
-        return True, self.desks[table].run(call)
+    def compute(self, table: str, call: BlockCall) -> Any:
+        return self.desks[table].run(call)
 
     def upload(self, table: str, call: BlockCall) -> None:
         self.desks[table].upload(call)

@@ -13,6 +13,7 @@ from dgraph.codegen.source import Source
 from dgraph.devices.cpu import Cpu
 
 BUFFERS = 3  # a block in each: one being downloaded, one computed, one uploaded
+LOST: Any = object()  # in place of a kernel's answer: the device had to be started anew
 
 
 class Space(NamedTuple):
@@ -56,9 +57,8 @@ class Daemon(Protocol):
     def download(self, table: str, call: BlockCall) -> None:
         """Bring to the device what the agent has written to a buffer."""
 
-    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
-        """Run the kernel; returns (True, its answer), or (False, None) if the device had to be started anew: then the
-        agent writes the block once more."""
+    def compute(self, table: str, call: BlockCall) -> Any:
+        """Run the kernel; returns its answer, or LOST: then the agent writes the block once more."""
 
     def upload(self, table: str, call: BlockCall) -> None:
         """Bring back to where the agent reads what the kernel has written."""
@@ -85,8 +85,8 @@ class CpuDaemon:
     def download(self, table: str, call: BlockCall) -> None:
         """The block lies where kernels read it."""
 
-    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
-        return True, self.desks[table].compute(call)
+    def compute(self, table: str, call: BlockCall) -> Any:
+        return self.desks[table].compute(call)
 
     def upload(self, table: str, call: BlockCall) -> None:
         """The agent reads where kernels wrote."""

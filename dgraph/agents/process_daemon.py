@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.daemon import BlockCall, Room
+from dgraph.agents.daemon import LOST, BlockCall, Room
 from dgraph.agents.shared_memory import arrays_in, mapped, memory_file, size_of
 from dgraph.errors import OptionError, RunError
 
@@ -55,16 +55,16 @@ class ProcessDaemon:
     def download(self, table: str, call: BlockCall) -> None:
         """The memory is shared."""
 
-    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
+    def compute(self, table: str, call: BlockCall) -> Any:
         with self.lock:
-            answered, answer = self._ask("compute", table, call)
-            if answered:
-                self.failures = 0
-                return True, answer
-            self._lose()
-            while not self._begin():
+            answer = self._ask("compute", table, call)
+            if answer is LOST:
                 self._lose()
-            return False, None
+                while not self._begin():
+                    self._lose()
+            else:
+                self.failures = 0
+            return answer
 
     def upload(self, table: str, call: BlockCall) -> None:
         """The memory is shared."""
@@ -72,7 +72,7 @@ class ProcessDaemon:
     def shut(self, table: str) -> None:
         with self.lock:
             self._forget(table)
-            if self.process is not None and not self._ask("shut", table)[0]:
+            if self.process is not None and self._ask("shut", table) is LOST:
                 self._end()
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ class ProcessDaemon:
 
     def _open(self, table: str) -> bool:
         room, descriptor = self.tables[table]
-        return self._ask("open", table, room, descriptor)[0]
+        return self._ask("open", table, room, descriptor) is not LOST
 
     def _lose(self) -> None:
         """The process is dead or hangs: see that it is dead."""
@@ -136,25 +136,23 @@ class ProcessDaemon:
 
     # -- questions and answers -----------------------------------------------------------------------------------------
 
-    def _ask(self, what: str, table: str, value: Any = None, descriptor: int | None = None) -> tuple[bool, Any]:
-        """(True, the answer), or (False, None) if there will be none. What was raised there is raised here."""
+    def _ask(self, what: str, table: str, value: Any = None, descriptor: int | None = None) -> Any:
+        """The answer, or LOST if there will be none. What was raised there is raised here."""
         if self.connection is None:
-            return False, None
+            return LOST
         try:
             self.connection.send((what, table, value))
-            if descriptor is not None and not self._pass(descriptor):
-                return False, None
-            if not self._wait():
-                return False, None
+            if (descriptor is not None and not self._pass(descriptor)) or not self._wait():
+                return LOST
             fine, answer = self.connection.recv()
         except (EOFError, OSError):
-            return False, None
+            return LOST
         except BaseException:  # Ctrl-C, say: the answer would be taken for that of the next question
             self._end()
             raise
         if not fine:
             raise answer
-        return True, answer
+        return answer
 
     def _wait(self) -> bool:
         """For an answer; False when the process shows no life for too long. A dead one closes the connection."""

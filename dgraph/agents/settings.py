@@ -92,7 +92,7 @@ class Settings:
             budget = {} if self.memory_budget is None else {"memory budget": f"{self.memory_budget:,} bytes"}
             return {"daemons": IN_PROCESS, **budget}
         return {
-            "daemons": self.daemons if isinstance(self.daemons, Mapping) else ", ".join(map(_named, self.daemons)),
+            "daemons": self.daemons if isinstance(self.daemons, Mapping) else ", ".join(map(title_of, self.daemons)),
             "pipeline block": self.pipeline_block or "no pipeline",
             "vertex cache": f"{self.vertex_cache >> 10:,} KiB" if self.vertex_cache else "none",
         }
@@ -153,10 +153,6 @@ def _whole(value: Any, least: int) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
-def _named(kind: Kind) -> str:
-    return next((name for name, known in KINDS.items() if known == kind), repr(kind))
-
-
 def title_of(kind: Kind) -> str:
-    """What columns of the report call a kind of daemon."""
+    """What the report calls a kind of daemon."""
     return next((name for name, known in KINDS.items() if known == kind), type(kind).__name__)

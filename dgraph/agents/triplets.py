@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dgraph.agents.blocks import Block, any_active, gather, gather_edges, refresh
-from dgraph.agents.daemon import BlockCall
+from dgraph.agents.daemon import LOST, BlockCall
 from dgraph.agents.lane import Lane
 from dgraph.agents.pipeline import Stages
 from dgraph.agents.vertex_cache import Located, VertexCache
@@ -56,13 +56,12 @@ class Request(Stages):
             self.lane.moved(refresh(self.values[name], ids, self.lane.arrays[name], slots))
 
     def compute(self, work: Work) -> None:
-        fine, work.answer = self.lane.daemon.compute(self.lane.table, work.call)
-        while not fine:
+        while (answer := self.lane.daemon.compute(self.lane.table, work.call)) is LOST:
             self.lane.tally.add("restarts", 1)
             self.unsure = True
             again = self.download(work.block, work.call.buffer)  # who died may have written to it
             work.call, work.found = again.call, again.found
-            fine, work.answer = self.lane.daemon.compute(self.lane.table, work.call)
+        work.answer = answer
 
     def measure(self, work: Work, seconds: list[float]) -> None:
         self.lane.tally.add("blocks", 1)

@@ -22,7 +22,6 @@ from dgraph.codegen.cuda import FINISHED, LISTED, ROWS, Folded, partial, total
 from dgraph.codegen.cuda_arrays import array_kernels
 from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.codegen.source import Source
-from dgraph.devices import vertex_arrays as slots
 from dgraph.devices.edge_blocks import EdgeBlocks
 from dgraph.devices.gpu_memory import GpuMemory
 from dgraph.devices.launches import Launcher
@@ -30,7 +29,7 @@ from dgraph.devices.memory import DeviceArray, Memory, SimulatedMemory
 from dgraph.devices.probe import simulated
 from dgraph.devices.simulator import simulate
 from dgraph.devices.tally import Tally
-from dgraph.devices.vertex_arrays import Count, DeviceIds, DeviceVertexArrays
+from dgraph.devices.vertex_arrays import QUEUED, SLOTS, Count, DeviceIds, DeviceVertexArrays, parts_of
 from dgraph.errors import DeviceError
 
 LIMITS = 8, 64, 2048  # edges: rows of fewer are gathered by one thread, a quarter of a warp, a warp; others by a block
@@ -42,12 +41,21 @@ _kernels: dict[str, dict[str, Launcher]] = {}  # by source and name, for all run
 _one_at_a_time = threading.Lock()  # threads of this process share a device
 
 
+class Groups(NamedTuple):
+    """How many threads may share a row, the shortest rows first."""
+
+    one: int
+    few: int
+    warp: int
+    block: int
+
+
 class ThreadGrid(Protocol):
-    """Where kernels run. `groups` are the numbers of threads that may share a row: one, a few, a warp, a block."""
+    """Where kernels run."""
 
     block: int
     blocks: int  # at most: a grid strides over what is left
-    groups: tuple[int, int, int, int]
+    groups: Groups
     memory: Memory
 
     def __init__(self, source: Source): ...
@@ -72,16 +80,15 @@ class Cuda:
     def __init__(
         self, source: Source, folds: Mapping[str, Folded] | None = None, budget: int | None = None, block: Any = "auto"
     ):
-        grid: type[ThreadGrid] = Device
-        self.source, self.folded = source, folds or {}
-        self.general_source = array_kernels()
-        self.grid, self.general = grid(self.source), grid(self.general_source)
+        self.source, self.folded, self.general_source = source, folds or {}, array_kernels()
+        self.grid: ThreadGrid = Device(self.source)
+        self.general: ThreadGrid = Device(self.general_source)
         self.memory = self.grid.memory
         self.memory.begin(budget)
         self.blocks = EdgeBlocks(self.memory, block)
         self.of_edges = {"neighbours", *source.edge_columns}
         dtypes = {name: field.dtype for name, field in self.folded.items()}
-        self.tally = Tally(self.memory, {**slots.SLOTS, **dtypes})
+        self.tally = Tally(self.memory, {**SLOTS, **dtypes})
         self.arrays = DeviceVertexArrays(self.memory, self.tally, self._general, self._fold)
         self._own: dict[str, Any] = {total(name): self.tally.there[name] for name in dtypes}
         self._own |= {partial(name): self.memory.empty(self.grid.blocks, dtype) for name, dtype in dtypes.items()}
@@ -94,23 +101,22 @@ class Cuda:
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Run a push or a receive; returns how long the queue is now."""
         found = self._queue(values["queued"])
-        values = {**values, "queued": found.before, LISTED: slots.QUEUED}
-
-        rest = slots.parts_of(values)
+        values = {**values, "queued": found.before, LISTED: QUEUED}
+        rest, groups = parts_of(values), self.grid.groups
 
         def run(edges: Mapping[str, Any], low: int, high: int) -> None:
             own = {**values, **edges}
             if rest is None:
-                self._launch(name, 0, count, own, self.grid.groups[-2])
+                self._launch(name, 0, count, own, groups.warp)
                 return
-            self._launch(name, 0, count, {**own, "part_size": slots.PART}, self.grid.groups[-2])
-            self._launch(name, 0, int(rest.length), {**own, **rest.arguments}, self.grid.groups[-1])
+            parts = rest.arguments
+            self._launch(name, 0, count, {**own, "part_size": parts["part_size"]}, groups.warp)
+            self._launch(name, 0, int(rest.length), {**own, **parts}, groups.block)
 
-        if not count:
-            return found
-        if self._edges(name, values):
-            self.blocks.each(name, self._edges(name, values), values["indptr"], 0, run)
-        else:
+        edges = self._edges(name, values)
+        if count and edges:
+            self.blocks.each(name, edges, values["indptr"], 0, run)
+        elif count:
             run({}, 0, 0)
         return found
 
@@ -123,14 +129,14 @@ class Cuda:
             return [(first, self._pull(name, count, values, first))]
         if FINISHED in names:
             return [(first, tuple(self._fold(name, count, values, first).values()))]
-        found = self._count(slots.LISTED) if LISTED in names else None
-        self._launch(name, first, count, {**values, LISTED: slots.LISTED})
+        found = self._count(LISTED) if LISTED in names else None
+        self._launch(name, first, count, {**values, LISTED: LISTED})
         return [(first, found)]
 
     def _pull(self, name: str, count: int, values: Mapping[str, Any], first: int) -> Any:
         found = self._queue(values["queued"]) if LISTED in self._names(name) else None
         if found is not None:
-            values = {**values, "queued": found.before, LISTED: slots.QUEUED}
+            values = {**values, "queued": found.before, LISTED: QUEUED}
         lists = self._listed(values["indptr"], first, count)
 
         def run(edges: Mapping[str, Any], low: int, high: int) -> None:
@@ -146,7 +152,7 @@ class Cuda:
         for one in lists:
             ends = np.array([low, high], one.here.dtype)  # of another type, all rows would be cast
             lo, hi = np.searchsorted(one.here, ends).tolist()
-            self._launch(name, lo, hi, {LISTED: slots.QUEUED, **values, **own, ROWS: one.there}, one.threads)
+            self._launch(name, lo, hi, {LISTED: QUEUED, **values, **own, ROWS: one.there}, one.threads)
 
     def counted(self) -> dict[str, Any]:
         """Columns of the report since this was last called: bytes of edges that passed through, and of messages that
@@ -192,11 +198,11 @@ class Cuda:
     def _queue(self, queued: Any) -> Count:
         """The length of the queue before the next kernel. It need not be known here if the last kernel made it
         longer."""
-        last = self._counts.get(slots.QUEUED)
+        last = self._counts.get(QUEUED)
         if queued is last and last is not None and last.value is None:
-            self._counts[slots.QUEUED] = Count(self.tally, slots.QUEUED, last.before)
-            return self._counts[slots.QUEUED]
-        return self._count(slots.QUEUED, int(queued))
+            self._counts[QUEUED] = Count(self.tally, QUEUED, last.before)
+            return self._counts[QUEUED]
+        return self._count(QUEUED, int(queued))
 
     def _count(self, slot: str, before: int = 0) -> Count:
         """A count of what the next kernel lists."""
@@ -256,7 +262,7 @@ class Device:
             simulate(self.module)
         self.block: int = vars(self.module)["BLOCK"]
         self.fewest, self.blocks = (1, 2) if simulated() else (FEWEST, BLOCKS)
-        self.groups = (1, min(8, self.block // 4), min(32, self.block // 2), self.block)
+        self.groups = Groups(1, min(8, self.block // 4), min(32, self.block // 2), self.block)
 
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
         with _one_at_a_time:

@@ -59,11 +59,11 @@ class EdgeBlocks:
             return
         blocks = [Block(a + first, b + first, e) for a, b, e in self._cut(kernel, edges, ends, prepare)]
         self.memory.wait()  # what follows goes by streams of its own
-        stream = Stream(self, kernel, edges, ends, first, run)
+        passage = Passage(self, kernel, edges, ends, first, run)
         if self.asked is None or len(blocks) == 1:
-            in_turn(stream, blocks)
+            in_turn(passage, blocks)
         else:
-            side_by_side([stream], blocks)
+            side_by_side([passage], blocks)
 
     def _stay(self, edges: Mapping[str, np.ndarray], prepare: Callable[[int], Any]) -> bool:
         """Whether all edges are on the device; they are brought there if there is room."""
@@ -124,7 +124,7 @@ class EdgeBlocks:
         return BlockBuffer(here, self.memory.empty(count, array.dtype))
 
 
-class Stream:
+class Passage:
     """The blocks of one request on their way: stages of `agents/pipeline.py`. Nothing of a block comes back."""
 
     def __init__(

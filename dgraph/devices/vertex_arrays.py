@@ -11,13 +11,13 @@ import numpy as np
 
 from dgraph.agents.vertex_arrays import VertexArrays, Where
 from dgraph.analysis import PhaseAnalysis
-from dgraph.codegen.cuda import BEST
+from dgraph.codegen.cuda import BEST, LISTED
 from dgraph.devices.memory import DeviceArray, Memory
 from dgraph.devices.tally import Tally
 from dgraph.errors import DeviceError
 from dgraph.names import name_in
 
-QUEUED, LISTED, EDGES, COUNTED = "queued", "listed", "edges", "counted"  # what kernels tell beside global values
+QUEUED, EDGES, COUNTED = "queued", "edges", "counted"  # what kernels tell beside global values, as LISTED
 REST = "rest_out", "rest_in"  # of each table of senders
 SLOTS = dict.fromkeys((QUEUED, LISTED, EDGES, *REST, COUNTED), "int64")
 LARGE = 64 << 10  # bytes of a message from which on they stay on the device: below, a copy costs less

@@ -35,7 +35,7 @@ class StandInDaemon(CpuDaemon):
     def download(self, table: str, call: BlockCall) -> None:
         time.sleep(self.kind.download * call.edges)
 
-    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
+    def compute(self, table: str, call: BlockCall) -> Any:
         end = time.perf_counter() + self.kind.call + self.kind.compute * call.edges
         answer = super().compute(table, call)
         time.sleep(max(0.0, end - time.perf_counter()))

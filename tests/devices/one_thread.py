@@ -4,6 +4,7 @@ import dataclasses
 
 from dgraph.codegen import cuda_head
 from dgraph.codegen.compile import load
+from dgraph.devices.cuda import Groups
 from dgraph.devices.memory import DeviceArray, Memory
 
 HEAD = """
@@ -77,7 +78,7 @@ MEMORY = Memory()
 class OneThread:
     """A grid of one thread."""
 
-    block, blocks, groups, memory = 1, 1, (1, 1, 1, 1), MEMORY
+    block, blocks, groups, memory = 1, 1, Groups(1, 1, 1, 1), MEMORY
 
     def __init__(self, source):
         text = source.text.replace(cuda_head.HEAD.strip("\n"), HEAD.strip("\n"))
