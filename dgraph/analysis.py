@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from dgraph.errors import ProgramError
 from dgraph.functions import Function, read_function
 from dgraph.names import key, sent
 from dgraph.program import (
@@ -122,9 +123,8 @@ class Analysis:
     def readers(self) -> list[Reads]:
         """All functions of the program."""
         crossing = [reads for phase in self.phases for reads in (phase.send, phase.apply)]
-        some = [self.start, self.seed, self.stop, *crossing]
         folds = [reads for _, reads in (*self.globals.values(), *self.results.values())]
-        return [reads for reads in some if reads is not None] + folds
+        return [reads for reads in (self.start, self.seed, self.stop) if reads is not None] + crossing + folds
 
     def reads(self, *names: str) -> bool:
         """Whether any function reads one of these."""
@@ -173,6 +173,8 @@ _known: WeakKeyDictionary[type[VertexProgram], dict[int, Analysis]] = WeakKeyDic
 
 def analyse(program: VertexProgram) -> Analysis:
     """Read every function of a program: once for each length of its vectors, unless a constant of a user's changes."""
+    if "values" not in vars(program):
+        raise ProgramError(f"{type(program).__name__}: leave out __init__, and declare a Parameter for each value")
     known, length = _known.setdefault(type(program), {}), program.vector_length
     if length in known and not program.operation and any(reads.function.stale for reads in known[length].readers):
         read_function.cache_clear()

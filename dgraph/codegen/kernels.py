@@ -182,45 +182,41 @@ class KernelTexts:
     def fold_inbox(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...]) -> None:
         """Call `apply` for v, store the states; `changed` says whether one of the triggers is new."""
         states, reads = self.analysis.states, phase.apply
-        news = ", ".join(f"new_{state.name}" for state in states)
         inner_products(kernel, reads, ROW, phase)
-        vector = reads.vector or any(state.shape is not None for state in states)
-        if vector:
-            kernel.add("changed = False")
-            for state in states:
-                if state.shape is None:  # of component 0; the other components still read the old one
-                    kernel.add(f"first_{state.name} = {kernel.use(key(state.name), True)}[v]")
-        tests = []
-        with kernel.components(vector, self.width):
-            kernel.add(f"{news} = {self.call(kernel, reads, name_in(phase, 'apply'), ROW, phase)}")
-            for state in states:
-                test = self.differs(kernel, state, "new") if state.name in triggers else ""
-                array = kernel.use(key(state.name), True) if self.keeps(state) else ""
-                store = f"{item(array, 'v', state)} = new_{state.name}" if array else ""
-                if vector and state.shape is None:
+        news = ", ".join(f"new_{state.name}" for state in states)
+        if reads.vector or any(state.shape is not None for state in states):
+            self.fold_vectors(kernel, phase, triggers, news)
+            return
+        kernel.add(f"{news} = {self.call(kernel, reads, name_in(phase, 'apply'), ROW, phase)}")
+        tests = [self.differs(kernel, state, "new") for state in states if state.name in triggers]
+        kernel.add(f"changed = {' or '.join(tests)}")
+        kernel.add(*(f"{kernel.use(key(s.name), True)}[v] = new_{s.name}" for s in states if s.name in self.kept))
+
+    def fold_vectors(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...], news: str) -> None:
+        """The same component by component. Scalars are those of component 0, but the other components read the old
+        ones, so they are stored last."""
+        scalars = [state for state in self.analysis.states if state.shape is None]
+        kernel.add("changed = False")
+        kernel.add(*(f"first_{state.name} = {kernel.use(key(state.name), True)}[v]" for state in scalars))
+        with kernel.components(True, self.width):
+            kernel.add(f"{news} = {self.call(kernel, phase.apply, name_in(phase, 'apply'), ROW, phase)}")
+            for state in self.analysis.states:
+                if state in scalars:
                     kernel.add(f"if c == 0: first_{state.name} = new_{state.name}")
-                elif vector:
-                    kernel.add(*([f"changed = changed or {test}"] if test else []), *([store] if store else []))
-                else:
-                    tests += [test] if test else []
-            if not vector:
-                kernel.add(f"changed = {' or '.join(tests)}")
-                kernel.add(*(f"{kernel.use(key(s.name), True)}[v] = new_{s.name}" for s in states if self.keeps(s)))
-        if vector:
-            for state in states:
-                if state.shape is None:
-                    if state.name in triggers:
-                        kernel.add(f"changed = changed or {self.differs(kernel, state, 'first')}")
-                    kernel.add(f"{kernel.use(key(state.name), True)}[v] = first_{state.name}")
+                    continue
+                if state.name in triggers:
+                    kernel.add(f"changed = changed or {self.differs(kernel, state, 'new')}")
+                kernel.add(f"{kernel.use(key(state.name), True)}[v, c] = new_{state.name}")
+        for state in scalars:
+            if state.name in triggers:
+                kernel.add(f"changed = changed or {self.differs(kernel, state, 'first')}")
+            kernel.add(f"{key(state.name)}[v] = first_{state.name}")
 
     def differs(self, kernel: KernelText, state: State, local: str) -> str:
         """Whether a field is new. Where rounds go on until none is, what was no number, and is none, is not."""
         new, old = f"{local}_{state.name}", self.old(kernel, state)
         waits = self.analysis.synchronous and self.analysis.stop is None and state.dtype.kind == "f"
         return f"{new} != {old}" + (f" and ({new} == {new} or {old} == {old})" if waits else "")
-
-    def keeps(self, state: State) -> bool:
-        return state.name in self.kept
 
     def old(self, kernel: KernelText, state: State) -> str:
         """A field before this firing: a Delta is at its start again."""

@@ -184,6 +184,15 @@ def test_a_field_has_one_name_and_vectors_a_length():
         type("Long", (programs.LargestNearby,), {"level": State(int64, shape=True)})()
 
 
+def test_a_program_with_an_init_of_its_own():
+    class Begun(programs.LargestNearby):
+        def __init__(self, hops):
+            self.hops = hops
+
+    with pytest.raises(ProgramError, match="Begun: leave out __init__, and declare a Parameter for each value"):
+        dg.run(dg.rmat(scale=3, seed=1), Begun(3))
+
+
 @pytest.mark.parametrize("identity_of", [0, lambda dtype: "none", lambda dtype: 2.0**70])
 def test_a_merge_without_identity(identity_of):
     with pytest.raises(ProgramError, match="SMALLER has no identity of int64"):
