@@ -18,7 +18,7 @@ from dgraph.cli.command import Command, Ending
 from dgraph.cli.doing import CLEAR
 from dgraph.cli.options import FILE, Whole, as_json, offered
 from dgraph.cli.options import output as written
-from dgraph.cli.place import Place, runs_somewhere
+from dgraph.cli.place import Place, decorated, runs_somewhere
 
 AXES = ("operation", "graph", "setting")
 fill = partial(filled, width=110, break_on_hyphens=False)
@@ -93,10 +93,8 @@ def _command_for(name: str) -> click.Command:
     Example:
       $ dgraph bench {name} --trials 1 -o out
     """
-    decorated = as_json(runs_somewhere(bench))
-    for option in reversed((*OPTIONS, *(_only(axis, name) for axis in AXES))):
-        decorated = option(decorated)
-    return click.command(name, cls=Command)(decorated)
+    options = (*OPTIONS, *(_only(axis, name) for axis in AXES))
+    return click.command(name, cls=Command)(decorated(as_json(runs_somewhere(bench)), options))
 
 
 OPTIONS: tuple[Callable, ...] = (
@@ -204,8 +202,8 @@ def compare(before: str, after: str, least: float, everything: bool, check: bool
     """Show what got slower, or larger, between two runs of a suite, and how much of it may be noise.
 
     BEFORE and AFTER are folders that `dgraph bench SUITE -o` wrote, or the JSON Lines in them. Noise is what a median
-    of so many trials may be off; a change shows when it is beyond that on both sides. Seconds measured
-    once, as of loading, show with --all only.
+    of so many trials may be off; a change shows when it is beyond that on both sides. Seconds measured once, as of
+    loading, show with --all only.
 
     \b
     Example:

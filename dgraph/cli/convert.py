@@ -18,10 +18,10 @@ from dgraph.cli.results import check_format, write_edges
 @as_json
 @reads_graph
 def command(edges: GivenGraph, output: str, drop_isolated: bool, renumber: str | None, as_json: bool) -> None:
-    """Write the edges of a graph in another format; what that format cannot say is an error, never dropped;
-    that edges have no direction, which text cannot say, is told. Columns beside the ends and the weight are kept where
-    --columns names them. Where a format counts vertices from 1, ids that count
-    from 0 are written so; --renumber does it with any others.
+    """Write the edges of a graph in another format; what that format cannot say is an error, never dropped; that edges
+    have no direction, which text cannot say, is told. Columns beside the ends and the weight are kept where --columns
+    names them. Where a format counts vertices from 1, ids that count from 0 are written so; --renumber does it with any
+    others.
 
     \b
     Example:

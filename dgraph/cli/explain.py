@@ -20,7 +20,7 @@ def _offered(context: click.Context, param: click.Parameter, begun: str) -> Any:
 
 @click.command("explain", cls=Command)
 @click.argument("program", metavar="OP|FILE.py:CLASS", shell_complete=_offered)
-@click.option("--target", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]), help="Of the kernels.")
+@click.option("--target", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]), help="Where they run.")
 @as_json
 def command(program: str, target: str, as_json: bool) -> None:
     """Show what a vertex program reads and sends, and the kernels for a target.

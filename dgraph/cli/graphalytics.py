@@ -20,7 +20,7 @@ RULES = click.Choice(["ldbc", "strict"])
 @click.command("graphalytics", cls=Command)
 @click.argument("directory", metavar="DIR", type=FILE)
 @click.option("--algorithm", "only", multiple=True, type=ALGORITHM, help="Only this one; may be repeated.")
-@click.option("--repetitions", type=Whole(1), default=1, show_default=True, help="Of every job.")
+@click.option("--repetitions", type=Whole(1), default=1, show_default=True, help="How often every job runs.")
 @written("a folder, for the values of every job.", metavar="FOLDER", folder=True)
 @click.option("--rules", type=RULES, default="ldbc", show_default=True, help="How near values must be.")
 @engine

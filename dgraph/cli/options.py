@@ -94,8 +94,10 @@ VERTICES = click.option(
 )
 
 
-def operations(context: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    """What the shell offers for OP."""
+def _operations() -> list[str]:
     import dgraph as dg
 
-    return [name for name in (one.replace("_", "-") for one in dg.OPERATIONS) if name.startswith(begun)]
+    return [name.replace("_", "-") for name in dg.OPERATIONS]
+
+
+operations = offered(_operations)  # what the shell offers for OP

@@ -15,6 +15,7 @@ from dgraph.cli.doing import doing
 from dgraph.cli.graphs import GivenGraph, reads_graph
 from dgraph.cli.options import Written, among, as_json, engine
 from dgraph.cli.options import output as written
+from dgraph.cli.place import decorated
 from dgraph.cli.results import write_frames, write_result, writer_of
 from dgraph.cli.signatures import OF, described, id_reader, options_of, values_of
 from dgraph.errors import OptionError
@@ -118,10 +119,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
     edges_of = EDGES.get(name, "rmat --scale 10 --weights 1 9")
     example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"
     run.__doc__ = f"{described(operation)[0]}\n\n\b\nExample:\n{example}"
-    decorated = as_json(reads_graph(run))
-    for option in reversed(RUNNING):
-        decorated = option(decorated)
-    command = click.command(name.replace("_", "-"), cls=Command)(decorated)
+    command = click.command(name.replace("_", "-"), cls=Command)(decorated(as_json(reads_graph(run)), RUNNING))
     command.params[:0] = options_of(operation, RENAMED, SAID)
     return command
 
