@@ -68,6 +68,13 @@ def cases_of(suite: Suite, only: Mapping[str, tuple[str, ...]] | None = None) ->
     return found
 
 
+def rows_of(rows: pd.DataFrame, where: Mapping[str, list[Any]]) -> pd.DataFrame:
+    """Those rows whose case has one of the values in `where` on each of its axes."""
+    for axis, values in where.items():
+        rows = rows[rows[axis].isin(values)]
+    return rows
+
+
 def names_of(rows: pd.DataFrame, within: Sequence[str], by: str) -> pd.Series:
     """What the case of each row is called in a plot, among those of the same values `within`: by `by`, and by the other
     axes that tell it from others."""

@@ -85,10 +85,8 @@ def comparison_cells(rows: Sequence[dict[str, Any]], *, everything: bool) -> lis
         if everything or row["verdict"]:
             title, unit = TITLES[row["figure"]]
             numbers = [shown(row["before"], unit), shown(row["after"], unit), f"{row['ratio']:.2f}"]
-            words = {"": "", "slower": "slower", "faster": "faster"}
-            if unit != "s":
-                words = {"": "", "slower": "more", "faster": "less"}
-            verdict = words[row["verdict"]]
+            words = {} if unit == "s" else {"slower": "more", "faster": "less"}
+            verdict = words.get(row["verdict"], row["verdict"])
             noise = "unknown" if row["noise"] is None else f"{100 * row['noise']:.0f} %"
             cells.append([*(str(row[axis]) for axis in axes), title, *numbers, noise, verdict])
     return cells

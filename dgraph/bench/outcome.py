@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from dgraph.bench.cases import rows_of
 from dgraph.bench.page import page
 from dgraph.bench.plots import plot
-from dgraph.bench.suite import PlotSpec, Suite
+from dgraph.bench.suite import Suite
 
 REPORT, SUPERSTEPS = "report.html", "supersteps.csv"
 
@@ -42,14 +43,7 @@ def draw(folder: Path, suite: Suite, trials: pd.DataFrame, supersteps: pd.DataFr
     pictures = []
     for i, spec in enumerate(suite.plots, 1):
         function, reads = plot(spec.plot)
-        rows = _chosen(trials if reads == "trials" else supersteps, spec)
+        rows = rows_of(trials if reads == "trials" else supersteps, spec.where)
         if len(rows):
             pictures.append(function(rows, folder / f"{i}-{spec.plot}.png", **spec.options))
     return pictures, ""
-
-
-def _chosen(rows: pd.DataFrame, spec: PlotSpec) -> pd.DataFrame:
-    """The rows that a plot is about."""
-    for axis, wanted in spec.where.items():
-        rows = rows[rows[axis].isin(wanted if isinstance(wanted, list) else [wanted])]
-    return rows

@@ -156,9 +156,7 @@ class Runner:
         return [one.item() if isinstance(one, np.generic) else one for one in ids]
 
     def _trials(self, operation: OperationSpec) -> int:
-        wanted = operation.trials or operation.sources or self.suite.trials
-        if operation.sources == 1:
-            wanted = operation.trials or self.suite.trials
+        wanted = operation.trials or (operation.sources if operation.sources > 1 else self.suite.trials)
         return min(wanted, self.trials or wanted)
 
     def _release(self) -> None:

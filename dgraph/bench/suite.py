@@ -15,9 +15,10 @@ targets, plots      lists of tables; the last target is what the suite is about,
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from statistics import harmonic_mean, median
 from typing import Any
 
 from dgraph.bench.checked import TomlTable
@@ -27,7 +28,12 @@ SHIPPED = Path(__file__).parent / "suites"
 AXES = ("operation", "graph", "engine", "policy", "device", "partitions", "workers", "setting")
 LEAST = "least"  # in a ratio: the other value of the axis that has the least figure
 OVERS = ("mean", "worst", "best")
-STATISTICS = ("median", "harmonic", "least", "most")
+STATISTICS: dict[str, Callable[[list[float]], float]] = {
+    "median": median,
+    "harmonic": harmonic_mean,
+    "least": min,
+    "most": max,
+}
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ class Target:
     what: str
     ratio: tuple[str, str] | None = None
     axis: str = "setting"
-    where: dict[str, Any] = field(default_factory=dict)
+    where: dict[str, list[Any]] = field(default_factory=dict)
     over: str = "mean"  # of the cases: the geometric mean, the worst or the best
     statistic: str = "median"  # of a case's trials
     at_least: float | None = None
@@ -82,7 +88,7 @@ class PlotSpec:
     """A file of `plots/`, the trials that it draws, and its options."""
 
     plot: str
-    where: dict[str, Any]
+    where: dict[str, list[Any]]
     options: dict[str, Any]
 
 
@@ -238,7 +244,7 @@ def _target(table: TomlTable, known: Mapping[str, Any]) -> Target:
         axis=axis,
         where=_where(table, known),
         over=table.take("over", str, "mean", among=OVERS),
-        statistic=table.take("statistic", str, "median", among=STATISTICS),
+        statistic=table.take("statistic", str, "median", among=tuple(STATISTICS)),
         at_least=table.take("at_least", float, None),
         at_most=table.take("at_most", float, None),
         paper=table.take("paper", str, ""),
@@ -259,12 +265,12 @@ def _plot(table: TomlTable, known: Mapping[str, Any]) -> PlotSpec:
     return PlotSpec(name, where, {key: value for key, value in table.rest().items() if key != "where"})
 
 
-def _where(table: TomlTable, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Which cases a target or a plot is about: {axis: value or values}."""
+def _where(table: TomlTable, known: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Which cases a target or a plot is about: {axis: values}."""
     where = table.table("where")
     where.refuse_others(AXES)
-    for axis, wanted in where.content.items():
-        values = wanted if isinstance(wanted, list) else [wanted]
+    found = {axis: wanted if isinstance(wanted, list) else [wanted] for axis, wanted in where.content.items()}
+    for axis, values in found.items():
         if missing := [one for one in values if one not in known[axis]]:
             where.refuse(axis, f"{missing[0]!r} is none of this suite", ", ".join(map(str, known[axis])))
-    return dict(where.content)
+    return found

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from statistics import geometric_mean, harmonic_mean, median
+from collections.abc import Sequence
+from statistics import geometric_mean
 from typing import Any
 
 import pandas as pd
 
-from dgraph.bench.suite import AXES, LEAST, Suite, Target
+from dgraph.bench.cases import rows_of
+from dgraph.bench.suite import AXES, LEAST, STATISTICS, Suite, Target
 from dgraph.errors import OptionError
-
-STATISTICS: dict[str, Callable[[list[float]], float]] = {
-    "median": median,
-    "harmonic": harmonic_mean,
-    "least": min,
-    "most": max,
-}
 
 
 def outcomes(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -31,8 +25,7 @@ def _outcome(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, Any
     """The record of one target; None if no trial was about it."""
     if target.figure not in frame.columns:
         raise OptionError(f"{suite.path}: figure {target.figure!r} was not measured; there are {', '.join(frame)}")
-    for axis, wanted in target.where.items():
-        frame = frame[frame[axis].isin(wanted if isinstance(wanted, list) else [wanted])]
+    frame = rows_of(frame, target.where)
     each = _ratios(suite, target, frame) if target.ratio else _values(target, frame)
     if not each:
         return None
