@@ -19,8 +19,8 @@ import numpy as np
 from dgraph.partition import numbering
 from dgraph.partition.chunk import Chunk, Numbered
 from dgraph.partition.ids import IdType
-from dgraph.partition.numbering import IDENTITY, Encoded, Numbering, give_back
-from dgraph.partition.ranks import Ranks, union
+from dgraph.partition.numbering import Encoded, Numbering, give_back
+from dgraph.partition.ranks import IDENTITY, Ranks, union
 from dgraph.partition.survey import Survey, survey, survey_of_range
 from dgraph.workers import Workers
 

@@ -9,6 +9,7 @@ from those seen once and twice (Chao, Scand. J. Statist. 1984).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,8 @@ from dgraph.estimates.footprints import FOOTPRINTS, Footprint
 from dgraph.options import one_of, whole_number
 from dgraph.partition import kernels, placement, policies
 from dgraph.partition.chunk import Numbered
-from dgraph.partition.numbering import IDENTITY
 from dgraph.partition.placement import DegreeTable
+from dgraph.partition.ranks import IDENTITY
 from dgraph.partition.source import is_lazy
 from dgraph.recovery import retried
 
@@ -76,7 +77,7 @@ class Sample:
     share: float  # of all edges that the chunk holds
     exact: bool
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Numbers in the chunk are below this."""
         if self.exact:
@@ -106,7 +107,7 @@ def sample(graph: Graph) -> Sample:
         chosen = sorted({count * i // LAZY_PIECES for i in range(LAZY_PIECES)})
         share = len(chosen) / count
     if graph.listed.is_read:
-        chunks = graph.workers.get([graph.workers.call(_compact, c) for c in graph.listed.as_listed(chosen)])
+        chunks = graph.workers.get([graph.workers.call(Numbered.compact, c) for c in graph.listed.as_listed(chosen)])
         return Sample(_joined(chunks), graph.num_vertices, graph.num_edges, share, True)
     read = graph.listed.id_chunks()
     chunks = graph.workers.get(read if chosen is None else [read[i] for i in chosen])
@@ -123,10 +124,6 @@ def sample(graph: Graph) -> Sample:
 
 def _codes(ids: Any) -> np.ndarray:
     return ids if isinstance(ids, np.ndarray) else pd.factorize(ids.to_pandas().astype(object))[0]
-
-
-def _compact(chunk: Numbered) -> Numbered:
-    return chunk.compact()
 
 
 def _joined(chunks: list[Numbered]) -> Numbered:
@@ -147,20 +144,18 @@ def _unseen(times: np.ndarray, share: float) -> float:
 def of_policy(graph: Graph, sample: Sample, need: Footprint, policy: policies.Policy, workers: int) -> dict[str, Any]:
     """The row of a policy, for a partition on each worker."""
     mirror, skip = not graph.directed, graph.listed.rules.skip_loops
-    size = sample.size
-    options: dict[str, Any] = {"out": True, "into": True, "mirror": mirror, "skip_loops": skip}
-    found = placement.degrees(sample.chunk, size, **options)
+    found = placement.degrees(sample.chunk, sample.size, out=True, into=True, mirror=mirror, skip_loops=skip)
     masters = DegreeTable(
         *(None if d is None else (d / sample.share).astype(np.uint32) for d in (found.out, found.into))
     )
-    where = placement.ranges(policy, masters, size, [1.0] * workers)
-    reduced, broadcast, copies, load = _copies(sample, where, size, mirror, skip)
+    where = placement.ranges(policy, masters, sample.size, [1.0] * workers)
+    reduced, broadcast, copies, load = _copies(sample, where, mirror, skip)
 
     arcs = sample.edges * (1 + mirror)
     column = 8 if need.weighted and graph.weight is not None else 0
     own = need.alone if workers == 1 else need.spread
     orders = 1 if workers == 1 and mirror else len(own.orders)  # alone, both orders of an undirected graph are one
-    held = _copies(sample, where, size, True, skip)[2] if need.both_ends and workers > 1 and not mirror else copies
+    held = _copies(sample, where, True, skip)[2] if need.both_ends and workers > 1 and not mirror else copies
     local = (sample.vertices + held) / workers
     edges = arcs * load
     side = edges * (4 + column) + 8 * local
@@ -185,12 +180,10 @@ def of_policy(graph: Graph, sample: Sample, need: Footprint, policy: policies.Po
     }
 
 
-def _copies(
-    sample: Sample, where: placement.Placement, size: int, mirror: bool, skip: bool
-) -> tuple[float, float, float, float]:
+def _copies(sample: Sample, where: placement.Placement, mirror: bool, skip: bool) -> tuple[float, float, float, float]:
     """Proxies that gather, proxies that need a state, proxies in all, and the largest share of edges on one worker."""
-    rate = min(1.0, SAMPLE / max(size, 1))
-    chosen = _chosen(size, rate)
+    rate = min(1.0, SAMPLE / max(sample.size, 1))
+    chosen = _chosen(sample.size, rate)
     owner = where.owner
     pairs: dict[str, list[np.ndarray]] = {"in": [], "out": []}
     load = np.zeros(where.parts, np.int64)

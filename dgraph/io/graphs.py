@@ -12,13 +12,8 @@ import pandas as pd
 from dgraph.building.frames import computed
 from dgraph.errors import InputError, OptionError, WeightError
 from dgraph.graph import Graph
+from dgraph.io import igraph, networkx, sparse
 from dgraph.io.edge_list import EdgeList
-from dgraph.io.igraph import from_igraph as _from_igraph
-from dgraph.io.igraph import to_igraph as _to_igraph
-from dgraph.io.networkx import from_networkx as _from_networkx
-from dgraph.io.networkx import to_networkx as _to_networkx
-from dgraph.io.sparse import from_scipy as _from_scipy
-from dgraph.io.sparse import to_scipy as _to_scipy
 from dgraph.options import one_of, switch
 from dgraph.workers import Workers
 
@@ -168,36 +163,36 @@ def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) 
     """A graph from NetworkX, with its attributes; the edge attribute `weight`, if there is one, is the weight. Options
     are those of `Graph.from_edges`."""
     _expect(graph, "is_multigraph", "graph of NetworkX")
-    return _graph(_from_networkx(graph, weight), None, None, **options)
+    return _graph(networkx.from_networkx(graph, weight), None, None, **options)
 
 
 def from_igraph(graph: Any, *, weight: str | None = "weight", name: str | None = "name", **options: Any) -> Graph:
     """A graph from igraph, with its attributes; the vertex attribute `name`, if there is one, is the id, and the edge
     attribute `weight` the weight. Options are those of `Graph.from_edges`."""
     _expect(graph, "es", "graph of igraph")
-    return _graph(_from_igraph(graph, weight, name), None, None, **options)
+    return _graph(igraph.from_igraph(graph, weight, name), None, None, **options)
 
 
 def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
     """A graph from a sparse adjacency matrix (or a NumPy array): an edge from i to j, with its value as weight, for
     every stored entry. Options are those of `Graph.from_edges`."""
     _expect(matrix, "tocoo" if not isinstance(matrix, np.ndarray) else "shape", "matrix of SciPy or NumPy")
-    return _graph(_from_scipy(matrix, directed=directed), None, None, **options)
+    return _graph(sparse.from_scipy(matrix, directed=directed), None, None, **options)
 
 
 def to_networkx(graph: Graph, *, multigraph: bool | None = None) -> Any:
     """A NetworkX graph with all ids, columns and attributes; a multigraph if edges repeat, or as asked."""
-    return _to_networkx(*computed(graph), **_ends(graph), directed=graph.directed, multigraph=multigraph)
+    return networkx.to_networkx(*computed(graph), **_ends(graph), directed=graph.directed, multigraph=multigraph)
 
 
 def to_igraph(graph: Graph) -> Any:
     """An igraph graph with all columns and attributes; ids are in the vertex attribute `name`."""
-    return _to_igraph(*computed(graph), **_ends(graph), directed=graph.directed)
+    return igraph.to_igraph(*computed(graph), **_ends(graph), directed=graph.directed)
 
 
 def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
     """The adjacency matrix in compressed rows, and the id of each row; repeated edges add up."""
-    return _to_scipy(*computed(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
+    return sparse.to_scipy(*computed(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
 
 
 def _expect(given: Any, attribute: str, what: str) -> None:

@@ -25,10 +25,10 @@ FORMATS: dict[str, ModuleType] = {
     "konect": konect,
     "npz": npz,
 }
-# a name that users know a format by, mostly its suffix without the dot
-ALIASES = {suffix[1:]: name for name, module in FORMATS.items() for suffix in module.SUFFIXES} | {"pq": "parquet"}
-ALIASES |= {"ldbc": "graphalytics", "matrixmarket": "matrix_market", "snap": "text"}
 _SUFFIXES = {suffix: name for name, module in FORMATS.items() for suffix in module.SUFFIXES}
+# names that users know a format by, mostly its suffix without the dot
+ALIASES = {suffix[1:]: name for suffix, name in _SUFFIXES.items()}
+ALIASES |= {"ldbc": "graphalytics", "matrixmarket": "matrix_market"}
 _COUNTED = ("matrix_market", "metis", "dimacs", "konect")  # formats that count vertices from 1, and name no columns
 
 

@@ -133,15 +133,7 @@ class FromEach(VertexProgram):
     def seed(id, sources):
         return 0.0 if id == sources else inf
 
-    def send(dist, weight):
-        return dist + weight
-
-    def apply(dist, message):
-        return min(dist, message)
-
-    @Result(float64)
-    def distance(dist):
-        return dist
+    send, apply, distance = ShortestPaths.send, ShortestPaths.apply, ShortestPaths.distance
 
 
 class HopsFromEach(FromEach):

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from dgraph.partition import kernels, threads
-from dgraph.partition.ranks import Ranks
+from dgraph.partition.ranks import IDENTITY, Ranks
 
 BUCKETS = 512  # as many streams as the write buffers and the TLB still serve at full speed
 
@@ -91,7 +91,7 @@ class EdgeSlice:
     keys: np.ndarray
     others: np.ndarray
     columns: dict[str, np.ndarray] = field(default_factory=dict)
-    ranks: Ranks = field(default_factory=lambda: Ranks.dense(0, 0))
+    ranks: Ranks = IDENTITY
     skip_loops: bool = False
 
     def __len__(self) -> int:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from dgraph.errors import ColumnError, WeightError
 from dgraph.partition import ids
 from dgraph.partition.ids import IdType
-from dgraph.partition.ranks import Ranks
+from dgraph.partition.ranks import IDENTITY, Ranks
 
 Ids: TypeAlias = np.ndarray | pa.Array  # integers in NumPy, strings and UUIDs in Arrow
 
@@ -73,7 +73,7 @@ class Numbered:
         if not self.ranks.size:
             return self
         sources, destinations = (self.ranks.number(end, self.dtype) for end in (self.sources, self.destinations))
-        return Numbered(sources, destinations, self.columns, Ranks.dense(0, 0))
+        return Numbered(sources, destinations, self.columns, IDENTITY)
 
     @property
     def nbytes(self) -> int:

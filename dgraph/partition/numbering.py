@@ -25,9 +25,8 @@ from dgraph.partition import kernels, threads
 from dgraph.partition.chunk import Chunk, Ids, Numbered
 from dgraph.partition.hashing import distinct
 from dgraph.partition.ids import IdType
-from dgraph.partition.ranks import Ranks, bitmap
+from dgraph.partition.ranks import IDENTITY, Ranks, bitmap
 
-IDENTITY = Ranks.dense(0, 0)
 POOL = pa.system_memory_pool()  # Arrow's own pools keep what is freed
 
 

@@ -85,8 +85,7 @@ class Partition:
         """The partition with the neighbours of each row by their numbers: sums over a row, wherever it is, are the same
         to the last bit."""
         sides = {"out": self.out, "incoming": self.incoming}
-        ordered: Any = {name: side and side.in_order_of(self.numbers, workers) for name, side in sides.items()}
-        return replace(self, **ordered)
+        return self._with({name: side and side.in_order_of(self.numbers, workers) for name, side in sides.items()})
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,10 @@ import numpy as np
 from dgraph.partition import kernels, metis, policies, rules, threads
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.chunk import Ids, Numbered
-from dgraph.partition.numbering import IDENTITY, Numbering
+from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import EdgePiece
 from dgraph.partition.policies import Policy
+from dgraph.partition.ranks import IDENTITY
 
 NOWHERE = np.uint16(2**16 - 1)  # no partition has this number
 AT_ONCE = 1 << 20  # edges that one thread cuts at once

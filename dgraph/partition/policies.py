@@ -21,9 +21,7 @@ from dgraph.errors import OptionError
 
 NAMES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
 OUTGOING, INCOMING, CARTESIAN, HYBRID, BY_USER = range(5)  # the `rule` of kernels.place; BY_USER has a table of its own
-FEW_PARTS = (
-    8  # up to here an edge cut exchanges less than a grid, beyond it the grid's fewer peers win (Gluon, section 5)
-)
+FEW_PARTS = 8  # up to here an edge cut exchanges less than a grid, whose fewer peers win beyond (Gluon, section 5)
 HIGH_DEGREE = 100  # PowerLyra's threshold: a vertex with more in-edges is spread over its sources' partitions
 
 

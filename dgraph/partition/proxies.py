@@ -23,15 +23,13 @@ _ORDER = np.array([3, 0, 2, 1], np.uint8)  # flags -> place in the group: in-edg
 @dataclass(frozen=True, eq=False)
 class Proxies:
     """`groups[q]` are the bounds, as local ids, of the proxies whose master is on partition q: where those with
-    in-edges begin, where those with out-edges begin, where those with in-edges end, where the group ends."""
+    in-edges begin, where those with out-edges begin, where those with in-edges end, where the group ends.
+    `masters[q]` are my vertices that partition q copies, in its order; `kinds[q]` says where in that list those begin
+    whose copies have out-edges, and where those end whose copies have in-edges."""
 
     groups: np.ndarray  # int64, parts x 4
-    masters: dict[int, np.ndarray] = field(
-        default_factory=dict
-    )  # of each peer: my vertices that it copies, in its order
-    kinds: dict[int, tuple[int, int]] = field(
-        default_factory=dict
-    )  # and where in that list out-edges begin, in-edges end
+    masters: dict[int, np.ndarray] = field(default_factory=dict)
+    kinds: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def reduce_slice(self, owner: int) -> slice:
         """Local ids of the proxies that gather messages for `owner`."""

@@ -76,6 +76,9 @@ class Ranks:
         return out
 
 
+IDENTITY = Ranks.dense(0, 0)
+
+
 def bitmap(columns: Sequence[np.ndarray], low: int, high: int) -> np.ndarray:
     """The ids of all columns as bits over low..high. Every thread fills a bitmap of its own."""
     size = (high - low) // 64 + 1

@@ -10,8 +10,8 @@ from dgraph.options import one_of
 from dgraph.partition import kernels, threads
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.chunk import Numbered
-from dgraph.partition.numbering import IDENTITY
 from dgraph.partition.partition import EdgePiece
+from dgraph.partition.ranks import IDENTITY
 
 REPEATS = ("keep", "first", "sum", "min", "max")
 LOOPS = ("keep", "drop")

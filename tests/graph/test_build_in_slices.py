@@ -10,7 +10,7 @@ import dgraph as dg
 from dgraph.errors import RoomError
 from dgraph.partition import placement, threads
 from dgraph.partition.chunk import Numbered
-from dgraph.partition.numbering import IDENTITY
+from dgraph.partition.ranks import IDENTITY
 
 
 def in_turn(source, destination, parts):

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from dgraph.errors import OptionError
 from dgraph.partition import rules
 from dgraph.partition.chunk import Numbered
-from dgraph.partition.numbering import IDENTITY
-from dgraph.partition.ranks import Ranks
+from dgraph.partition.ranks import IDENTITY, Ranks
 
 MERGE = {"first": lambda values: values[0], "sum": sum, "min": min, "max": max}
 SIZE = 6
