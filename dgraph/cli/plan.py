@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import click
@@ -70,9 +71,20 @@ def command(edges: GivenGraph, operation: str, on_workers: int | None, split: An
 
 
 def run_on(graph: Any, name: str) -> Any:
-    """The result of an operation on a sample, to measure it: from the first vertex, and with an `alpha` for which Katz
-    converges, where it needs one."""
+    """The result of an operation on a sample, to measure it: where paths begin somewhere, from the vertex with the most
+    edges, and with an `alpha` for which Katz converges."""
     import dgraph as dg
 
-    source = {"source": graph.numbering.ids()[0]} if name in ("bfs", "sssp") else {}
+    source = {"source": _hub(graph)} if name in ("bfs", "sssp") else {}
     return getattr(dg, name)(graph, **source, **({"alpha": 1e-4} if name == "katz" else {}))
+
+
+@cache  # for a sample is run many times, and what finds it is no part of that
+def _hub(graph: Any) -> Any:
+    """The vertex from which most edges lead: from another one paths may lead nowhere."""
+    import dgraph as dg
+
+    degrees = dg.degrees(graph).compute()
+    if degrees.empty:
+        raise OptionError("there are no edges, and so no paths whose search could be measured")
+    return degrees["vertex"][degrees["out_degree"].idxmax()]

@@ -272,3 +272,13 @@ def test_factors_are_verified_by_what_the_run_told(run):
     line = f"validate r.parquet --weight rating --result f.parquet --of factorize {options}"
     assert (run(line).exit_code, run(f"{line}e-9").exit_code) == (0, 1)
     assert "one worker" in run("plan factorize r.parquet").output
+
+
+def test_a_plan_of_paths_measures_some(run, tmp_path):
+    """No edge leads from the first vertex; and where there is none at all, that is said."""
+    chain = "".join(f"{vertex},{vertex + 1}\n" for vertex in range(1, 9))
+    (tmp_path / "chain.csv").write_text(f"1,0\n1,3\n{chain}")
+    assert json.loads(run("plan bfs chain.csv --json").output)["rounds"] > 3
+    (tmp_path / "empty.csv").write_text("source,target\n")
+    done = run("plan sssp empty.csv")
+    assert (done.exit_code, "no edges" in done.output) == (2, True)
