@@ -170,7 +170,7 @@ def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     if plan.blocks is None:
         return plan
     blocks = plan.blocks.suited(analysis, parts)
-    return replace(plan, blocks=blocks if plan.settings.direct else blocks.shared(analysis, plan.settings.daemons))
+    return replace(plan, blocks=blocks if plan.settings.direct else blocks.beside(plan.settings.daemons, analysis))
 
 
 def _settle(graph: Graph, plan: Plan, program: VertexProgram) -> LocalMethod | None:

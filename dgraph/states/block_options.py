@@ -62,8 +62,7 @@ class BlockOptions:
         if operator == "push" and analysis.synchronous and not (can_add(analysis.phases[0]) and parts == 1):
             raise OptionError(
                 f'operator="push" passes on changes, and {analysis.title} is synchronous: it gathers again each time, '
-                "unless floats add up on one partition; "
-                "choose pull or pull_push"
+                "unless floats add up on one partition; choose pull or pull_push"
             )
         if operator != "push" and not analysis.synchronous and not analysis.phases[0].idempotent:
             raise OptionError(
@@ -77,7 +76,7 @@ class BlockOptions:
         waits = self.mode == "async" and parts > 1 and not free
         return replace(self, operator=operator, order=order, free=free, waits=waits)
 
-    def shared(self, analysis: Analysis, daemons: Any) -> BlockOptions:
+    def beside(self, daemons: Any, analysis: Analysis) -> BlockOptions:
         """Refuse what daemons beside the CPU's threads cannot do."""
         phase, given = analysis.phases[0], f"daemons={daemons!r}"
         if self.mode != "bsp" and self.operator == "pull_push":

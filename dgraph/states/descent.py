@@ -38,14 +38,18 @@ class Descent:
         beside = [lane for lane in agent.lanes if lane.kind != InProcess()]
         works = not beside or len(beside) < len(agent.lanes)  # whether the CPU itself takes blocks
         self.threads = (self.cpu.num_threads if merges_at_once(self.message) else 1) if works else 0
-        self.more = arguments_of(state, phase, blocks, side, self.threads + len(beside))
-        self.board, self.live, self.limits = (self.more[name] for name in ("_board", "_live", "_limits"))
-        self.fresh, self.copied, self.shift = self.more["_fresh"], self.more["_copied"], int(self.limits[queue.SHIFT])
-        self.edges = max(1, len(self.more["neighbours" if "neighbours" in self.more else "_in_neighbours"]))
+        self.arguments = arguments_of(state, phase, blocks, side, self.threads + len(beside))
+        self.board, self.live, self.limits = (self.arguments[name] for name in ("_board", "_live", "_limits"))
+        self.fresh, self.copied, self.shift = (
+            self.arguments["_fresh"],
+            self.arguments["_copied"],
+            int(self.limits[queue.SHIFT]),
+        )
+        self.edges = max(1, len(self.arguments["neighbours" if "neighbours" in self.arguments else "_in_neighbours"]))
         factors = [field.name for field in state.analysis.parameters if isinstance(field, RelaxationFactor)]
         self.relaxations = {name: Relaxation() for name in factors if state.partition.parts == 1}
         self.begun, self.globals = time.perf_counter(), dict[str, Any]()
-        self.drivers = [Driver(lane, self.cpu, phase, blocks.operator, self.more) for lane in beside]
+        self.drivers = [Driver(lane, self.cpu, phase, blocks.operator, self.arguments) for lane in beside]
         self._begin(resumed)
 
     # -- work ----------------------------------------------------------------------------------------------------------
@@ -66,7 +70,7 @@ class Descent:
         else:
             self._wake_arrived()
         if self.blocks.operator == "pull_push":
-            state.agent.rows("fill", self.n, {**state.values, **self.more})
+            state.agent.rows("fill", self.n, {**state.values, **self.arguments})
 
     def epoch(self, number: int, sweep: bool = False) -> None:
         """Take blocks from the queue until as many edges have been looked at as there are here, or no block waits. A
@@ -87,7 +91,7 @@ class Descent:
         for name, relaxation in self.relaxations.items():
             relaxation.learn(self.residual)
             state.values[key(name)] = relaxation.factor
-        self.more["_least"] = self.blocks.share * self.residual / self.edges
+        self.arguments["_least"] = self.blocks.share * self.residual / self.edges
 
     def _descend(self, sweep: bool, first: bool = False) -> None:
         """Run the kernel. In the `first` sweep of a program whose vertices add up changes, all tell their start
@@ -97,7 +101,7 @@ class Descent:
             board[what] = 0
         limits[queue.SWEEP], limits[queue.FIRST] = sweep, first
         limits[queue.BUDGET] = queue.ALL if sweep else self.edges
-        values = {**self.state.values, **self.more}
+        values = {**self.state.values, **self.arguments}
         for driver in self.drivers:
             driver.begin(values)
         self.cpu.team("descend", self.threads, values, self.drivers)
@@ -130,7 +134,7 @@ class Descent:
         order, the number of vertices with a message that waits."""
         if not self.ordered:
             return float(self.live.sum())
-        return float(np.count_nonzero(self._inbox[: self.n] != self.more["_taken"][: self.n]))
+        return float(np.count_nonzero(self._inbox[: self.n] != self.arguments["_taken"][: self.n]))
 
     def columns(self) -> dict[str, Any]:
         """Columns of the report's row of an epoch."""
@@ -165,16 +169,16 @@ class Descent:
         if self.synchronous:
             return
         if self.blocks.operator == "push":
-            waits = self._inbox != self.more["_taken"]
+            waits = self._inbox != self.arguments["_taken"]
         else:
-            waits = self.more["_news"] if self._sent is None else self._sent != self.message.identity
+            waits = self.arguments["_news"] if self._sent is None else self._sent != self.message.identity
         self.state.frontier.send(np.flatnonzero(waits[: self.n]).astype(np.uint32))
 
     def _resume(self) -> None:
         """Go on from a checkpoint."""
-        ids, taken = self.state.frontier.senders, self.more["_taken"]
+        ids, taken = self.state.frontier.senders, self.arguments["_taken"]
         if self.blocks.operator != "push":
-            self.more["_news"][ids] = self.fresh[ids] = True
+            self.arguments["_news"][ids] = self.fresh[ids] = True
             self._wake(np.arange(self.n))
             return
         if self._sent is not None:
@@ -216,9 +220,9 @@ class Descent:
             change = np.abs(values[0].astype(float) - self._travels()[0][ids].astype(float))
             for array, value in zip(self._travels(), values, strict=True):
                 array[ids] = value
-            self.more["_news"][ids] = True
+            self.arguments["_news"][ids] = True
             news = {"_ids": ids, "_gain": np.where(change < np.inf, change, 1e300)}
-            state.total["edges"] += int(state.agent.once("relay", len(ids), {**state.values, **self.more, **news}))
+            state.total["edges"] += int(state.agent.once("relay", len(ids), {**state.values, **self.arguments, **news}))
             if self._sent is not None and not self.phase.idempotent and not self.synchronous:
                 self._sent[ids] = self.message.identity
         if not self.synchronous:
@@ -253,7 +257,7 @@ class Descent:
         self.state.frontier.queued = 0
 
     def _wake(self, ids: np.ndarray) -> None:
-        values = {**self.state.values, **self.more, "_ids": ids.astype(np.uint32)}
+        values = {**self.state.values, **self.arguments, "_ids": ids.astype(np.uint32)}
         self.state.agent.once("wake", len(ids), values)
 
     @property

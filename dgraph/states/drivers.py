@@ -27,17 +27,17 @@ class Driver:
     """The thread of one daemon. It keeps the rules of the team: nobody else writes to the vertices of its block, and
     the values that it reads are as new as those that threads read."""
 
-    def __init__(self, lane: Lane, cpu: Cpu, phase: PhaseAnalysis, operator: str, more: Mapping[str, Any]):
+    def __init__(self, lane: Lane, cpu: Cpu, phase: PhaseAnalysis, operator: str, arguments: Mapping[str, Any]):
         self.lane, self.cpu, self.phase = lane, cpu, phase
         (self.message,) = phase.messages
-        self.shift, self.owned = (int(more["_limits"][what]) for what in (queue.SHIFT, queue.OWNED))
+        self.shift, self.owned = (int(arguments["_limits"][what]) for what in (queue.SHIFT, queue.OWNED))
         self.work = self.gather if operator == "pull" else self.spread
         self.kernel = name_in(phase, operator)
-        size = len(more["_news"])
+        size = len(arguments["_news"])
         self.own: dict[str, Any] = {"arrived": np.zeros(size, bool)}
         if operator == "pull":
-            rows = {name.removeprefix("_in_"): array for name, array in more.items() if name.startswith("_in_")}
-            self.own |= {**rows, "sending": np.ones(size, bool) if phase.hoisted else more["_news"]}
+            rows = {name.removeprefix("_in_"): array for name, array in arguments.items() if name.startswith("_in_")}
+            self.own |= {**rows, "sending": np.ones(size, bool) if phase.hoisted else arguments["_news"]}
             if bounded(phase):  # nobody knows the best message that is to come
                 self.own[bound(phase, self.message)] = best(self.message)
         else:
@@ -45,7 +45,7 @@ class Driver:
             self.leaving = {"_leavers": self.own["senders"]}
             if phase.hoisted:  # what they send now, and not all that their proxies must be told
                 self.leaving["_leaving"] = self.own[sent(phase, self.message)] = np.zeros(size, self.message.dtype)
-        self.rows: np.ndarray = {**more, **self.own}["indptr"]
+        self.rows: np.ndarray = {**arguments, **self.own}["indptr"]
         starts = np.append(np.arange(0, self.owned, 1 << self.shift), self.owned)
         lane.make_room([Block(0, 1 << self.shift, int(np.diff(self.rows[starts]).max(initial=1)))])
         for name in OF_DAEMONS[operator]:
