@@ -130,38 +130,25 @@ class Factorization:
     test: float
 
     def __call__(self, pieces: list[RatingColumns], block: int | None, threads: int, seed: int) -> Found:
-        u, v, values = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
-        if not self.directed:
-            u, v = from_side_to_side(u, v, self.vertices)
-        _check(u, v, values)
-        order = np.lexsort((values, v, u))  # the same for any partitions
-        u, v, values = u[order], v[order], values[order]
-        del order
         draw = np.random.default_rng(seed)
-        learned = draw.random(len(u)) >= self.test
-        mean = float(values[learned].mean()) if learned.any() else 0.0
-        values -= mean
-        known, held = ((u[some], v[some], values[some]) for some in (learned, ~learned))
-        del u, v, values
+        known, held, mean = self.divided(pieces, draw)
         ratings = RatingRows.of(*known, self.vertices)
-        users, items = (np.flatnonzero(np.bincount(side, minlength=self.vertices)) for side in known[:2])
-        varied = len(known[2]) > 0 and bool(known[2].std() > 1e-12 * abs(mean))
-        spread = float(np.sqrt(known[2].var() / self.rank)) if varied else 1.0  # of a factor, squared
-        factors = draw.normal(0, 0.5 * np.sqrt(spread) if varied else 0.0, (self.vertices, self.rank))
+        factors, spread = self.drawn(known[2], mean, draw)
         factors[np.diff(ratings.indptr) == 0] = 0
-        block = block or max(1, self.vertices // BLOCKS)
-        step, rows, begun = self.step / (spread if self.way == DESCEND else 1.0), [], time.perf_counter()
+        users, items = (np.flatnonzero(np.bincount(side, minlength=self.vertices)) for side in known[:2])
+        step, rows = self.step / (spread if self.way == DESCEND else 1.0), list[dict[str, Any]]()
         far, once = objective(*known, factors, self.penalty), ratings.looks(self.rank, self.way)
+        how, begun = (self.penalty, block or max(1, self.vertices // BLOCKS), threads), time.perf_counter()
         for epoch in range(1, self.epochs + 1):
             opened, looks = time.perf_counter(), once
             if self.way != SEARCH:
-                ratings.epoch(factors, self.way, step, self.penalty, block, threads)
+                ratings.epoch(factors, self.way, step, *how)
             else:
                 balance(factors, users, items)
                 before = factors.copy()
                 for tries, shorter in enumerate(step * HALVES, 1):  # until one leads nearer
                     factors[:], step, looks = before, shorter, tries * once
-                    ratings.epoch(factors, self.way, step, self.penalty, block, threads)
+                    ratings.epoch(factors, self.way, step, *how)
                     now = objective(*known, factors, self.penalty)
                     if now <= far * (1 + 1e-9):  # all but rounding; not if it is NaN
                         break
@@ -171,6 +158,29 @@ class Factorization:
             if len(known[0]) and not isfinite(rows[-1]["rmse"]):
                 raise OptionError(self.problem(epoch))
         return Found({0: (np.arange(self.vertices), {"factors": factors})}, set(), rows, self.epochs, {"mean": mean})
+
+    def divided(
+        self, pieces: list[RatingColumns], draw: np.random.Generator
+    ) -> tuple[RatingColumns, RatingColumns, float]:
+        """The ratings to learn from and those that are held out, both less the mean of the first, and that mean."""
+        u, v, values = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+        if not self.directed:
+            u, v = from_side_to_side(u, v, self.vertices)
+        _check(u, v, values)
+        order = np.lexsort((values, v, u))  # the same for any partitions
+        u, v, values = u[order], v[order], values[order]
+        del order
+        learned = draw.random(len(u)) >= self.test
+        mean = float(values[learned].mean()) if learned.any() else 0.0
+        values -= mean
+        known, held = ((u[some], v[some], values[some]) for some in (learned, ~learned))
+        return known, held, mean
+
+    def drawn(self, values: np.ndarray, mean: float, draw: np.random.Generator) -> tuple[np.ndarray, float]:
+        """The first factors, for such values about the mean, and the square of how far from 0 the last will be."""
+        varied = len(values) > 0 and bool(values.std() > 1e-12 * abs(mean))
+        spread = float(np.sqrt(values.var() / self.rank)) if varied else 1.0
+        return draw.normal(0, 0.5 * np.sqrt(spread) if varied else 0.0, (self.vertices, self.rank)), spread
 
     def problem(self, epoch: int) -> str:
         """Why factors are not numbers any more."""
@@ -185,15 +195,8 @@ class Factorization:
 
     def row(self, epoch: int, busy: float, begun: float, learned: float, held: float, edges: int) -> dict[str, Any]:
         """The row of the report; edges are looked at from both ends."""
-        row: dict[str, Any] = {
-            "superstep": epoch,
-            "partition": 0,
-            "fired": self.vertices,
-            "edges": edges,
-            "messages": 0,
-            "bytes": 0,
-        }
-        row |= {"skipped": False, "direction": "pull", "device": "cpu"}
+        row: dict[str, Any] = {"superstep": epoch, "partition": 0, "fired": self.vertices, "edges": edges}
+        row |= {"messages": 0, "bytes": 0, "skipped": False, "direction": "pull", "device": "cpu"}
         row |= {"busy": busy, "idle": 0.0, "epochs": float(epoch)}
         return row | {"rmse": learned, "held_out": held, "seconds": time.perf_counter() - begun}
 
