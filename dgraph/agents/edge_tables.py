@@ -15,7 +15,7 @@ import numpy as np
 
 from dgraph.errors import ColumnError
 from dgraph.names import key
-from dgraph.partition.adjacency import Adjacency
+from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.partition import Partition
 
 _made: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
@@ -44,6 +44,11 @@ class EdgeTables:
         first, second = found
         joined = partial(first.joined, second, self._read, self.threads)
         return [kept_with(self.partition, ("joined", frozenset(self._read)), joined)]
+
+    def of_proxies(self, along: str) -> Adjacency:
+        """Where messages go both ways: for each proxy its neighbours that are owned here."""
+        (rows,) = self.receivers(along, at_once=True)
+        return kept_with(rows, "of proxies", partial(_of_proxies, rows, self.partition.num_owned))
 
     def _found(self, along: str, end: int) -> list[Adjacency]:
         found = [getattr(self.partition, ORDERS[way][end]) for way in self.ways(along)]
@@ -91,6 +96,11 @@ class EdgeTables:
             return np.diff(rows.indptr)
         size = self.partition.num_local
         return kept_with(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size)).astype(np.int64)
+
+
+def _of_proxies(rows: Adjacency, owned: int) -> Adjacency:
+    far = rows.neighbours >= owned
+    return build([EdgeSlice(rows.neighbours[far], rows.rows()[far])], len(rows.indptr) - 1)
 
 
 def _cast(name: str, values: np.ndarray, dtype: str) -> np.ndarray:

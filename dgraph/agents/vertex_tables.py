@@ -37,13 +37,14 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
 
 
 def bytes_of_vertex(recipe: Recipe) -> int:
-    """Bytes that a run takes for each local vertex: its row in the table, and in two lists of vertices."""
+    """Bytes that a run takes for each local vertex: its row in the table, and in two lists of vertices; where it counts
+    the slack of vertices, that and what they had to send."""
     asked = {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
     columns = {key(column.name) for column in recipe.analysis.vertex_columns}
     named = [one for name, one in asked.items() if name in {*_starts(recipe.analysis), *columns}]
     each = [np.dtype(one.dtype).itemsize * (recipe.analysis.width if one.dims > 1 else 1) for one in named]
-    flags, lists = 2, 8
-    return sum(each) + flags + lists
+    flags, lists, slack = 2, 8, 28 if "slack" in asked else 0
+    return sum(each) + flags + lists + slack
 
 
 def _starts(analysis: Analysis) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from dgraph.codegen.text import (
     item,
     literal,
 )
+from dgraph.monoid import MOST_FREQUENT
 from dgraph.names import inbox, incoming, key, merging, name_in, sent
 from dgraph.program import Message
 
@@ -109,6 +110,24 @@ class Crossing:
                 self.gather_bounded(kernel, phase)
             else:
                 self.gather_scalars(kernel, phase)
+
+    def recount(self, phase: PhaseAnalysis) -> None:
+        """Gather a neighbourhood, unless what was gathered last is what it would give."""
+        doc = "Rows lo:hi whose slack is used up gather from all their in-edges."
+        kernel = self.kernels.kernel("recount", doc, "indptr", "neighbours", "slack")
+        with self.kernels.rows(kernel):
+            kernel.add("if slack[v] >= 0: continue")
+            self.gather_neighbourhood(kernel, phase)
+            (message, *_) = phase.messages
+            if message.merge is not MOST_FREQUENT:
+                kernel.add("slack[v] = 0")
+                return
+            kernel.add("votes = int64(0)")
+            with kernel.block("for i in range(count):"):
+                kernel.add(f"votes += int64(slots[i] == {inbox(phase, message)}[v])")
+            kernel.add(
+                "slack[v] = max(2 * votes - int64(count) - 1, 0) // 2  # each vote that moves takes 2 off the lead"
+            )
 
     def gather_scalars(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Merge in registers, store once."""

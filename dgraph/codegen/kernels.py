@@ -11,6 +11,7 @@ neighbours uint32`, an edge column each. A kernel takes its arguments by name (`
              returns how many fired, how many sent, and along how many edges. One thread a partition
     push     senders[lo:hi] along their out-edges (CSR); returns how long the queue is now. One thread a partition
     pull     rows lo:hi (CSC) gather from all their in-edges: from `sent_...`, or from the `sending` vertices
+    recount  the same for rows whose `slack` is below 0, and what it is now (see `states/recounting.py`)
     receive  messages from another partition, for the vertices ids[lo:hi]; returns how long the queue is now. One thread
     fold     rows lo:hi of the global values that rounds read; `conclude`: of those that only results read
     finish   rows lo:hi of the results
@@ -29,6 +30,7 @@ from typing import Any
 from dgraph.analysis import Analysis, PhaseAnalysis, Reads
 from dgraph.codegen.bounds import falls
 from dgraph.codegen.crossing import Crossing
+from dgraph.codegen.neighbourhood import recounts
 from dgraph.codegen.text import NOTHING, ROW, KernelText, any_message, call, identities, inner_products, item, literal
 from dgraph.names import before, inbox, key, merging, name_in, sent
 from dgraph.program import Delta, State
@@ -56,6 +58,8 @@ class KernelTexts:
                 if sweeps(phase, self.width):
                     crossing.sweep(phase)
             crossing.pull(phase)
+            if recounts(analysis, phase):
+                crossing.recount(phase)
             if phase.combines:
                 crossing.receive(phase)
         each_round = analysis.globals_each_round

@@ -4,27 +4,39 @@ What each weighs is at the head of `loads`. `keys` and `counts` are scratch of a
 the largest neighbourhood; `word` is the random word of (seed, round, vertex).
 """
 
+from __future__ import annotations
+
+from dgraph.analysis import Analysis, PhaseAnalysis
+from dgraph.monoid import CHOOSE as BY_CHANCE
+from dgraph.names import key
+
 MOST_FREQUENT = '''
 @njit
 def most_frequent(slots, count, keys, counts, word):
-    """The value that occurs most often, the smallest of several: counted in an open hash table."""
-    size = uint64(2)
+    """The value that occurs most often, the smallest of several: counted in an open hash table, a few by comparing."""
+    size, shift, few = uint64(2), uint64(63), count <= 6
     while size < uint64(2) * count:
-        size = size << one
-    for i in range(size):
-        counts[i] = 0
+        size, shift = size << one, shift - one
+    if not few:
+        for i in range(size):
+            counts[i] = 0
     best = slots[0]
     most = int64(0)
     for i in range(count):
-        value = slots[i]
-        place = mix(uint64(value)) & (size - one)
-        while counts[place] != 0 and keys[place] != value:
-            place = (place + one) & (size - one)
-        keys[place] = value
-        counts[place] += 1
-        if counts[place] > most or (counts[place] == most and value < best):
+        value, times = slots[i], int64(1)
+        if few:
+            for j in range(i):
+                times += int64(slots[j] == value)
+        else:
+            place = (uint64(value) * uint64(0x9E3779B97F4A7C15)) >> shift
+            while counts[place] != 0 and keys[place] != value:
+                place = (place + one) & (size - one)
+            times += counts[place]
+            keys[place] = value
+            counts[place] = times
+        if times > most or (times == most and value < best):
             best = value
-            most = counts[place]
+            most = times
     return best
 '''
 
@@ -86,3 +98,13 @@ def h_index(slots, count, keys, counts, word):
 TEXTS = {"MOST_FREQUENT": MOST_FREQUENT, "HEAVIEST": HEAVIEST, "CHOOSE": CHOOSE, "H_INDEX": H_INDEX}
 SLOTS, LOADS = "slots", "loads"
 SCRATCH = {SLOTS: 1, LOADS: 1, "keys": 4, "counts": 4}  # how often as long as the neighbourhood
+
+
+def recounts(analysis: Analysis, phase: PhaseAnalysis) -> bool:
+    """Whether a vertex may keep the message that it has gathered until one of the arrays in `broadcast` changes, at an
+    in-neighbour or at itself. A phase between others has no way to know that."""
+    told = {key(name.removeprefix("target_")) for name in phase.send.of("target")} <= set(phase.broadcast)
+    changes = phase.send.of("global") or "round" in phase.send or "random" in phase.send
+    by_chance = any(message.merge is BY_CHANCE for message in phase.messages)
+    alone = analysis.synchronous and len(analysis.phases) == 1
+    return alone and not phase.combines and told and not changes and not by_chance

@@ -41,6 +41,7 @@ FIXED = {  # arguments that every program has; scalars first
     "sending": Argument("sending", "bool", 1),
     "arrived": Argument("arrived", "bool", 1, True),
     "queue": Argument("queue", "uint32", 1, True),
+    "slack": Argument("slack", "int32", 1, True),
     "slots": Argument("slots", "int64", 1, True),
     "loads": Argument("loads", "int64", 1, True),
     "keys": Argument("keys", "int64", 1, True),

@@ -48,14 +48,14 @@ _CORES = Footprint(Need(BOTH, 50, 8), Need(("out",), 70, 7.5, 11), message_bytes
 FOOTPRINTS: dict[str, Footprint] = {
     "build": Footprint(),
     "bfs": Footprint(Need(BOTH, 25), Need(BOTH, 60)),
-    "cdlp": Footprint(Need(BOTH, 22), Need(("out",), 57, 5, 26), both_ends=True),
+    "cdlp": Footprint(Need(BOTH, 22), Need(("out",), 84, 5, 30), both_ends=True),
     "core_number": _CORES,
     "degrees": Footprint(Need(("out",), 30), Need(BOTH, 75)),
     "factorize": Footprint(weighted=True, message_bytes=0, passed_bytes=16, gathered=Need((), 190, 60)),
     "hits": Footprint(Need(BOTH, 34), Need(BOTH, 86), gathers=True),
     "k_core": _CORES,
     "katz": Footprint(Need(("incoming",), 50, 3.5), Need(("incoming",), 65), gathers=True),
-    "label_propagation": Footprint(Need(BOTH, 37), Need(("out",), 74, 4.5, 27), message_bytes=16, both_ends=True),
+    "label_propagation": Footprint(Need(BOTH, 37), Need(("out",), 100, 6, 30), message_bytes=16, both_ends=True),
     "lcc": Footprint(Need(BOTH, 52, 10), Need(("out",), 0, 6.5, 5, everywhere=28), message_bytes=0, passed_bytes=4),
     "matching": Footprint(Need(("out",), 26), Need(("out",), 97, 1, 23.5), both_ends=True),
     "pagerank": Footprint(Need(("incoming",), 48, 3.7), Need(("incoming",), 68), gathers=True),
@@ -65,7 +65,7 @@ FOOTPRINTS: dict[str, Footprint] = {
     ),
     "wcc": Footprint(Need(BOTH, 14), Need(BOTH, 78), message_bytes=4),
     "weighted_label_propagation": Footprint(
-        Need(BOTH, 50, 16), Need(("out",), 98, 11, 83), weighted=True, message_bytes=16, both_ends=True
+        Need(BOTH, 50, 16), Need(("out",), 130, 14, 95), weighted=True, message_bytes=16, both_ends=True
     ),
     "weighted_pagerank": Footprint(
         Need(("incoming",), 30, 28), Need(("incoming",), 64, 28), weighted=True, message_bytes=16, gathers=True

@@ -32,6 +32,7 @@ from dgraph.solvers.solver import Contract, Diffuse, LocalMethod, Peel, Settle
 from dgraph.states.contracting import Contracting
 from dgraph.states.diffusing import Diffusing
 from dgraph.states.peeling import Peeling
+from dgraph.states.recounting import Recounting, can_recount
 from dgraph.states.settling import Settling
 from dgraph.states.state import PartitionState
 from dgraph.workers import threads_of_worker
@@ -102,7 +103,10 @@ class Job:
         post = Post(end, partition, direct)
         parts = edges, recipe, connection, post, switches, self.vertices, columns
         method = self.plan.settle
-        return PartitionState(*parts) if method is None else STATES[type(method)](method, *parts)
+        if method is not None:
+            return STATES[type(method)](method, *parts)
+        recounts = can_recount(recipe, connection, switches, self.directed)
+        return Recounting(*parts) if recounts else PartitionState(*parts)
 
     def step(self, running: Running, step: int, told: list[Told]) -> Told:
         rounds = running.rounds

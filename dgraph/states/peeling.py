@@ -5,15 +5,13 @@ bounds of its moment."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dgraph.agents.edge_tables import kept_with
 from dgraph.exchange.post import BROADCAST
 from dgraph.names import key
-from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
+from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.bounds import count_support, lose_support, lower
 from dgraph.solvers.solver import Peel
 from dgraph.states.state import PartitionState
@@ -58,7 +56,7 @@ class Peeling(PartitionState):
         """Take in the bounds that masters elsewhere have told."""
         for _, ids, (bounds,) in self.post.collect({BROADCAST: side}):
             if self.support is not None:
-                rows = kept_with(self.partition, "rows of proxies", partial(_rows_of_proxies, self._rows, self.n))
+                rows = self.edges.of_proxies(self.analysis.phases[0].along)
                 found = rows.indptr, rows.neighbours, self.core, self.support, ids, bounds
                 self.queued = int(lose_support(*found, self.frontier.queue, self.queued, self.weak))
             self.core[ids] = bounds
@@ -71,9 +69,3 @@ class Peeling(PartitionState):
         """All neighbours of each owned vertex."""
         (phase,) = self.analysis.phases
         return self.edges.receivers(phase.along, at_once=True)[0]
-
-
-def _rows_of_proxies(rows: Adjacency, n: int) -> Adjacency:
-    """For each proxy its neighbours that are owned here, which are less than n."""
-    far = rows.neighbours >= n
-    return build([EdgeSlice(rows.neighbours[far], rows.rows()[far])], len(rows.indptr) - 1)

@@ -16,7 +16,7 @@ PULL = 0.2
 class Switches:
     """How rounds are run; the answer is the same for all of these."""
 
-    active_only: bool = True  # only vertices that have a message fire (Falcon)
+    active_only: bool = True  # only who has a message fires (Falcon), only whose neighbours change gather
     changed_only: bool = True  # only changed copies travel (Falcon)
     direction: str = "auto"  # "push", "pull", or by the frontier's size
     whole: bool = False  # every vertex has all its edges where it is owned: nothing is gathered by proxies
