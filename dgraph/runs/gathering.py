@@ -25,7 +25,7 @@ from dgraph.runs.steps import is_done
 # A run goes on by itself for so many steps, and one more for every so many edges; and for so many looks of each worker
 # at all edges. Bringing the graph together takes about as long. Where that has been done, a run takes fewer steps.
 STEPS, EDGES, LOOKS, DONE = 40, 1 << 16, 8, 4
-SMALL = 1 << 22  # edges that one worker looks at in less time than a step takes, however little is to be done in it
+SMALL = 1 << 21  # edges that a thread looks at in less time than a step takes, however little is to be done in it
 
 _whole: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 
@@ -37,10 +37,11 @@ class Gathering:
         self.graph, self.program, self.plan, self.columns = graph, program, plan, asked.columns or {}
         elsewhere = any(isinstance(column, ResultColumn) for column in self.columns.values())
         analysis = analyse(program)
-        as_many = analysis.synchronous and analysis.stop is not None and graph.listed.num_arcs > SMALL  # on one worker
+        as_many = analysis.synchronous and analysis.stop is not None  # rounds on one worker
+        small = graph.listed.num_arcs <= SMALL * graph.workers.threads
         asks_for_parts = asked.engine != AUTO or asked.rebalance or elsewhere
         self.due = False
-        self.may = not (as_many or asks_for_parts) and asked.solves_whole(graph, program)
+        self.may = (small or not as_many) and not asks_for_parts and asked.solves_whole(graph, program)
 
     def look(self, steps: int, tokens: Sequence[Token]) -> int | None:
         """Called between steps: stops the run by an error, and sets `due`, when that pays. Returns after how many steps
