@@ -145,6 +145,8 @@ def _in_rounds(
     """Run a plan in rounds: build partitions, take steps on the workers, make the result."""
     columns, recipes = asked.columns or {}, _recipes(graph, program, plan)
     gathering = Gathering(graph, program, asked, plan)
+    if gathering.was_due:
+        return gathering.solve()
     recipe = recipes[CPU]
     partitions, edge_columns, plan = partitions_for(graph, recipe.analysis, plan)
     homes = graph.workers.where(partitions)

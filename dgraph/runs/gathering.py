@@ -23,11 +23,13 @@ from dgraph.runs.solving import solve
 from dgraph.runs.steps import is_done
 
 # A run goes on by itself for so many steps, and one more for every so many edges; and for so many looks of each worker
-# at all edges. Bringing the graph together takes about as long. Where that has been done, a run takes fewer steps.
+# at all edges. Bringing the graph together takes about as long. Where that has been done, a run takes fewer steps, and
+# one of the same program none.
 STEPS, EDGES, LOOKS, DONE = 40, 1 << 16, 8, 4
 SMALL = 1 << 21  # edges that a thread looks at in less time than a step takes, however little is to be done in it
 
 _whole: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
+_endless: WeakKeyDictionary[Graph, set[type[VertexProgram]]] = WeakKeyDictionary()
 
 
 class Gathering:
@@ -43,6 +45,11 @@ class Gathering:
         self.due = False
         self.may = (small or not as_many) and not asks_for_parts and asked.solves_whole(graph, program)
 
+    @property
+    def was_due(self) -> bool:
+        """Whether a run of the same program has ended so."""
+        return self.may and type(self.program) in _endless.get(self.graph, ())
+
     def look(self, steps: int, tokens: Sequence[Token]) -> int | None:
         """Called between steps: stops the run by an error, and sets `due`, when that pays. Returns after how many steps
         it wants to be called again, at the latest."""
@@ -57,11 +64,12 @@ class Gathering:
                 self.may = False
             else:
                 self.due = True
+                _endless.setdefault(self.graph, set()).add(type(self.program))
                 raise RunError("the run goes on from the start, on one worker")
         return left if self.may else None
 
     def solve(self) -> RunResult:
-        """The result, from the whole graph on one worker. If that worker is lost, the run begins again, in rounds."""
+        """The result, from the whole graph on one worker. If that worker is lost, the run begins again."""
         found = solve(whole(self.graph), self.program, replace(self.plan, engine=LOCAL), self.columns)
         found.report.options["gathered"] = "on one worker, after many rounds"
         return found

@@ -76,6 +76,10 @@ def test_a_graph_that_was_brought_together_is_taken_sooner(monkeypatch):
     found = dg.sssp(graph, 3)
     assert asked == [gathering.STEPS // gathering.DONE]
     verify("sssp", graph, found, source=3)
+    found = dg.bfs(graph, 4)
+    assert len(asked) == 1
+    assert found.report.options["gathered"]
+    verify("bfs", graph, found, source=4)
 
 
 @pytest.mark.parametrize("small", [0, gathering.SMALL])
