@@ -70,6 +70,9 @@ class CudaCrossing(Crossing):
 
     in_edges = "for e in range(uint64(indptr[v]) - edge_base, uint64(indptr[v + one]) - edge_base):"
 
+    def recount(self, phase: PhaseAnalysis) -> None:
+        """None: on a GPU all rows gather, side by side."""
+
     def push(self, phase: PhaseAnalysis) -> None:
         if not pushes(phase):
             return
