@@ -38,7 +38,7 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
 
 def bytes_of_vertex(recipe: Recipe) -> int:
     """Bytes that a run takes for each local vertex: its row in the table, and in two lists of vertices; where it counts
-    the slack of vertices, that and what they had to send."""
+    the slack of vertices, that, what they had to send, and where rows of proxies begin."""
     asked = {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
     columns = {key(column.name) for column in recipe.analysis.vertex_columns}
     named = [one for name, one in asked.items() if name in {*_starts(recipe.analysis), *columns}]

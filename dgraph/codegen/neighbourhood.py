@@ -1,7 +1,8 @@
 """Kernel text of the merges that need a whole neighbourhood: count values at the head of `slots`, at least one.
 
 What each weighs is at the head of `loads`. `keys` and `counts` are scratch of a thread, at least four times as long as
-the largest neighbourhood; `word` is the random word of (seed, round, vertex).
+the largest neighbourhood; `word` is the random word of (seed, round, vertex). And whether a neighbourhood that has not
+changed need be merged again.
 """
 
 from __future__ import annotations

@@ -40,11 +40,8 @@ class Descent:
         self.threads = (self.cpu.num_threads if merges_at_once(self.message) else 1) if works else 0
         self.arguments = arguments_of(state, phase, blocks, side, self.threads + len(beside))
         self.board, self.live, self.limits = (self.arguments[name] for name in ("_board", "_live", "_limits"))
-        self.fresh, self.copied, self.shift = (
-            self.arguments["_fresh"],
-            self.arguments["_copied"],
-            int(self.limits[queue.SHIFT]),
-        )
+        self.fresh, self.copied = self.arguments["_fresh"], self.arguments["_copied"]
+        self.shift = int(self.limits[queue.SHIFT])
         self.edges = max(1, len(self.arguments["neighbours" if "neighbours" in self.arguments else "_in_neighbours"]))
         factors = [field.name for field in state.analysis.parameters if isinstance(field, RelaxationFactor)]
         self.relaxations = {name: Relaxation() for name in factors if state.partition.parts == 1}
