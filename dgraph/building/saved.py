@@ -218,4 +218,4 @@ def local_folder(path: Any) -> Path:
         raise OptionError(
             f"{text!r}: graphs are saved to folders that are opened by memory map; give a local or shared path"
         )
-    return Path(text).absolute()
+    return Path(text).expanduser().absolute()

@@ -142,8 +142,10 @@ def _vertices(text: str) -> Any:
     """The frame of vertices in a file: Parquet, CSV whose first line has names, or ids alone, one a line."""
     import pandas as pd
 
+    from dgraph.io import parquet
+
     try:
-        if text.endswith((".parquet", ".pq")):
+        if text.endswith(parquet.SUFFIXES):
             return pd.read_parquet(text)
         line = str(pd.read_csv(text, header=None, nrows=1, sep=WHOLE, engine="python").iloc[0, 0])
         cells = re.split(r"[,;\s]+", line.strip())

@@ -69,14 +69,14 @@ def write_edges(graph: Any, path: str, isolated: str, ids: str | None = None) ->
     `isolated` says whether a format that cannot list them may "drop" them. If `ids` is given, vertices are numbered
     from 1, and their ids go to that file."""
     import dgraph as dg
-    from dgraph.io import files, text
+    from dgraph.io import paths, text
     from dgraph.io.registry import counts_from_one
 
     counted, note = path != "-" and counts_from_one(path), ""
     from_zero = counted and ids is None and _counts_from_zero(graph)
     if from_zero:
         note = f"{path} counts vertices from 1: vertex 0 is its 1, and so on"
-    elif not graph.directed and (path == "-" or files.split_suffix(path)[1] in text.SUFFIXES):
+    elif not graph.directed and (path == "-" or paths.split_suffix(path)[1] in text.SUFFIXES):
         note = f"{path} does not tell that edges have no direction: read it with --undirected"
     if path == "-":
         _edges_to_stdout(graph, isolated)
@@ -111,7 +111,7 @@ def _counts_from_zero(graph: Any) -> bool:
 def writer_of(path: str, vectors: bool = False) -> Callable:
     """The function that opens a writer of Arrow tables for a file, by its suffix; for "-", of CSV. Suffixes that tell
     none, or one that cannot hold `vectors`, are refused; so a run asks it first, to do no work in vain."""
-    from dgraph.io.files import split_suffix
+    from dgraph.io.paths import split_suffix
 
     _, suffix, compression = split_suffix(path)
     writer = _csv if path == "-" else WRITERS.get(suffix)

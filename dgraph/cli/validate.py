@@ -140,7 +140,7 @@ def _read(path: str, kind: str) -> Any:
     read as text, because "007" and "NA" may be ids."""
     import pandas as pd
 
-    from dgraph.io.files import split_suffix
+    from dgraph.io.paths import split_suffix
 
     types = dict.fromkeys(IDS, "str") if kind == "string" else None
     csv = partial(pd.read_csv, dtype=types, keep_default_na=False, na_values=[""])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dgraph.errors import FileError, OptionError
-from dgraph.io import files
+from dgraph.io import paths
 from dgraph.io.graphalytics import read_properties
 
 PARAMETERS: dict[str, dict[str, Any]] = {  # of each algorithm: what the properties call it, and how it is read
@@ -68,7 +68,7 @@ class Dataset:
 
     def reference(self, algorithm: str) -> Path | None:
         """The file of the expected values, if there is one."""
-        for compression in ("", *files.COMPRESSED):
+        for compression in ("", *paths.COMPRESSED):
             path = self.folder / f"{self.name}-{algorithm.upper()}{compression}"
             if path.is_file():
                 return path

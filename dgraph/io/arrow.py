@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from dgraph.errors import ColumnError, IdError, WeightError
 from dgraph.io.edge_list import EdgeList
+from dgraph.partition import ids
 
 WITHOUT_VERTICES = 'write .parquet, .npz or Graphalytics, or leave them out: isolated="drop"'
 
@@ -51,6 +52,9 @@ def edge_table(edge_list: EdgeList) -> tuple[pa.Table, tuple[str, str, str | Non
         if name is not None and name not in table.column_names:
             raise ColumnError(f"the edges have no column {name!r} (their columns are {', '.join(table.column_names)})")
     for name in names[:2]:
+        if ids.is_whole(table[name].type):
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, ids.whole(table[name], name))
         check_ids(table[name], name)
     if names[2] is not None:
         kind = table[names[2]].type

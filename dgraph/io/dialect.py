@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dgraph.errors import FileError, OptionError
-from dgraph.io import files
+from dgraph.io import files, paths
 
 HEAD = 1 << 18
 SAMPLE = 100  # rows
@@ -95,7 +95,7 @@ def sniff(
             raise FileError("no row of data: only blank and comment lines", path=path, remedy="write or fetch it again")
         raise FileError(f"no row of data in the first {HEAD} bytes", path=path, remedy="shorten the comment at its top")
     if delimiter is None:
-        delimiter = _delimiter(rows, files.split_suffix(path)[1])
+        delimiter = _delimiter(rows, paths.split_suffix(path)[1])
     if delimiter is None:
         problem = f"one column only: {rows[0][1][:60]!r} has no delimiter"
         raise FileError(problem, path=path, line=rows[0][0] + 1, remedy="an edge needs two ids; name the delimiter=")

@@ -1,4 +1,4 @@
-"""Files by path or URL: what a name stands for, bytes decompressed by suffix, writes that appear whole or not at all.
+"""Files by path or URL: bytes decompressed by suffix, writes that appear whole or not at all.
 
 Every failure of the file system or of a compressed stream leaves here as a FileError that names the file.
 """
@@ -17,26 +17,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-import fsspec
 import pyarrow as pa
 
 from dgraph.errors import FileError
+from dgraph.io.paths import COMPRESSED, filesystem, is_local, split_suffix
 
-COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+_SMALL = 64  # bytes, of which a compressed file of nothing has fewer
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
-
-
-def split_suffix(path: str | os.PathLike) -> tuple[str, str, str]:
-    """(stem, suffix, compression): `a/b.el.xz` is (`a/b`, `.el`, `.xz`); suffixes in lower case."""
-    text = os.fspath(path).rstrip("/")
-    compression = Path(text).suffix.lower()
-    if compression in COMPRESSED:
-        text = text[: -len(compression)]
-    else:
-        compression = ""
-    suffix = Path(text).suffix
-    return (text[: -len(suffix)] if suffix else text), suffix.lower(), compression
 
 
 def compression_of(first: bytes) -> str:
@@ -44,42 +32,22 @@ def compression_of(first: bytes) -> str:
     return next((suffix for magic, suffix in _MAGIC.items() if first.startswith(magic)), "")
 
 
-def filesystem(path: str | os.PathLike) -> tuple[Any, str]:
-    """The fsspec file system of a path or URL, and the path inside it."""
-    try:
-        return fsspec.core.url_to_fs(os.fspath(path))
-    except (ValueError, ImportError, TypeError) as error:
-        remedy = "use a local path, or a URL whose protocol fsspec knows and has the package for"
-        raise FileError(f"cannot be opened: {error}", path=path, remedy=remedy) from error
-
-
-def expand(path: str | os.PathLike, suffixes: tuple[str, ...] = ()) -> list[str]:
-    """The files that a path, a glob or a folder stands for, sorted; of a folder, those with one of the suffixes."""
+def is_empty(path: str | os.PathLike) -> bool:
+    """Whether a file holds nothing, also once it is decompressed."""
     fs, inner = filesystem(path)
-    try:
-        if fs.isfile(inner):
-            return [os.fspath(path)]
-        if fs.isdir(inner):
-            found = [name for name in fs.find(inner) if not Path(name).name.startswith((".", "_"))]
-            if suffixes:
-                found = [name for name in found if split_suffix(name)[1] in suffixes]
-            what = f"the folder holds no {', '.join(suffixes)} file" if suffixes else "the folder holds no file"
-        elif any(sign in inner for sign in "*?["):
-            found, what = [name for name in fs.glob(inner) if fs.isfile(name)], "no file matches this pattern"
-        else:
-            found, what = [], "there is no such file"
-    except (OSError, ValueError) as error:
-        raise FileError(f"cannot be looked up: {error}", path=path, remedy="check the path and its rights") from error
-    if not found:
-        raise FileError(what, path=path, remedy="check the path")
-    return [name if _is_local(fs) else fs.unstrip_protocol(name) for name in sorted(found)]
+    size, compression = fs.size(inner), split_suffix(path)[2]
+    if size == 0 or not compression or size is None or size > _SMALL:
+        return size == 0
+    with open_bytes(path) as stream:
+        return not stream.read(1)
 
 
 class _Checked(io.RawIOBase):
     """A stream whose failures name the file; it also counts, so that an empty file is told from an empty stream."""
 
-    def __init__(self, stream: Any, path: str, raw: Any):
+    def __init__(self, stream: Any, path: str, raw: Any, fs: Any):
         self.stream, self.path, self.raw = stream, path, raw
+        self.fs = fs  # an archive, which would be closed with its file system
 
     def readable(self) -> bool:
         return True
@@ -144,7 +112,7 @@ def open_bytes(path: str | os.PathLike) -> BinaryIO:
             raw.close()
             raise FileError(f"the content is {COMPRESSED[suffix]}", path=name, remedy=f"let its name end in {suffix}")
     try:
-        return cast(BinaryIO, _Checked(_decompressed(raw, compression), name, raw))
+        return cast(BinaryIO, _Checked(_decompressed(raw, compression), name, raw, fs))
     except _BROKEN as error:
         raise FileError(f"not a {COMPRESSED[compression]} stream: {error}", path=name) from error
 
@@ -156,11 +124,6 @@ def read_bytes(path: str | os.PathLike) -> bytes:
     if not data:
         raise FileError("the file is empty once decompressed", path=path, remedy="write or fetch it again")
     return data
-
-
-def _is_local(fs: Any) -> bool:
-    protocol = fs.protocol if isinstance(fs.protocol, (tuple, list)) else (fs.protocol,)
-    return "file" in protocol or "local" in protocol
 
 
 def _compressed(raw: Any, compression: str) -> Any:
@@ -183,7 +146,7 @@ def atomic(path: str | os.PathLike) -> Iterator[Any]:
     finish: Callable[[], object]
     give_up: Callable[[], object]
     try:
-        if _is_local(fs):
+        if is_local(fs):
             folder = Path(inner).parent
             folder.mkdir(parents=True, exist_ok=True)
             handle, beside = tempfile.mkstemp(prefix=f".{Path(inner).name}.", suffix=".part", dir=folder)

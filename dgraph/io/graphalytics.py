@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from dgraph.errors import ColumnError, FileError, IdError
-from dgraph.io import files
+from dgraph.io import files, paths
 from dgraph.io.arrow import edge_table, to_table, vertex_ids, weight_and_others
 from dgraph.io.delimited import read_table, require_rows
 from dgraph.io.dialect import BLANKS, Dialect, read_head, split_line
@@ -35,14 +35,14 @@ def read(
     id_type: str | None = None,
 ) -> EdgeList:
     """The graph that the three files describe; its weight is the first edge property, `weight=False` leaves it out."""
-    stem = files.split_suffix(path)[0]
-    if files.split_suffix(path)[1] not in SUFFIXES:
+    stem = paths.split_suffix(path)[0]
+    if paths.split_suffix(path)[1] not in SUFFIXES:
         stem = os.fspath(path)
     found = {suffix: _beside(stem, suffix) for suffix in SUFFIXES}
     properties = read_properties(found[".properties"]) if found[".properties"] else {}
     for key, suffix in (("vertex-file", ".v"), ("edge-file", ".e")):
         if key in properties:
-            named = files.split_suffix(str(PurePath(stem).parent / properties[key]) if "://" not in stem else stem)[0]
+            named = paths.split_suffix(str(PurePath(stem).parent / properties[key]) if "://" not in stem else stem)[0]
             found[suffix] = _beside(named, suffix) or found[suffix]
     if found[".e"] is None:
         raise FileError(
@@ -78,9 +78,9 @@ def read(
 
 
 def _beside(stem: str, suffix: str) -> str | None:
-    for compression in ("", *files.COMPRESSED):
+    for compression in ("", *paths.COMPRESSED):
         name = f"{stem}{suffix}{compression}"
-        fs, inner = files.filesystem(name)
+        fs, inner = paths.filesystem(name)
         if fs.isfile(inner):
             return name
     return None
@@ -175,7 +175,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
             path=path,
             remedy="give EdgeList(..., directed=True) or False",
         )
-    stem, suffix, compression = files.split_suffix(path)
+    stem, suffix, compression = paths.split_suffix(path)
     if suffix not in SUFFIXES:
         stem, compression = os.fspath(path), ""
     columns = [table[source], table[destination]]

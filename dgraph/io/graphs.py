@@ -89,10 +89,10 @@ def read_edges(
 
 
 def _is_large(path: str | os.PathLike) -> bool:
-    from dgraph.io import files
+    from dgraph.io import paths
 
     try:
-        sizes = [fs.size(inner) or 0 for fs, inner in map(files.filesystem, files.expand(path))]
+        sizes = [fs.size(inner) or 0 for fs, inner in map(paths.filesystem, paths.expand(path))]
     except OSError:  # whoever opens it says what is wrong
         return False
     return sum(sizes) * MEMORY_SHARE > os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import dask.dataframe as dd
@@ -18,12 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dgraph.errors import ColumnError, FileError, IdError, OptionError
-from dgraph.io import files, parquet, text
+from dgraph.io import files, parquet, paths, text
 from dgraph.io.delimited import read_table
 from dgraph.io.dialect import Dialect, read_head
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.registry import format_of
-from dgraph.partition.ids import is_uuid
+from dgraph.partition.ids import is_uuid, is_whole
 from dgraph.partition.source import to_pandas
 
 BLOCK_SIZE = 64 << 20
@@ -50,19 +49,13 @@ def lazy_edge_list(
     if not isinstance(block_size, int) or block_size < 1:
         raise OptionError(f"block_size={block_size!r} is not a positive number of bytes")
     name = format_of(path, format)
-    path = _from_anywhere(path)
+    path = paths.from_anywhere(path)
     choice: dict[str, Any] = {"source": source, "destination": destination, "weight": weight, "columns": columns}
     if name == "parquet":
         return _lazy_parquet(path, choice, by)
     if name != "text":
         raise OptionError(f"{path}: {name} cannot be read block by block (convert it to .parquet or .csv first)")
     return _lazy_text(path, choice, block_size, id_type, delimiter, header, by)
-
-
-def _from_anywhere(path: str | os.PathLike) -> str:
-    """The path as workers find it, who may have been started in another folder."""
-    name = os.fspath(path)
-    return name if "://" in name or "::" in name else str(Path(name).absolute())
 
 
 class OnCpus:
@@ -73,7 +66,7 @@ class OnCpus:
         return dd.from_map(_parquet_block, pieces, weight=weight, schema=schema, meta=empty)
 
     def text(self, blocks: list[tuple], wanted: text.Wanted, id_type: str, schema: pa.Schema) -> dd.DataFrame:
-        empty = _frame(schema.empty_table(), len(schema))
+        empty = _frame(schema.empty_table(), wanted.complete)
         return dd.from_map(text_block, blocks, wanted=wanted, id_type=id_type, schema=schema, meta=empty)
 
 
@@ -89,15 +82,18 @@ def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
         pieces += [(name, group) for group in range(said.num_row_groups)]
         rows += said.num_rows
     try:
-        meta = pa.unify_schemas(schemas, promote_options="permissive").empty_table()
+        common = pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as error:
         raise ColumnError(f"{path}: files with columns that do not fit together: {error} (write them alike)") from error
-    for end in wanted["read"][: 2 if rows else 0]:  # Dask would make strings of decimals and dates
-        parquet.check_type(meta.schema.field(end).type, end, path)
+    for place, end in enumerate(wanted["read"][:2]):
+        if rows:  # Dask would make strings of dates
+            parquet.check_type(common.field(place).type, end, path)
+        if parquet.meet([schema.field(end).type for schema in schemas if end in schema.names]):
+            common = common.set(place, common.field(place).with_type(pa.uint64()))
     if not pieces:
-        frame = dd.from_pandas(_frame(meta, _complete(wanted["weight"])), npartitions=1)
+        frame = dd.from_pandas(_frame(common.empty_table(), _complete(wanted["weight"])), npartitions=1)
     else:
-        frame = by.parquet(pieces, wanted["weight"], meta.schema)
+        frame = by.parquet(pieces, wanted["weight"], common)
     vertices = range(*note["vertices"]) if "vertices" in note else None
     start, end = wanted["read"][:2]
     return EdgeList(frame, start, end, wanted["weight"], note.get("directed"), vertices)
@@ -110,13 +106,15 @@ def _plain(schema: pa.Schema, wanted: dict[str, Any]) -> pa.Schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if field.name == wanted["weight"] and pa.types.is_decimal(kind):  # an object, of which Dask makes text
             kind = pa.float64()
+        elif field.name in wanted["read"][:2] and is_whole(kind) and not pa.types.is_integer(kind):
+            kind = pa.int64()
         fields.append(pa.field(field.name, kind))
     return pa.schema(fields)
 
 
 def _parquet_block(piece: tuple[str, int], weight: str | None, schema: pa.Schema) -> pd.DataFrame:
     name, group = piece
-    fs, inner = files.filesystem(name)
+    fs, inner = paths.filesystem(name)
     try:
         with fs.open(inner, "rb") as stream:
             table = pyarrow.parquet.ParquetFile(stream).read_row_group(group, columns=schema.names)
@@ -135,7 +133,7 @@ def _complete(weight: str | None) -> int:
 
 def _lazy_text(path, choice, block_size, id_type, delimiter, header, by) -> EdgeList:
     names = text.expand_text(path)
-    kind, blocks, first = id_type, [], None
+    blocks, heads, first = [], [], None
     for name in names:
         dialect, wanted = text.describe(name, delimiter=delimiter, header=header, **choice)
         if first is not None and wanted.labels != first.labels:
@@ -144,19 +142,32 @@ def _lazy_text(path, choice, block_size, id_type, delimiter, header, by) -> Edge
             )
         first = first or wanted
         start = _data_start(name, dialect)
-        head = _read_block(name, dialect, wanted, id_type, (start, start + _LINE))
-        if pa.types.is_string(head.schema.field(0).type):
-            kind = "string"
-        elif pa.types.is_uint64(head.schema.field(0).type):
-            raise IdError(f'{name}: ids above 2**63 (read it with id_type="string", or at once with read_edge_list)')
+        heads.append(_read_block(name, dialect, wanted, id_type, (start, start + _LINE)))
         blocks += [(name, dialect, span) for span in _spans(name, block_size, start)]
     assert first is not None
-    kind = kind or "int64"
-    ids = pa.string() if kind == "string" else pa.int64()
-    types = {"id": ids, "weight": pa.float64(), "other": pa.string()}
-    schema = pa.schema([(label, types[what]) for label, what in zip(first.labels, first.kinds.values(), strict=True)])
-    frame = by.text(blocks, first, kind, schema)
+    types = {"id": _type_of_ids(heads), "weight": pa.float64()}
+    columns = zip(first.labels, first.kinds.values(), strict=True)
+    schema = pa.schema([(label, types.get(kind) or _type_of_others(heads, label)) for label, kind in columns])
+    frame = by.text(blocks, first, "string" if types["id"] == pa.string() else "int64", schema)
     return EdgeList(frame, first.labels[0], first.labels[1], weight=first.weight)
+
+
+def _type_of_ids(heads: list[pa.Table]) -> pa.DataType:
+    found = {kind for head in heads for kind in head.schema.types[:2]}
+    return next((kind for kind in (pa.string(), pa.uint64()) if kind in found), pa.int64())
+
+
+def _type_of_others(heads: list[pa.Table], label: str) -> pa.DataType:
+    """Numbers with a point, if where files begin there are only numbers, and all can be told so; else text."""
+    found = [head[label] for head in heads if head[label].null_count < len(head)]
+    try:
+        for one in found:
+            if pa.types.is_string(one.type):
+                return pa.string()
+            one.cast(pa.float64())
+    except pa.ArrowInvalid:  # a whole number of so many digits
+        return pa.string()
+    return pa.float64() if found else pa.string()
 
 
 def _data_start(name: str, dialect: Dialect) -> int:
@@ -169,9 +180,9 @@ def _data_start(name: str, dialect: Dialect) -> int:
 
 def _spans(name: str, block_size: int, start: int) -> list[tuple[int, int]]:
     """Byte ranges of a file; a compressed one is a single block."""
-    if files.split_suffix(name)[2]:
+    if paths.split_suffix(name)[2]:
         return [(start, 1 << 62)]
-    fs, inner = files.filesystem(name)
+    fs, inner = paths.filesystem(name)
     size = max(fs.size(inner) or 0, start + 1)
     return [(at, min(at + block_size, size)) for at in range(start, size, block_size)]
 
@@ -179,7 +190,14 @@ def _spans(name: str, block_size: int, start: int) -> list[tuple[int, int]]:
 def text_block(block: tuple, wanted: text.Wanted, id_type: str, schema: pa.Schema) -> pd.DataFrame:
     name, dialect, span = block
     table = _read_block(name, dialect, wanted, id_type, span)
-    return _frame(table.cast(schema), len(schema))
+    columns = []
+    for column, field, kind in zip(table.columns, schema, wanted.kinds.values(), strict=True):
+        try:
+            columns.append(column.cast(field.type))
+        except pa.ArrowInvalid as error:
+            wrong, problem = IdError if kind == "id" else ColumnError, f"{error}, other than where the files begin"
+            raise wrong(f"{name}: column {field.name!r}: {problem} (read it at once, with lazy=False)") from error
+    return _frame(pa.table(columns, schema=schema), wanted.complete)
 
 
 def _read_block(
@@ -192,7 +210,7 @@ def _read_block(
 
 def open_span(name: str, dialect: Dialect, span: tuple[int, int]) -> BinaryIO:
     end = b"\r" if dialect.bare_cr else b"\n"
-    return cast(BinaryIO, Span(files.open_bytes(name), *span, end, compressed=bool(files.split_suffix(name)[2])))
+    return cast(BinaryIO, Span(files.open_bytes(name), *span, end, compressed=bool(paths.split_suffix(name)[2])))
 
 
 class Span:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from dgraph.errors import ColumnError, FileError, IdError, WeightError
-from dgraph.io import files
+from dgraph.io import files, paths
 from dgraph.io.arrow import edge_table, to_table, vertex_ids
 from dgraph.io.edge_list import EdgeList
 
@@ -65,7 +65,7 @@ def _load(path: str) -> dict[str, np.ndarray]:
         with files.open_bytes(path) as stream:
             if stream.read(2) != b"PK":
                 raise FileError("not a NumPy archive", path=path, remedy="name its format with format=")
-        fs, inner = files.filesystem(path)
+        fs, inner = paths.filesystem(path)
         with fs.open(inner, "rb") as raw, np.load(raw, allow_pickle=False) as archive:
             return {name: np.asarray(archive[name]) for name in archive.files}
     except FileError:

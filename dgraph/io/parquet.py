@@ -17,12 +17,12 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightError
-from dgraph.io import files
+from dgraph.io import files, paths
 from dgraph.io.arrow import edge_table, no_hidden_vertices
 from dgraph.io.edge_list import EdgeList, warn_of_other_ends
 from dgraph.partition import chunk, ids
 
-SUFFIXES = (".parquet", ".pq")
+SUFFIXES = (".parquet", ".pq", ".parq")
 _NOTE = b"dgraph"
 _BROKEN = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, MemoryError)
 
@@ -45,6 +45,8 @@ def read(
             _check_columns(file.schema.names, wanted["read"], name)
             piece = file.to_table(columns=wanted["read"])
             piece.validate(full=True)
+        except ColumnError:
+            raise
         except _BROKEN as error:
             raise FileError(
                 f"cannot be read as Parquet: {error}", path=name, remedy="write or fetch it again"
@@ -52,7 +54,7 @@ def read(
         pieces.append(piece.replace_schema_metadata(None))
     pa.default_memory_pool().release_unused()  # half as much again as the table, which Arrow took to read it
     try:
-        table = pa.concat_tables(_alike(pieces), promote_options="permissive").unify_dictionaries()
+        table = pa.concat_tables(_alike(pieces, wanted["read"][:2]), promote_options="permissive").unify_dictionaries()
     except pa.ArrowException as error:
         raise ColumnError(f"{path}: files with columns that do not fit together: {error} (write them alike)") from error
     for name in wanted["read"][:2]:
@@ -62,21 +64,34 @@ def read(
     return EdgeList(table, start, end, weight=wanted["weight"], directed=note.get("directed"), vertices=vertices)
 
 
-def _alike(pieces: list[pa.Table]) -> list[pa.Table]:
-    """Columns that only some files have as categories are plain in all."""
+def meet(kinds: Sequence[pa.DataType]) -> bool:
+    """Whether signed ids meet unsigned ones of 64 bits: then all are unsigned, if none is below zero."""
+    return pa.uint64() in kinds and any(map(pa.types.is_signed_integer, kinds))
+
+
+def _alike(pieces: list[pa.Table], ends: Sequence[str]) -> list[pa.Table]:
+    """Ids are integers of one type where they are whole numbers, and columns that only some files have as categories
+    are plain in all."""
     for name in pieces[0].column_names:
-        kinds = [piece.schema.field(name).type for piece in pieces]
-        coded = [pa.types.is_dictionary(kind) for kind in kinds]
+        columns = [piece[name] for piece in pieces]
+        if name in ends:
+            columns = [ids.whole(column, name) if ids.is_whole(column.type) else column for column in columns]
+            if meet([column.type for column in columns]):
+                columns = [column.cast(pa.uint64()) for column in columns]
+        coded = [pa.types.is_dictionary(column.type) for column in columns]
         if any(coded) and not all(coded):
             for k in np.flatnonzero(coded):
-                plain = pieces[k][name].cast(kinds[k].value_type)
-                pieces[k] = pieces[k].set_column(pieces[k].column_names.index(name), name, plain)
+                columns[k] = columns[k].cast(columns[k].type.value_type)
+        pieces = [
+            piece.set_column(piece.column_names.index(name), name, column)
+            for piece, column in zip(pieces, columns, strict=True)
+        ]
     return pieces
 
 
 def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
     """The files, the columns to read of them, and what a file of ours says about itself."""
-    names = files.expand(path, SUFFIXES if files.filesystem(path)[0].isdir(files.filesystem(path)[1]) else ())
+    names = paths.expand(path, SUFFIXES)
     schema = schema_of(names[0])
     note = _note(schema)
     known = schema.names
@@ -120,12 +135,12 @@ def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[s
 
 
 def _open(name: str) -> pyarrow.dataset.Dataset:
-    fs, inner = files.filesystem(name)
+    fs, inner = paths.filesystem(name)
     return pyarrow.dataset.dataset(inner, filesystem=fs, format="parquet")
 
 
 def schema_of(name: str) -> pa.Schema:
-    fs, inner = files.filesystem(name)
+    fs, inner = paths.filesystem(name)
     begun = False
     try:
         if not fs.size(inner):
@@ -145,7 +160,7 @@ def schema_of(name: str) -> pa.Schema:
 def check_rows(name: str) -> pyarrow.parquet.FileMetaData:
     """What a file says of itself: rows of its row groups are together those of the file, as Arrow makes room for them
     before it looks. What it says of the contents of columns is left alone, for a lie there ends the process."""
-    fs, inner = files.filesystem(name)
+    fs, inner = paths.filesystem(name)
     with fs.open(inner, "rb") as stream:
         said = pyarrow.parquet.read_metadata(stream)
     rows = [said.row_group(number).num_rows for number in range(said.num_row_groups)]
@@ -180,7 +195,7 @@ def _check_columns(known: Sequence[str], wanted: Sequence[str], name: str) -> No
 def check_type(kind: pa.DataType, name: str, path: Any) -> None:
     """Whether a column can be one of ids."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if not (pa.types.is_integer(kind) or ids.is_text(kind) or ids.is_uuid(kind)):
+    if not (ids.is_whole(kind) or ids.is_text(kind) or ids.is_uuid(kind)):
         raise IdError(
             f"{path}: ids in column {name!r} are of type {kind} ({ids.REMEDY}: cast the column, or name another)"
         )

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from dgraph.errors import ColumnError, FileError, OptionError
-from dgraph.io import dimacs, files, graphalytics, konect, matrix_market, metis, npz, parquet, text
+from dgraph.io import dimacs, graphalytics, konect, matrix_market, metis, npz, parquet, paths, text
 from dgraph.io.dialect import read_head, sniff
 from dgraph.io.edge_list import EdgeList
 
@@ -37,7 +37,7 @@ def format_of(path: str | os.PathLike, format: str | None = None) -> str:
     if format is not None:
         return _named(format)
     first = _first_file(path)
-    suffix = files.split_suffix(first)[1]
+    suffix = paths.split_suffix(first)[1]
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     if PurePath(first).name.startswith("out."):
@@ -57,10 +57,15 @@ def _known() -> str:
 
 
 def _first_file(path: str | os.PathLike) -> str:
-    fs, inner = files.filesystem(path)
+    fs, inner = paths.filesystem(path)
     if fs.isdir(inner) or any(sign in inner for sign in "*?["):
-        names = files.expand(path)
-        return next((name for name in names if files.split_suffix(name)[1] in _SUFFIXES), names[0])
+        names = paths.expand(path)
+        of_each = {_SUFFIXES[suffix]: name for name in names if (suffix := paths.split_suffix(name)[1]) in _SUFFIXES}
+        if len(of_each) > 1:
+            (one, name), (other, another) = sorted(of_each.items())[:2]
+            problem = f"files of several formats: {name} is {one}, {another} is {other}"
+            raise FileError(problem, path=path, remedy="name those of one format by a glob, or by format=")
+        return next(iter(of_each.values()), names[0])
     return os.fspath(path)
 
 
@@ -150,7 +155,7 @@ def _weight_where_columns_are_fixed(
 
 def written_as(path: str | os.PathLike, format: str | None = None) -> str:
     """The name of the format to write `path` in, which its suffix or `format=` says."""
-    stem, suffix, compression = files.split_suffix(path)
+    stem, suffix, compression = paths.split_suffix(path)
     if format is None and suffix not in _SUFFIXES:
         raise OptionError(f"{path}: suffix {suffix!r} tells no format (use one of {_known()}, or format=)")
     name = _named(format) if format is not None else _SUFFIXES[suffix]

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from dgraph.errors import ColumnError, FileError, IdError, OptionError
-from dgraph.io import files
+from dgraph.io import files, paths
 from dgraph.io.arrow import concatenate, edge_table, no_hidden_vertices, weight_and_others
 from dgraph.io.delimited import read_table
 from dgraph.io.dialect import Dialect, has_header, looks_like_number, sniff
@@ -62,8 +62,9 @@ def read(
 
 
 def expand_text(path: str | os.PathLike) -> list[str]:
-    fs, inner = files.filesystem(path)
-    return files.expand(path, SUFFIXES if fs.isdir(inner) else ())
+    """The files to read: of several, those that hold something. Hadoop writes a file for each of its partitions."""
+    names = paths.expand(path, SUFFIXES)
+    return [name for name in names if not files.is_empty(name)] or names if len(names) > 1 else names
 
 
 class Wanted:
@@ -73,7 +74,7 @@ class Wanted:
         names = list(dialect.names)
         if len(names) < 2:
             raise ColumnError(f"{path}: one column only, {names[0]!r} (an edge needs two ids; name the delimiter=)")
-        if weight is None and files.split_suffix(path)[1] == ".wel":
+        if weight is None and paths.split_suffix(path)[1] == ".wel":
             weight = 2
         if weight is True:
             weight = "weight" if "weight" in names else 2
@@ -105,6 +106,11 @@ class Wanted:
             self.kinds.setdefault(names[self._place(column, "columns")], "other")
         self.labels = [labels.get(names.index(name), name) for name in self.kinds]
         self.weight = None if at_weight is None else labels.get(at_weight, names[at_weight])
+
+    @property
+    def complete(self) -> int:
+        """How many columns, the first ones, lack nothing: the ids and the weight."""
+        return sum(kind != "other" for kind in self.kinds.values())
 
     def _place(self, column: Any, what: str) -> int:
         names = list(self._dialect.names)
@@ -143,7 +149,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike, *, suffix: str | None = 
     graph that has the second is refused.
     """
     table, (source, destination, weight) = edge_table(edge_list)
-    suffix = files.split_suffix(path)[1] if suffix is None else suffix
+    suffix = paths.split_suffix(path)[1] if suffix is None else suffix
     no_hidden_vertices(edge_list, table, path, "text lists edges only")
     for name in (source, destination):
         check_text_ids(table[name], path, quoted=suffix in _QUOTED)

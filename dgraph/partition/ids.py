@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ def _for_text(values: Any, name: str) -> bool:
 
 
 def _objects(values: np.ndarray, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
-    """A column of Python objects: all strings, all UUIDs or all whole numbers."""
+    """A column of Python objects: all strings, all UUIDs or all whole numbers, decimals among them."""
     missing = np.flatnonzero(pd.isna(values))
     if len(missing):
         raise IdError(f"column {name!r}, row {missing[0]}: the id is missing; drop or fill such rows first")
@@ -145,6 +146,8 @@ def _objects(values: np.ndarray, name: str) -> tuple[IdType, np.ndarray | pa.Arr
             raise IdError(f"column {name!r}: id {beyond} is beyond 64 bits; use strings")
         dtype = "int64" if high < 2**63 else "uint64"
         return IdType("integer", dtype), values.astype(dtype)
+    if all(issubclass(kind, Decimal) for kind in kinds):
+        return _arrow(_of_pandas(pd.Series(values), name), name)
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise IdError(f"column {name!r} holds values of type {names}: {REMEDY}, all of one kind in a column; {CONVERT}")
 
@@ -162,8 +165,9 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
     if is_uuid(kind):
         values = values.cast(UUID_BYTES) if isinstance(values, pa.ChunkedArray) else values.storage
         return IdType("uuid"), _one(values)
-    if pa.types.is_integer(kind):
-        return IdType("integer", str(kind.to_pandas_dtype().__name__)), _one(values).to_numpy(zero_copy_only=False)
+    if is_whole(kind):
+        values = _one(whole(values, name))
+        return IdType("integer", str(values.type.to_pandas_dtype().__name__)), values.to_numpy(zero_copy_only=False)
     if pa.types.is_dictionary(kind):
         if pa.types.is_integer(kind.value_type) or kind.value_type == UUID_BYTES:
             return _arrow(values.cast(kind.value_type), name)
@@ -175,6 +179,21 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
     if pa.types.is_floating(kind):
         return column(_one(values).to_numpy(zero_copy_only=False), name)
     raise IdError(f"column {name!r} has type {kind}: {REMEDY}; {CONVERT}")
+
+
+def is_whole(kind: pa.DataType) -> bool:
+    """Whether values are whole numbers: integers, or decimals without a place, as databases have numbers of rows."""
+    return pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)
+
+
+def whole(values: pa.Array | pa.ChunkedArray, name: str) -> pa.Array | pa.ChunkedArray:
+    """Whole numbers as integers of 64 bits, or those that they are."""
+    if pa.types.is_integer(values.type):
+        return values
+    for kind in (pa.int64(), pa.uint64()):
+        with suppress(pa.ArrowInvalid):
+            return pc.cast(values, kind)
+    raise IdError(f"column {name!r} of type {values.type} has ids beyond 64 bits; {CONVERT}")
 
 
 def is_text(kind: pa.DataType) -> bool:

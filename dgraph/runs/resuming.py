@@ -141,4 +141,4 @@ def _is_whole(folder: Folder, checkpoint: str, part: int) -> bool:
 def _from_anywhere(path: Any) -> str:
     """The path as workers find it, which may have been started in another folder."""
     name = os.fspath(path)
-    return name if "://" in name or "::" in name else str(Path(name).absolute())
+    return name if "://" in name or "::" in name else str(Path(name).expanduser().absolute())

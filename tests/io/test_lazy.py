@@ -151,7 +151,7 @@ def test_columns_with_gaps_in_some_files(tmp_path):
 
 
 @pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
-@pytest.mark.parametrize("kind", [pa.decimal128(22, 0), pa.date32(), pa.timestamp("us"), pa.float64()])
+@pytest.mark.parametrize("kind", [pa.decimal128(22, 1), pa.date32(), pa.timestamp("us"), pa.float64()])
 def test_ids_of_parquet_that_are_none(tmp_path, read, kind):
     """Read by blocks, decimals and dates became strings, in whose order 10 is before 9."""
     column = pa.array([9, 10], pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
@@ -169,3 +169,51 @@ def test_files_of_which_one_has_categories(tmp_path, coded):
     expected = [[end] * 2 for number in range(3) for end in ("x", f"y{number}")]
     for found in (read_edge_list(tmp_path), lazy_edge_list(tmp_path)):
         assert rows(found).to_numpy().tolist() == expected
+
+
+def test_further_columns_of_text_are_numbers_where_all_are(put):
+    path = put("a.csv", "src,dst,x,y,z,none\n1,2,,a,9007199254740993,\n2,3,5,,1,\n")
+    lazy, at_once = (rows(read(path, columns="all")) for read in (lazy_edge_list, read_edge_list))
+    pd.testing.assert_series_equal(lazy["x"], at_once["x"].astype("float64"))
+    assert [pd.api.types.is_string_dtype(lazy[name]) for name in ("y", "z", "none")] == [True] * 3
+    assert lazy["z"].tolist() == ["9007199254740993", "1"]  # more digits than a number with a point has
+    assert lazy["none"].isna().all()
+
+
+def test_a_column_that_turns_out_to_hold_text_names_the_remedy(put):
+    path = put("a.csv", "src,dst,x\n" + "1,2,3\n" * 20_000 + "2,3,4.5\n" + "1,2,3\n" * 20_000 + "2,3,abc\n")
+    edges = lazy_edge_list(path, columns="all", block_size=1 << 17).edges
+    assert edges.partitions[0].compute(scheduler="sync")["x"].sum() > 60_000
+    with pytest.raises(ColumnError, match=r"a\.csv: column 'x'.*'abc'.*lazy=False"):
+        edges.compute(scheduler="sync")
+
+
+def test_unsigned_ids_of_text(put):
+    path = put("a.csv", f"{2**64 - 1},2\n" + "1,2\n" * 40_000)
+    assert rows(lazy_edge_list(path, block_size=1 << 16)).equals(rows(read_edge_list(path)).astype("uint64"))
+    late = put("b.csv", "1,2\n" * 40_000 + f"{2**64 - 1},2\n")
+    with pytest.raises(IdError, match=f"{2**64 - 1}.*lazy=False"):
+        rows(lazy_edge_list(late, block_size=1 << 16))
+
+
+@pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
+def test_ids_of_a_database(tmp_path, read):
+    whole = pa.array([1, 2]).cast(pa.decimal128(38, 0))
+    pq.write_table(pa.table({"src": whole, "dst": [2, 3]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"src": [3], "dst": pa.array([4]).cast(pa.decimal128(19, 0))}), tmp_path / "b.parquet")
+    found = rows(read(tmp_path))
+    assert found.to_numpy().tolist() == [[1, 2], [2, 3], [3, 4]]
+    assert {dtype.kind for dtype in found.dtypes} == {"i"}
+    pq.write_table(pa.table({"src": whole.cast(pa.decimal128(38, 2)), "dst": [2, 3]}), tmp_path / "c.parquet")
+    with pytest.raises(InputError, match=r"decimal128\(38, 2\)"):
+        rows(read(tmp_path / "c.parquet"))
+
+
+@pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
+def test_files_of_which_one_has_unsigned_ids(tmp_path, read):
+    pq.write_table(pa.table({"src": pa.array([2**64 - 1], pa.uint64()), "dst": [2]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"src": [1], "dst": [2]}), tmp_path / "b.parquet")
+    assert rows(read(tmp_path))["src"].tolist() == [2**64 - 1, 1]
+    pq.write_table(pa.table({"src": [-1], "dst": [2]}), tmp_path / "c.parquet")
+    with pytest.raises(InputError, match="-1"):
+        rows(read(tmp_path))

@@ -1,6 +1,7 @@
 """Columns of ids as users have them: what each becomes, how it comes back, and what is refused."""
 
 import uuid
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,10 @@ INTEGERS = {
     "Arrow": pa.chunked_array([[1, 2], [2**60 + 1]]),
     "Arrow uint32": pa.array([1, 2], pa.uint32()),
     "Arrow dictionary": pa.chunked_array([pa.array([4, 4, 2]).dictionary_encode()]),
+    "Arrow decimals": pa.chunked_array([pa.array([1, 2**60 + 1]).cast(pa.decimal128(38, 0))]),
+    "Arrow decimals, large": pa.array([Decimal(2**64 - 1), Decimal(0)], pa.decimal256(60, 0)),
+    "pandas on Arrow, decimals": pd.Series([Decimal(7), Decimal(1)], dtype=pd.ArrowDtype(pa.decimal128(19, 0))),
+    "objects, decimals": np.array([Decimal(7), Decimal(2**60 + 1)], object),
     "list": [3, 1],
 }
 STRINGS = {
@@ -119,6 +124,9 @@ def test_integers_come_back_in_the_type_they_had():
         (np.array([-1, 2**63], object), f"{2**63} is beyond 64 bits.*strings"),
         (np.array(["2020-01-01"], "datetime64[D]"), "datetime64.*whole numbers"),
         (pa.array([[1]]), "list.*whole numbers"),
+        (pa.array([Decimal("1.5")]), "decimal.*whole numbers"),
+        (pa.array([Decimal(2**64), Decimal(1)]), "beyond 64 bits.*astype"),
+        (np.array([Decimal("1.0")], object), "decimal.*whole numbers"),
     ],
 )
 def test_refused(values, said):
