@@ -114,10 +114,11 @@ def to_pandas(frame: Any) -> pd.DataFrame:
         return pd.DataFrame({name: np.asarray(values) for name, values in frame.items()})
     if not isinstance(frame, pa.Table):
         return frame.to_pandas()
+    names, frame = frame.column_names, frame.rename_columns([str(place) for place in range(frame.num_columns)])
     whole = [field.name for field in frame.schema if field.nullable and field.type in _NULLABLE]
     found = frame.drop_columns(whole).to_pandas()
     found[whole] = frame.select(whole).to_pandas(types_mapper=_NULLABLE.get)
-    return found[frame.column_names]
+    return found[frame.column_names].set_axis(names, axis=1)
 
 
 def edge_source(frame: Any, source: str, destination: str, weight: str | None) -> EdgeSource:
@@ -126,9 +127,8 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | None) -
     found = names(frame)
     for name in (source, destination, *([weight] if weight is not None else [])):
         if name not in found:
-            index = getattr(getattr(frame, "_meta", frame), "index", None)
             remedy = "Name the columns with source=, destination= and weight="
-            if name in getattr(index, "names", ()):
+            if name in _index(frame):
                 remedy = "It is their index, of which frame.reset_index() makes a column"
             known = ", ".join(map(repr, found)) or "none"
             raise ColumnError(f"the edges have no column {name!r}; they have {known}. {remedy}")
@@ -142,6 +142,11 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | None) -
     if len(set(lengths.values())) > 1:
         raise ColumnError(f"the columns differ in length: {lengths}")
     return EdgeSource(frame, source, destination, weight, of_cudf)
+
+
+def _index(frame: Any) -> list[Any]:
+    """What the index of a frame is called."""
+    return list(getattr(getattr(getattr(frame, "_meta", frame), "index", None), "names", ()))
 
 
 def vertex_source(vertices: Any) -> VertexSource:
@@ -166,12 +171,19 @@ def vertex_source(vertices: Any) -> VertexSource:
     found = names(frame)
     if not found:
         raise ColumnError("the vertex frame has no columns; its column `id` (or the first) must list ids")
+    if twice := next((name for name in found if found.count(name) > 1), None):
+        raise ColumnError(f"the vertex frame has {found.count(twice)} columns called {twice!r}; rename them")
+    if "id" not in found and "id" in _index(frame):
+        raise ColumnError("the ids of the vertex frame are its index, of which frame.reset_index() makes a column")
     return VertexSource(frame, "id" if "id" in found else found[0])
 
 
 _REMEDIES = {  # by the package that what was given comes from
     "builtins": "give a pandas, Dask, Arrow, Polars or cuDF frame (files are for dgraph.read_edges)",
     "pathlib": "take dgraph.read_edges for files; give a frame",
+    "pyarrow": "take .to_table() of a dataset or scanner, .read() of a file; give a frame",
+    "polars": "collect() a lazy frame; give a frame",
+    "pyspark": "write it to Parquet, for dgraph.read_edges; give a frame",
     "pandas": "one column is not enough; give a frame",
     "numpy": 'name its columns: {"src": array[:, 0], "dst": array[:, 1]}; give a frame, as pandas.DataFrame(records)',
     "dask": "take .to_dataframe() of a bag, dask.dataframe.from_delayed of delayed frames; give a frame",
@@ -187,7 +199,7 @@ def _known(frame: Any, what: str) -> Any:
         frame = pa.table(frame)
     if isinstance(frame, dict):
         for name, values in frame.items():
-            if not hasattr(values, "__len__") or isinstance(values, str):
+            if not hasattr(values, "__len__") or isinstance(values, str) or not getattr(values, "ndim", 1):
                 raise ColumnError(f"{what}: {name!r} is {values!r}, not a column; give arrays")
         if frame and all(map(is_there, frame.values())):
             return DeviceFrame(frame)

@@ -7,6 +7,8 @@ import dask.bag
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 import dgraph as dg
@@ -87,6 +89,18 @@ def test_frames_that_are_none():
             dg.Graph.from_edges(frame)
     with pytest.raises(ColumnError, match="2 columns called 'src'; rename"):
         dg.Graph.from_edges(pd.DataFrame([[0, 1, 2]], columns=["src", "src", "dst"]))
+    with pytest.raises(InputError, match=r"take .to_table.. of a dataset"):
+        dg.Graph.from_edges(pyarrow.dataset.dataset(pa.table(GOOD)))
+    with pytest.raises(ColumnError, match=r"'src' is array.5., not a column"):
+        dg.Graph.from_edges({"src": np.array(5), "dst": np.array(6)})
+
+
+def test_vertex_frames_whose_columns_are_unclear():
+    listed = pd.DataFrame([[0, 1, 2]], columns=["id", "x", "x"])
+    with pytest.raises(ColumnError, match="2 columns called 'x'; rename"):
+        dg.Graph.from_edges(GOOD, vertices=listed)
+    with pytest.raises(ColumnError, match=r"are its index, of which frame.reset_index\(\)"):
+        dg.Graph.from_edges(GOOD, vertices=pd.DataFrame({"id": [0], "name": ["a"]}).set_index("id"))
 
 
 def test_ids_of_a_lazy_frame_are_refused_at_first_use():

@@ -209,6 +209,16 @@ def test_arrow_columns_that_lack_values(parts, tmp_path):
             assert [None if value is pd.NA else value for value in found[name]] == pa.array(values).to_pylist()
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_columns_of_one_name_come_back_once_each(parts):
+    table = pa.table([[1, 2], [2, 3], [5, 6], [None, 8]], names=["src", "dst", "x", "x"])
+    for frame in (table, table.to_pandas()):
+        back = dg.Graph.from_edges(frame, parts=parts).edges.compute()
+        assert list(back.columns) == ["src", "dst", "x", "x"]
+        assert sorted(back.iloc[:, 2].tolist()) == [5, 6]
+        assert back.iloc[:, 3].count() == 1
+
+
 def test_bytes_in_any_order():
     """Arrays from files of other machines: big-endian."""
     frame = {"src": np.array([0, 300], ">i8"), "dst": np.array([300, 1], ">i4"), "weight": np.array([1, 2], ">f8")}
