@@ -26,7 +26,7 @@ from peers.graphx import GraphX
 from peers.ours import Ours
 from peers.peer import NotRun, Peer
 from peers.process import Process
-from peers.workloads import GRAPHS, SIMPLE
+from peers.workloads import DIRECTED, GRAPHS, SIMPLE
 
 LIBRARIES = {
     "networkx": "NetworkX",
@@ -114,6 +114,8 @@ def main() -> None:
         for name in given.graphs:
             whole = GRAPHS[name](given.scale)
             for operation in given.operations:
+                if operation in DIRECTED and not whole.edges.directed:
+                    continue
                 workload = whole.simple if operation in SIMPLE else whole
                 if name == "rmat" and operation == "triangles":
                     scale = given.triangles_scale or given.scale - 2

@@ -24,6 +24,7 @@ _NAMES = {
     "dgraph.ops.bfs": "bfs",
     "dgraph.ops.sssp": "sssp",
     "dgraph.ops.wcc": "wcc",
+    "dgraph.ops.scc": "scc",
     "dgraph.ops.k_core": "k_core",
     "dgraph.ops.core_number": "core_number",
     "dgraph.ops.triangles": "triangles",
@@ -102,6 +103,7 @@ if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for pu
     from dgraph.ops.lcc import lcc as lcc
     from dgraph.ops.matching import matching as matching
     from dgraph.ops.pagerank import pagerank as pagerank
+    from dgraph.ops.scc import scc as scc
     from dgraph.ops.sssp import sssp as sssp
     from dgraph.ops.triangles import triangles as triangles
     from dgraph.ops.wcc import wcc as wcc

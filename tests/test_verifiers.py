@@ -52,9 +52,12 @@ class Case:
                 predecessor[v] = u if predecessor[v] < 0 else min(u, predecessor[v])
         return predecessor
 
-    def wcc(self):
-        weakly = nx.weakly_connected_components if self.directed else nx.connected_components
-        return {"component": self.by_number({v: min(part) for part in weakly(self.multi) for v in part})}, {}
+    def wcc(self, directed=nx.weakly_connected_components):
+        parts = (directed if self.directed else nx.connected_components)(self.multi)
+        return {"component": self.by_number({v: min(part) for part in parts for v in part})}, {}
+
+    def scc(self):
+        return self.wcc(nx.strongly_connected_components)
 
     def pagerank(self):
         return {"pagerank": self.by_number(nx.pagerank(self.counted(), tol=1e-12, max_iter=500))}, {"tol": 1e-10}
@@ -176,6 +179,7 @@ def tied(case, answer, v, other):
         ("wcc", {"component": np.array([0, 0, 0, 0, 4])}, "joins|components"),
         ("wcc", {"component": np.array([0, 0, 2, 2, 4])}, "joins"),
         ("wcc", {"component": np.array([1, 1, 1, 3, 3])}, "not a smaller"),
+        ("scc", {"component": np.array([0, 0, 2, 3, 4])}, "vertex 1: component 0, not that of 1"),
         ("bfs", {"distance": np.array([0, 1, 3, np.inf, np.inf])}, "edge 1 -> 2"),
         ("bfs", {"distance": np.array([0, 1, 2, np.inf, 3])}, "no path is of length 3"),
         ("bfs", {"distance": np.array([0, 1, 2, 5, 6])}, "no path is of length"),
@@ -249,11 +253,8 @@ def test_rounds_sources_precision_and_samples(case):
     function = OPERATIONS["triangles"][0]
     function(edges, total=int(through.sum()) // 3)
     function(edges, triangles=through, total=int(through.sum()) // 3, sample=40)
-    for wrong in (
-        {"total": 1},
-        {"triangles": through + 1, "sample": 9},
-        {"triangles": through, "total": 1, "sample": 9},
-    ):
+    more = {"triangles": through + 1, "sample": 9}
+    for wrong in ({"total": 1}, more, {"triangles": through, "total": 1, "sample": 9}):
         with pytest.raises(AnswerError):
             function(edges, **wrong)
 

@@ -21,6 +21,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "bfs": lambda graph, **options: dg.bfs(graph, source_of(graph), **options),
     "sssp": lambda graph, **options: dg.sssp(graph, source_of(graph), predecessors=False, **options),
     "wcc": dg.wcc,
+    "scc": dg.scc,
     "cdlp": lambda graph, **options: dg.cdlp(graph, max_iter=5, **options),
     "core_number": dg.core_number,
     "degrees": dg.degrees,

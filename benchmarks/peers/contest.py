@@ -16,6 +16,7 @@ TITLES = {
     "bfs": "BFS",
     "sssp": "SSSP",
     "wcc": "WCC",
+    "scc": "SCC",
     "triangles": "triangles",
     "label_propagation": "label propagation",
     "cdlp": "CDLP, 10 rounds",

@@ -45,6 +45,10 @@ def wcc(graph: Any, arrays: Arrays) -> np.ndarray:
     return np.array(kind(graph).run().getPartition().getVector())
 
 
+def scc(graph: Any, arrays: Arrays) -> np.ndarray:
+    return np.array(nk.components.StronglyConnectedComponents(graph).run().getPartition().getVector())
+
+
 def triangles(graph: Any, arrays: Arrays) -> np.ndarray:
     return np.array(nk.sparsification.TriangleEdgeScore(graph).run().scores())
 
@@ -80,6 +84,7 @@ LIBRARY = Library(
         "bfs": Operation(plain, bfs, distances, "distances only"),
         "sssp": Operation(weighted, sssp, distances, "Dijkstra; float64, distances only"),
         "wcc": Operation(plain, wcc, lambda r, _: {"component": r}, "labels of its own", {"names": "any"}),
+        "scc": Operation(plain, scc, lambda r, _: {"component": r}, "labels of its own", {"names": "any"}),
         "triangles": Operation(
             indexed, triangles, lambda r, _: {"total": np.array(int(r.sum()) // 3)}, "triangles of every edge"
         ),

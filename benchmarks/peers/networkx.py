@@ -33,6 +33,10 @@ def wcc(graph: Any, arrays: Arrays) -> Any:
     return list(nx.weakly_connected_components(graph) if arrays.directed else nx.connected_components(graph))
 
 
+def scc(graph: Any, arrays: Arrays) -> Any:
+    return list(nx.strongly_connected_components(graph))
+
+
 LIBRARY = Library(
     ("networkx",),
     {
@@ -46,6 +50,7 @@ LIBRARY = Library(
         "bfs": Operation(graph_of, bfs, distances, "distances"),
         "sssp": Operation(graph_of, sssp, distances, "Dijkstra; float64, distances only"),
         "wcc": Operation(graph_of, wcc, members, "sets of vertices", {"names": "any"}),
+        "scc": Operation(graph_of, scc, members, "sets of vertices", {"names": "any"}),
         "triangles": Operation(
             graph_of, lambda graph, _: nx.triangles(graph), by_number("triangles"), "of every vertex"
         ),

@@ -44,6 +44,10 @@ def wcc(graph: Any, arrays: Arrays) -> Any:
     return rx.weakly_connected_components(graph) if arrays.directed else rx.connected_components(graph)
 
 
+def scc(graph: Any, arrays: Arrays) -> Any:
+    return rx.strongly_connected_components(graph)
+
+
 LIBRARY = Library(
     ("rustworkx",),
     {
@@ -57,6 +61,7 @@ LIBRARY = Library(
         "bfs": Operation(graph_of, bfs, levels, "layers"),
         "sssp": Operation(graph_of, sssp, distances, "Dijkstra; float64, distances only"),
         "wcc": Operation(graph_of, wcc, members, "sets of vertices", {"names": "any"}),
+        "scc": Operation(graph_of, scc, members, "sets of vertices", {"names": "any"}),
         "core_number": Operation(graph_of, lambda graph, _: rx.core_number(graph), by_number("core"), "exact"),
     },
 )

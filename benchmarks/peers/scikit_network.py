@@ -55,6 +55,13 @@ LIBRARY = Library(
             "labels of its own",
             {"names": "any"},
         ),
+        "scc": Operation(
+            rows,
+            lambda graph, _: sknetwork.topology.get_connected_components(graph, connection="strong"),
+            lambda r, _: {"component": r},
+            "labels of its own",
+            {"names": "any"},
+        ),
         "triangles": Operation(
             rows,
             lambda graph, _: sknetwork.topology.count_triangles(graph, parallelize=True),

@@ -47,6 +47,10 @@ def wcc(graph: Any, arrays: Arrays) -> Any:
     return csgraph.connected_components(graph, connection="weak")[1]
 
 
+def scc(graph: Any, arrays: Arrays) -> Any:
+    return csgraph.connected_components(graph, connection="strong")[1]
+
+
 def lower(arrays: Arrays) -> Any:
     return tril(plain(arrays), -1, "csr").astype(np.int32)
 
@@ -68,6 +72,7 @@ LIBRARY = Library(
             {"ties": "any"},
         ),
         "wcc": Operation(plain, wcc, lambda r, _: {"component": r}, "labels of its own", {"names": "any"}),
+        "scc": Operation(plain, scc, lambda r, _: {"component": r}, "labels of its own", {"names": "any"}),
         "triangles": Operation(lower, triangles, lambda r, _: {"total": np.array(r)}, "the total only"),
     },
 )

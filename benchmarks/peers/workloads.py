@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from dgraph.testing.verify import Edges
 
+DIRECTED = ("scc",)  # of no interest on others
 SIMPLE = ("triangles", "core_number")  # about the graph without directions, loops and repeats
 
 

@@ -64,7 +64,7 @@ def _simple(counts: Counts) -> list[str]:
     return [f"{what} ({count:,}) do not count" for count, what in passed_over if count]
 
 
-def _wcc(counts: Counts) -> list[str]:
+def _components(counts: Counts) -> list[str]:
     return [f"isolated vertices ({counts.isolated:,}) are components of their own"] if counts.isolated else []
 
 
@@ -84,7 +84,8 @@ REMARKS: dict[str, Callable[[Counts], list[str]]] = {  # nothing, where nothing 
     "lcc": _simple,
     "matching": _matching,
     "pagerank": _pagerank,
+    "scc": _components,
     "sssp": _sssp,
     "triangles": _simple,
-    "wcc": _wcc,
+    "wcc": _components,
 }

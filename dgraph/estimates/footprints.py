@@ -59,6 +59,7 @@ FOOTPRINTS: dict[str, Footprint] = {
     "lcc": Footprint(Need(BOTH, 52, 10), Need(("out",), 0, 6.5, 5, everywhere=28), message_bytes=0, passed_bytes=4),
     "matching": Footprint(Need(("out",), 26), Need(("out",), 97, 1, 23.5), both_ends=True),
     "pagerank": Footprint(Need(("incoming",), 48, 3.7), Need(("incoming",), 68), gathers=True),
+    "scc": Footprint(Need(BOTH, 75), Need(BOTH, 110), message_bytes=24),
     "sssp": Footprint(Need(("out",), 50), Need(BOTH, 94, 15), weighted=True),
     "triangles": Footprint(
         Need(BOTH, 43, 8), Need(("out",), 0, 7.5, 5.5, everywhere=15), message_bytes=0, passed_bytes=4

@@ -9,6 +9,7 @@ import pandas as pd
 
 import dgraph as dg
 from dgraph import reference
+from dgraph.ops.scc import StrongComponents
 
 sys.path.append(str(Path(__file__).parents[1] / "program"))
 
@@ -16,7 +17,8 @@ import programs
 from alike import Alike
 from descent import Descent
 
-PROGRAMS = {type(program).__name__: program for program in (*programs.EXAMPLES, Descent(source=3), Alike())}
+ALL = *programs.EXAMPLES, Descent(source=3), Alike(), StrongComponents()
+PROGRAMS = {type(program).__name__: program for program in ALL}
 SEED = 11
 VERTICES = pd.DataFrame({"id": range(40), "restart": np.arange(40) / np.arange(40).sum()})
 

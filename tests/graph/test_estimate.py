@@ -102,7 +102,9 @@ def test_what_fits():
 
 
 GIVEN = {"bfs": (0,), "sssp": (0,)}
-ALL_CHANGE = ("pagerank", "hits", "katz", "degrees", "wcc", "cdlp", "core_number", "label_propagation")  # in some round
+ALL_CHANGE = (  # in some round
+    "pagerank", "hits", "katz", "degrees", "wcc", "scc", "cdlp", "core_number", "label_propagation",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

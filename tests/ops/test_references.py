@@ -53,6 +53,12 @@ def test_wcc(case):
     assert real.numbers(dg.wcc(graph).compute()["component"]).tolist() == real.expected["wcc"].tolist()
 
 
+def test_scc(case):
+    real, graph = case
+    expected = real.expected["scc" if real.directed else "wcc"]
+    assert real.numbers(dg.scc(graph).compute()["component"]).tolist() == expected.tolist()
+
+
 def test_cdlp(case):
     real, graph = case
     label = dg.cdlp(graph).compute()["label"]

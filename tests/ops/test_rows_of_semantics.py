@@ -96,7 +96,7 @@ def ends():
 
 
 def what_it_is():
-    for operation in ("wcc", "triangles", "lcc", "core_number", "k_core"):
+    for operation in ("wcc", "scc", "triangles", "lcc", "core_number", "k_core"):
         verify(operation, whole(), getattr(dg, operation)(whole()))
     cores = dg.core_number(whole()).compute()["core"]
     assert dg.k_core(whole()).compute()["in_core"].equals((cores == cores.max()).rename("in_core"))

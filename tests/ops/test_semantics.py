@@ -93,6 +93,7 @@ def test_every_operation_has_its_rows(operation):
         "bfs": ("distance", np.inf),
         "sssp": ("distance", np.inf),
         "wcc": ("component", 25),
+        "scc": ("component", 25),
         "cdlp": ("label", 25),
         "label_propagation": ("label", 25),
         "k_core": ("in_core", False),

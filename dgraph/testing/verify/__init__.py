@@ -17,7 +17,7 @@ from typing import Any
 
 from dgraph.errors import AnswerError, OptionError
 from dgraph.graph import Graph
-from dgraph.testing.verify.components import wcc
+from dgraph.testing.verify.components import scc, wcc
 from dgraph.testing.verify.cores import core_number, degrees, k_core
 from dgraph.testing.verify.edges import Edges, column
 from dgraph.testing.verify.factors import factorize
@@ -38,6 +38,7 @@ OPERATIONS: Table = {
     "bfs": (bfs, ("distance", "predecessor"), ("predecessor",)),
     "sssp": (sssp, ("distance", "predecessor"), ("predecessor",)),
     "wcc": (wcc, ("component",), ("component",)),
+    "scc": (scc, ("component",), ("component",)),
     "label_propagation": (label_propagation, ("label",), ("label",)),
     "cdlp": (cdlp, ("label",), ("label",)),
     "lcc": (lcc, ("lcc",), ()),

@@ -1,4 +1,5 @@
-"""Components, by SciPy's search: labels agree along every edge, name the smallest member, and there are as many."""
+"""Components, by SciPy's searches. Labels of weak ones agree along every edge, name the smallest member, and there are
+as many; strong ones are those that SciPy finds."""
 
 from __future__ import annotations
 
@@ -37,3 +38,25 @@ def number_of_components(edges: Edges) -> int:
     """How many weakly connected components there are, by SciPy."""
     rows = edges.matrix(np.ones(len(edges.arcs[0]), np.float32))
     return int(connected_components(rows, directed=True, connection="weak", return_labels=False))
+
+
+def scc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None:
+    """Refuse strongly connected components that are not those of the graph.
+
+    names: a component is called by its "smallest" member, or by "any" value of its own.
+    """
+    sized(edges, {"component": component})
+    smallest = edges.remembered("strong components", lambda: smallest_of_strong_components(edges))
+    if names == "any":
+        _, members, label = np.unique(component, return_index=True, return_inverse=True)
+        component = members[label]
+    expect(component == smallest, lambda v: f"vertex {v}: component {component[v]}, not that of {smallest[v]}")
+
+
+def smallest_of_strong_components(edges: Edges) -> np.ndarray:
+    """The smallest vertex of each one's strongly connected component, by SciPy."""
+    rows = edges.matrix(np.ones(len(edges.arcs[0]), np.float32))
+    count, label = connected_components(rows, directed=True, connection="strong")
+    smallest = np.full(count, edges.vertices)
+    np.minimum.at(smallest, label, np.arange(edges.vertices))
+    return smallest[label]
