@@ -11,12 +11,12 @@ from numba import uint32, uint64
 
 from dgraph.agents.edge_tables import EdgeTables
 from dgraph.machine_code import kept
-from dgraph.monoid import NONE, UNREACHED
+from dgraph.monoid import NONE
 from dgraph.solvers.breadth_first import Goal, search
 from dgraph.solvers.solver import Problem, Solved
 
 NEW, DONE = uint32(0), uint32((1 << 32) - 1)  # as the `low` of a vertex: not yet met, and in a component that is known
-EVERYWHERE = Goal(UNREACHED, NONE)
+NEAR = Goal(depth=128, target=NONE)  # as far as a search goes that shall find a component
 
 kernel = kept()
 one = uint64(1)
@@ -26,16 +26,25 @@ def strong_components(problem: Problem) -> Solved:
     """The smallest vertex of each one's component."""
     (out,), n = problem.edges.senders("out"), problem.vertices
     component, low = np.empty(n, np.int64), np.zeros(n, np.uint32)
-    looked = 0
-    if n:
-        pivot = np.argmax(np.minimum(problem.edges.degrees("out"), problem.edges.degrees("in")))
-        sides = [search(one_way, np.array([pivot]), EVERYWHERE) for one_way in (problem, _turned(problem))]
-        looked = sum(side.edges for side in sides)
-        there, back = (side.values["distance"] < np.inf for side in sides)
-        members = np.flatnonzero(there & back)
+    members, looked = _around(problem) if n else (np.empty(0, np.int64), 0)
+    if len(members):
         component[members], low[members] = members[0], DONE
     looked += _search_in_depth(out.indptr, out.neighbours, low, component)
     return Solved({"component": component}, edges=looked)
+
+
+def _around(problem: Problem) -> tuple[np.ndarray, int]:
+    """The members of the component of a vertex with many edges, and the number of edges looked at. None, if others are
+    far from it: then a search in each direction is as long as the one in depth, which still has to come."""
+    pivot = np.argmax(np.minimum(problem.edges.degrees("out"), problem.edges.degrees("in")))
+    found, looked = np.ones(problem.vertices, bool), 0
+    for one_way in (problem, _turned(problem)):
+        side = search(one_way, np.array([pivot]), NEAR)
+        looked += side.edges
+        if side.rounds > NEAR.depth:
+            return np.empty(0, np.int64), looked
+        found &= side.values["distance"] < np.inf
+    return np.flatnonzero(found), looked
 
 
 def _turned(problem: Problem) -> Problem:
