@@ -3,7 +3,9 @@ worker processes, over the same on one partition, which solvers take whole.
 
     python benchmarks/partitions.py [--scale 17] [--trials 3] [--operations wcc,core_number]
 
-On skewed, long and bipartite graphs. Every answer is verified. There are no targets: the rows say what to expect.
+On skewed, long and bipartite graphs, and on such whose runs take very many short rounds: points with their nearest
+neighbours, and a path, which lie in no order. Every answer is verified. There are no targets: the rows say what to
+expect.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import argparse
 from harness import Claim, worker_processes
 from peers.contest import TITLES, Contest
 from peers.ours import Ours
-from peers.workloads import DIRECTED, SIMPLE, Workload, bipartite, grid, rmat
+from peers.workloads import DIRECTED, SIMPLE, Workload, bipartite, grid, neighbours, path, rmat
 
 HERE = "dgraph, one partition"
 SLOW = 4.0  # seconds from which an operation is timed once
@@ -31,7 +33,7 @@ def main() -> None:
             Ours("dgraph, four partitions of this process", parts=4),
             Ours("dgraph, two worker processes", client=client),
         ]
-        for make in (rmat, grid, bipartite):
+        for make in (rmat, grid, bipartite, neighbours, path):
             whole = make(given.scale)
             simple = whole.simple
             for operation in given.operations:

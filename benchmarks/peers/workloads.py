@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
+from scipy.spatial import cKDTree
 
 from dgraph.testing.verify import Edges
 
@@ -82,6 +83,22 @@ def bipartite(scale: int) -> Workload:
     return _titled(f"bipartite scale {scale}", _once(drawn, 1 << scale))
 
 
+def neighbours(scale: int) -> Workload:
+    """Undirected and long: points in a plane, each with an edge to the six nearest, in no order."""
+    rng = np.random.default_rng(1)
+    points = rng.random((1 << scale, 2))
+    nearest = cKDTree(points).query(points, k=7)[1][:, 1:]
+    edges = _either_way(np.repeat(np.arange(1 << scale), 6), nearest.ravel(), 1 << scale, rng)
+    return _titled(f"nearest neighbours scale {scale}", edges)
+
+
+def path(scale: int) -> Workload:
+    """Undirected, as long as can be, and in no order."""
+    rng = np.random.default_rng(1)
+    order = rng.permutation(1 << scale)
+    return _titled(f"path scale {scale}", _either_way(order[:-1], order[1:], 1 << scale, rng))
+
+
 GRAPHS = {"rmat": rmat, "grid": grid, "uniform": uniform}
 
 
@@ -93,6 +110,12 @@ def _once(drawn: dict[str, np.ndarray], vertices: int) -> Edges:
     first = np.append(True, key[order][1:] != key[order][:-1])
     kept = np.sort(order[first & (source != destination)[order]])
     return Edges(source[kept], destination[kept], vertices, weight=drawn["weight"][kept].astype(np.float64))
+
+
+def _either_way(source: np.ndarray, destination: np.ndarray, vertices: int, rng: np.random.Generator) -> Edges:
+    """Undirected edges, each once, with weights."""
+    ends = np.unique(np.sort(np.stack([source, destination]), axis=0), axis=1)
+    return Edges(*ends, vertices, directed=False, weight=rng.integers(1, 256, ends.shape[1]).astype(np.float64))
 
 
 def _titled(title: str, edges: Edges) -> Workload:
