@@ -143,8 +143,7 @@ def globals_of(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 def arrays_of(state: Any) -> dict[str, np.ndarray]:
     """Copies of these arrays for the owned vertices, because the run goes on."""
-    if state.settles:
-        state.halt()
+    state.halt()
     arrays = {name: state.arrays.brought(state.values[name], state.n).copy() for name in fields_of(state)}
     sends = np.zeros(state.n, bool)
     senders = state.frontier.senders

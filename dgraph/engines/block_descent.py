@@ -5,6 +5,7 @@ travels in bulk."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from dgraph.engines.bsp import bsp
 from dgraph.engines.free_rounds import FreeRounds
@@ -78,16 +79,16 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
     synchronous = rounds.analysis.synchronous
     sides = rounds.sides(rounds.phase)
     if rounds.several and synchronous:  # proxies begin with what their masters have
-        rounds.log.each(descents, "tell", *sides)
+        rounds.log.each(descents, lambda one: one.tell(*sides))
         yield from rounds.share()
     sweep = synchronous
     while not rounds.done:
         if rounds.several:
-            rounds.log.each(descents, "hear", *sides)
+            rounds.log.each(descents, lambda one: one.hear(*sides))
         yield from _pause(rounds, descents)
-        rounds.log.each(descents, "epoch", rounds.round + 1, sweep)
+        rounds.log.each(descents, partial(Descent.epoch, number=rounds.round + 1, sweep=sweep))
         before = rounds.posted
-        rounds.log.each(descents, "tell", *sides)
+        rounds.log.each(descents, lambda one: one.tell(*sides))
         rounds.waiting = rounds.posted - before + sum(descent.waiting for descent in descents)
         for descent in descents:
             descent.state.changed = [rounds.waiting]
@@ -108,8 +109,8 @@ def _pause(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
     if rounds.several:
         sides = rounds.sides(rounds.phase)
         for _ in range(2):
-            rounds.log.each(descents, "tell", *sides, True)
+            rounds.log.each(descents, lambda one: one.tell(*sides, everything=True))
             yield from rounds.share()
-            rounds.log.each(descents, "hear", *sides)
-    rounds.log.each(descents, "halt")
+            rounds.log.each(descents, lambda one: one.hear(*sides))
+    rounds.log.each(descents, lambda one: one.halt())
     rounds.pauses.act(rounds)

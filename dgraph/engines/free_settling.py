@@ -1,5 +1,5 @@
 """Local rounds without a common clock, of partitions with a `LocalMethod`: each goes as far as it can by the program's
-own algorithm. One class for each PartitionState that settles."""
+own algorithm. One class for each LocalState that runs so."""
 
 from __future__ import annotations
 

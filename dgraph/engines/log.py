@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from dgraph.states.state import PartitionState
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 class Log:
@@ -19,13 +22,13 @@ class Log:
         self.found_end_in: float | None = None  # seconds from the last work here, where nobody agrees on the end
         self._opened, self._busy = time.perf_counter(), [0.0] * len(states)
 
-    def each(self, some: Sequence[Any], what: str, *arguments: Any) -> list[Any]:
-        """Call the method `what` of each of `some`, one for each partition; returns the answers. Time in which a
-        partition waits for mail does not count as busy."""
+    def each(self, some: Sequence[S], work: Callable[[S], T]) -> list[T]:
+        """Do `work` with each of `some`, one for each partition; returns the answers. Time in which a partition waits
+        for mail does not count as busy."""
         answers = []
         for i, (state, one) in enumerate(zip(self.states, some, strict=True)):
             begun, waited = time.perf_counter(), state.post.waited
-            answers.append(getattr(one, what)(*arguments))
+            answers.append(work(one))
             self._busy[i] += time.perf_counter() - begun - (state.post.waited - waited)
         return answers
 

@@ -21,9 +21,8 @@ class LookAhead:
     def __init__(self, states: Sequence[PartitionState], analysis: Analysis, limit: int | None):
         one, self.states, self.limit = states[0], states, limit
         # whether exchanges can be skipped at all: only where what vertices do depends on their own messages alone
-        self.on = one.switches.looks_ahead and one.partition.parts > 1 and not one.settles
-        self.on &= not analysis.synchronous and analysis.stop is None and not analysis.globals_each_round
-        self.on &= len(analysis.phases) == 1
+        self.on = one.lists_senders and one.switches.looks_ahead and one.partition.parts > 1
+        self.on &= analysis.stop is None and not analysis.globals_each_round and len(analysis.phases) == 1
         self.seen = 0  # rounds, this one first, that concern nobody else as far as is known here
         self.agreed = self.quiet = 0  # as far as all know; and of these, those that are left
         self.last = 0  # the last round in which there was something to do,

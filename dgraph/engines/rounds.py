@@ -7,8 +7,8 @@ all of them know.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Sequence
+from typing import TypeVar
 
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.recipe import Recipe
@@ -17,8 +17,10 @@ from dgraph.engines.log import Log
 from dgraph.engines.look_ahead import LookAhead
 from dgraph.engines.pauses import Pauses
 from dgraph.exchange.mail import Told
+from dgraph.states.copies import add_degrees, count_degrees, send_copies, take_copies
 from dgraph.states.state import COUNTED, PartitionState
 
+T = TypeVar("T")
 Superstep = Generator[Told, list[Told], None]
 
 SIDES = {"out": ("out", "in"), "in": ("in", "out"), "both": ("any", "any")}  # proxies that send, and are sent to
@@ -59,17 +61,17 @@ class Rounds:
         phases, reads_degree = self.analysis.phases, self.analysis.reads("degree", "target_degree")
         copies = any(phase.sends_copies for phase in phases)
         if reads_degree:
-            self._each("count_degrees", [phase.along for phase in phases])
+            self._each(lambda state: count_degrees(state, [phase.along for phase in phases]))
         meets_in_send = self.seeded and self.pauses.resume is None  # else nobody knows yet which proxies there are
         if self.several and (reads_degree or copies or not meets_in_send):
             yield from self.share()
             if reads_degree:
-                self._each("add_degrees")
+                self._each(add_degrees)
             if copies:
-                self._each("send_copies")
+                self._each(send_copies)
                 yield from self.share()
-                self._each("take_copies")
-        self._each("begin")
+                self._each(take_copies)
+        self._each(lambda state: state.begin())
         if self.pauses.resume is not None:
             self.pauses.resume(self)
             return
@@ -81,7 +83,7 @@ class Rounds:
         if self.done:
             return
         if self.seeded:
-            self.seeded, self.waiting = False, self._sum("waiting")
+            self.seeded, self.waiting = False, sum(state.waiting for state in self.states)
             yield from self.share()
             return
         yield from self._send()
@@ -95,7 +97,7 @@ class Rounds:
         """Fire, and fold the global values."""
         if self.done:
             return
-        self._each("aim", self.phase, self.round + 1)
+        self._each(lambda state: state.aim(self.phase, self.round + 1))
         self.waiting = self._fire()
         self.round += 1
         self.fold()
@@ -145,26 +147,26 @@ class Rounds:
         gathered."""
         phase = self.phase
         senders, targets = self.sides(phase)
-        self._each("aim", phase, self.round + 1)
+        self._each(lambda state: state.aim(phase, self.round + 1))
         if self.ahead.quiet:
-            self._each("cross", phase)
+            self._each(lambda state: state.cross(phase))
             return
         self.ahead.look(phase, self.round)
-        self._each("emit", phase)
+        self._each(lambda state: state.emit(phase))
         broadcasts = self._any(senders) or (bool(phase.target_broadcast) and self._any(targets))
         reduces = self._any(targets) and not self.whole
         if broadcasts:
-            self._each("broadcast", phase, senders, targets)
+            self._each(lambda state: state.broadcast(phase, senders, targets))
             yield from self.share()
             if self.done:
                 return
-            self._each("take", phase, senders, targets)
-        self._each("cross_to_proxies", phase)
-        posted = self._sum("waiting_proxies") if reduces else 0
+            self._each(lambda state: state.take(phase, senders, targets))
+        self._each(lambda state: state.cross_to_proxies(phase))
+        posted = sum(state.waiting_proxies for state in self.states) if reduces else 0
         if reduces:
-            self._each("reduce", phase, targets)
-        self._each("cross_to_owned", phase)
-        self.waiting = posted + self._sum("waiting")
+            self._each(lambda state: state.reduce(phase, targets))
+        self._each(lambda state: state.cross_to_owned(phase))
+        self.waiting = posted + sum(state.waiting for state in self.states)
         if reduces or not broadcasts:
             yield from self.share()
         self.ahead.start(self.round + 1)
@@ -172,11 +174,11 @@ class Rounds:
     def _receive(self) -> None:
         targets = self.sides(self.phase)[1]
         if self._any(targets) and not self.whole and not self.ahead.quiet:
-            self._each("receive", self.phase, targets)
+            self._each(lambda state: state.receive(self.phase, targets))
 
     def _fire(self) -> int:
         """Fire; returns how many vertices have something to send."""
-        self._each("fire", self.phase)
+        self._each(lambda state: state.fire(self.phase))
         return sum(state.frontier.count() for state in self.states)
 
     # -- agreeing ------------------------------------------------------------------------------------------------------
@@ -247,11 +249,8 @@ class Rounds:
     def _any(self, side: str) -> bool:
         return self.proxies[side] if side != "any" else any(self.proxies.values())
 
-    def _sum(self, what: str) -> int:
-        return sum(getattr(state, what) for state in self.states)
-
     def _fold(self, kernel: str, names: Sequence[str]) -> None:
-        self.globals.fold(names, [values for found in self._each("fold", kernel) for values in found])
+        self.globals.fold(names, [values for found in self._each(lambda state: state.fold(kernel)) for values in found])
 
-    def _each(self, what: str, *arguments: Any) -> list[Any]:
-        return self.log.each(self.states, what, *arguments)
+    def _each(self, work: Callable[[PartitionState], T]) -> list[T]:
+        return self.log.each(self.states, work)

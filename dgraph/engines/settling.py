@@ -6,11 +6,16 @@ takes as many rounds as it crosses partitions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dgraph.engines.rounds import Rounds, Superstep
+from dgraph.states.local_state import LocalState
 
 
 class SettlingRounds(Rounds):
     """`Rounds` whose states settle instead of firing once. The order of stages is still the engine's."""
+
+    states: Sequence[LocalState]
 
     def send(self) -> Superstep:
         """As in `Rounds`, but the first round needs no exchange: the seed has told each partition what to start
@@ -22,16 +27,21 @@ class SettlingRounds(Rounds):
 
     def _send(self) -> Superstep:
         """Tell masters and proxies what has been found."""
-        before = self.posted
-        self._each("tell", *self.sides(self.phase))
-        self.waiting = self.posted - before + self._sum("news")
+        before, sides = self.posted, self.sides(self.phase)
+        self.log.each(self.states, lambda state: state.tell(*sides))
+        self.waiting = self.posted - before + self._news
         yield from self.share()
 
     def _receive(self) -> None:
-        self._each("hear", *self.sides(self.phase))
+        sides = self.sides(self.phase)
+        self.log.each(self.states, lambda state: state.hear(*sides))
 
     def _fire(self) -> int:
         """Settle; returns how many vertices have something to tell, or to do in the next round."""
-        self._each("settle")
-        self.done = self._sum("settled") == len(self.states)
-        return self._sum("news")
+        self.log.each(self.states, lambda state: state.settle())
+        self.done = all(state.settled for state in self.states)
+        return self._news
+
+    @property
+    def _news(self) -> int:
+        return sum(state.news for state in self.states)

@@ -35,6 +35,7 @@ from dgraph.states.peeling import Peeling
 from dgraph.states.recounting import Recounting, can_recount
 from dgraph.states.settling import Settling
 from dgraph.states.state import PartitionState
+from dgraph.states.synchronous import SynchronousState
 from dgraph.workers import threads_of_worker
 
 STATES: Mapping[type[LocalMethod], Callable[..., PartitionState]] = {
@@ -105,8 +106,9 @@ class Job:
         method = self.plan.settle
         if method is not None:
             return STATES[type(method)](method, *parts)
-        recounts = can_recount(recipe, connection, switches, self.directed)
-        return Recounting(*parts) if recounts else PartitionState(*parts)
+        if not recipe.analysis.synchronous:
+            return PartitionState(*parts)
+        return (Recounting if can_recount(recipe, connection, switches, self.directed) else SynchronousState)(*parts)
 
     def step(self, running: Running, step: int, told: list[Told]) -> Told:
         rounds = running.rounds

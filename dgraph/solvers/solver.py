@@ -41,7 +41,7 @@ class Solved:
 
 class LocalMethod:
     """How each of several partitions goes as far as it can by itself, where a program brings an algorithm for that in
-    place of single steps: one of `Settle`, `Contract`, `Peel` and `Diffuse`. There is a PartitionState for each."""
+    place of single steps: one of `Settle`, `Contract`, `Peel` and `Diffuse`. There is a LocalState for each."""
 
     in_rounds: ClassVar[bool] = False  # whether the program has to run in rounds, though it counts none
     finds_messages: ClassVar[bool] = False  # its end is each vertex's last message: the kernel `settled` applies these

@@ -18,17 +18,15 @@ from dgraph.exchange.post import ANSWER, BROADCAST, REDUCE, REPORT
 from dgraph.names import inbox
 from dgraph.solvers.contraction import Labels, joined
 from dgraph.solvers.solver import Contract
-from dgraph.states.state import PartitionState
+from dgraph.states.local_state import LocalState
 
 ROOT = 0  # the partition that joins the pairs of all, where they are more than two
 Letters = set[tuple[int, int]]  # by tag and sender
 
 
-class Contracting(PartitionState):
-    """A state that is driven by `settle`, `tell` and `hear`. Inboxes hold labels in the end, from which results are
-    computed: vertices fire only for a checkpoint."""
+class Contracting(LocalState):
+    """Inboxes hold labels in the end, from which results are computed: vertices fire only for a checkpoint."""
 
-    settles = True
     together = True  # whether others wait for what all partitions tell, so that it can as well go in one message
 
     def __init__(self, contract: Contract, *arguments: Any):

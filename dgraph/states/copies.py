@@ -1,52 +1,44 @@
-"""What masters and proxies tell each other before the first round: degrees, and the columns of vertices."""
+"""What masters and proxies tell each other before the first round: degrees, and the columns of vertices. `Rounds.begin`
+calls these functions in this order, for each of its states."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
-from dgraph.agents.edge_tables import EdgeTables
-from dgraph.analysis import Analysis
-from dgraph.exchange.post import BROADCAST, REDUCE, Post
+from dgraph.exchange.post import BROADCAST, REDUCE
 from dgraph.names import key
-from dgraph.states.switches import Switches
+from dgraph.states.state import PartitionState
 
 
-class Copies:
-    """The part of a PartitionState that exchanges these; `Rounds.begin` calls its methods in this order."""
+def count_degrees(state: PartitionState, alongs: Iterable[str]) -> None:
+    """Count degrees over the edges here, and send the proxies' counts to their masters."""
+    state.degrees = {along: state.edges.degrees(along) for along in alongs}
+    if not state.switches.twice:
+        found = list(state.degrees.values())
+        state.post.reduce("any", found, np.logical_or.reduce([degree > 0 for degree in found]))
 
-    edges: EdgeTables
-    post: Post
-    switches: Switches
-    analysis: Analysis
-    values: dict[str, Any]
-    degrees: dict[str, Any]
 
-    def count_degrees(self, alongs: Iterable[str]) -> None:
-        """Count degrees over the edges here, and send the proxies' counts to their masters."""
-        self.degrees = {along: self.edges.degrees(along) for along in alongs}
-        if not self.switches.twice:
-            found = list(self.degrees.values())
-            self.post.reduce("any", found, np.logical_or.reduce([degree > 0 for degree in found]))
+def add_degrees(state: PartitionState) -> None:
+    """Add the counts that have come from other partitions to those of masters here."""
+    for _, ids, values in state.post.collect({REDUCE: "any"}):
+        for degree, more in zip(state.degrees.values(), values, strict=True):
+            degree[ids] += more
 
-    def add_degrees(self) -> None:
-        """Add the counts that have come from other partitions to those of masters here."""
-        for _, ids, values in self.post.collect({REDUCE: "any"}):
-            for degree, more in zip(self.degrees.values(), values, strict=True):
-                degree[ids] += more
 
-    def send_copies(self) -> None:
-        """Send degrees and columns from masters to proxies."""
-        self.post.broadcast(BROADCAST, "any", self.copied_once(), None)
+def send_copies(state: PartitionState) -> None:
+    """Send degrees and columns from masters to proxies."""
+    state.post.broadcast(BROADCAST, "any", _copied_once(state), None)
 
-    def copied_once(self) -> list[np.ndarray]:
-        """The arrays that travel before the first round, and never again."""
-        return [*self.degrees.values(), *(self.values[key(column.name)] for column in self.analysis.vertex_columns)]
 
-    def take_copies(self) -> None:
-        """Write the degrees and columns that have come to the proxies here."""
-        for _, ids, values in self.post.collect({BROADCAST: "any"}):
-            for array, value in zip(self.copied_once(), values, strict=True):
-                array[ids] = value
+def take_copies(state: PartitionState) -> None:
+    """Write the degrees and columns that have come to the proxies here."""
+    for _, ids, values in state.post.collect({BROADCAST: "any"}):
+        for array, value in zip(_copied_once(state), values, strict=True):
+            array[ids] = value
+
+
+def _copied_once(state: PartitionState) -> list[np.ndarray]:
+    """The arrays that travel before the first round, and never again."""
+    return [*state.degrees.values(), *(state.values[key(column.name)] for column in state.analysis.vertex_columns)]

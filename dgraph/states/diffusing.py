@@ -13,17 +13,14 @@ from dgraph.exchange.post import REDUCE
 from dgraph.names import by_name, inbox
 from dgraph.solvers.diffusion import Diffusion
 from dgraph.solvers.solver import Diffuse
-from dgraph.states.state import PartitionState
+from dgraph.states.local_state import LocalState
 
 NEARLY = 0.7  # of what they would hold back if each held back all that it may: what vertices do hold back in sum
 SURELY = 0.3  # taken for the sum of all that vertices have, until that is known: as a rule there is as much
 
 
-class Diffusing(PartitionState):
-    """A state that is driven by `settle`, one look at all edges; `tell`; and `hear`."""
-
-    settles = True
-    settled = False  # it never knows by itself that the run is over
+class Diffusing(LocalState):
+    """To settle is one look at all edges."""
 
     def __init__(self, diffuse: Diffuse, *arguments: Any):
         super().__init__(*arguments)

@@ -14,15 +14,12 @@ from dgraph.names import key
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.bounds import count_support, lose_support, lower
 from dgraph.solvers.solver import Peel
-from dgraph.states.state import PartitionState
+from dgraph.states.local_state import LocalState
+from dgraph.states.synchronous import SynchronousState
 
 
-class Peeling(PartitionState):
-    """A state that is driven by `settle`, which lowers bounds as far as it can; `tell`; and `hear`."""
-
-    settles = True
-    settled = False  # it never knows by itself that the run is over
-    waiting = news = 0  # whether anything fell is what all are told
+class Peeling(LocalState, SynchronousState):
+    """To settle is to lower bounds as far as can be done here."""
 
     def __init__(self, peel: Peel, *arguments: Any):
         super().__init__(*arguments)
@@ -60,9 +57,6 @@ class Peeling(PartitionState):
                 found = rows.indptr, rows.neighbours, self.core, self.support, ids, bounds
                 self.queued = int(lose_support(*found, self.frontier.queue, self.queued, self.weak))
             self.core[ids] = bounds
-
-    def halt(self) -> None:
-        """For a checkpoint, nothing: bounds are all that it needs."""
 
     @property
     def _rows(self) -> Adjacency:

@@ -17,8 +17,8 @@ from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.recipe import Recipe
 from dgraph.machine_code import kept
 from dgraph.partition.adjacency import Adjacency
-from dgraph.states.state import PartitionState
 from dgraph.states.switches import Switches
+from dgraph.states.synchronous import SynchronousState
 
 KERNEL = "recount"
 SPARSE = 16  # vertices that change tell their neighbours, unless they have more than one in so many of the edges
@@ -33,7 +33,7 @@ def can_recount(recipe: Recipe, connection: Connection, switches: Switches, dire
     return both_ways and switches.active_only and isinstance(connection, Direct) and KERNEL in recipe.source.kernels
 
 
-class Recounting(PartitionState):
+class Recounting(SynchronousState):
     """It crosses edges where that is needed."""
 
     def __init__(self, *arguments: Any):

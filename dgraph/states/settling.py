@@ -23,18 +23,15 @@ from dgraph.monoid import UNREACHED
 from dgraph.names import by_name, inbox, key
 from dgraph.solvers.solver import Settle, Unsettled
 from dgraph.solvers.team import kernel
-from dgraph.states.state import PartitionState
+from dgraph.states.local_state import LocalState
 
 MANY = 32  # of so many vertices one is many
 
 
-class Settling(PartitionState):
-    """A state that is driven by `settle`, `tell` and `hear`. In each round only those owned vertices fire that have
-    proxies elsewhere, to learn whether they have something to send. The results of all others are computed from their
-    messages at the end of the run; they fire only where somebody asks for states."""
-
-    settles = True
-    settled = False  # it never knows by itself that the run is over
+class Settling(LocalState):
+    """In each round only those owned vertices fire that have proxies elsewhere, to learn whether they have something to
+    send. The results of all others are computed from their messages at the end of the run; they fire only where
+    somebody asks for states."""
 
     def __init__(self, settle: Settle, *arguments: Any):
         super().__init__(*arguments)

@@ -1,12 +1,13 @@
 """A partition while a program runs: its arrays, and what one superstep does to them.
 
     begin      the first states and messages             broadcast, take   what masters send, to their proxies
-    emit       what vertices send, once a vertex         cross             messages along the edges, by push or by pull
-    fire       inboxes into states                       reduce, receive   what proxies have gathered, to their masters
+    fire       inboxes into states                       cross             messages along the edges, by push or by pull
+                                                         reduce, receive   what proxies have gathered, to their masters
 
-Local ids are owned vertices (`0:n`), then proxies (`n:size`). Only owned vertices fire. A PartitionState has an agent
-run kernels, a `Post` carry values, and `VertexArrays` do all else, for only these know where arrays are. It knows
-neither device nor transport; an engine decides in which order its methods are called.
+Local ids are owned vertices (`0:n`), then proxies (`n:size`). Only owned vertices fire, and here only those with a
+message; in `synchronous.py` all do. A PartitionState has an agent run kernels, a `Post` carry values, and
+`VertexArrays` do all else, for only these know where arrays are. It knows neither device nor transport; an engine
+decides in which order its methods are called.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ from dgraph.agents.vertex_tables import room_for_results, states_as_columns, ver
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.bounds import bounded
 from dgraph.codegen.recipe import Recipe
-from dgraph.exchange.post import BROADCAST, REDUCE, TARGET, Mail, Post
+from dgraph.exchange.post import BROADCAST, REDUCE, Mail, Post
 from dgraph.names import before, inbox, incoming, key, name_in, sent
-from dgraph.states.copies import Copies
 from dgraph.states.frontier import Frontier
 from dgraph.states.switches import Switches
 
@@ -34,10 +34,10 @@ BLOCK = 1024  # vertices whose part of a global value is folded in one piece, wh
 COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and partition
 
 
-class PartitionState(Copies):
+class PartitionState:
     """One array a field, in `values`: kernels and messages find them by name."""
 
-    settles = False  # whether a round takes a partition to its local fixed point
+    lists_senders = True  # whether the frontier says who sends next
 
     def __init__(
         self,
@@ -61,7 +61,6 @@ class PartitionState(Copies):
         self.frontier = Frontier(self.size)
         self.pulled = False  # whether messages last crossed by a pull
         self.changed: list[Any] = []  # how many vertices have changed, in each range of rows, since workers last agreed
-        self.sent_before: dict[tuple, list[Any]] = {}  # which arrays -> what they were when they last travelled
         self.total, self.reported = (dict.fromkeys(COUNTED, 0) for _ in range(2))
 
     # -- before the first round ----------------------------------------------------------------------------------------
@@ -78,9 +77,7 @@ class PartitionState(Copies):
     def seed(self) -> None:
         """Run `start` and `seed`: the first states, and the first messages."""
         if "begin" in self.recipe.source.kernels:
-            found = self._listed("begin", self.n, self.frontier.queue)
-            if not self.analysis.synchronous:
-                self.frontier.hold(self.arrays, found)
+            self.frontier.hold(self.arrays, self._listed("begin", self.n, self.frontier.queue))
 
     # -- a round -------------------------------------------------------------------------------------------------------
 
@@ -90,40 +87,32 @@ class PartitionState(Copies):
         if self.degrees:
             self.values["degree"] = self.degrees[phase.along]
 
+    def halt(self) -> None:
+        """Called before a checkpoint is made of the arrays: write what they lack."""
+
     def resume(self, phase: PhaseAnalysis) -> None:
         """Called when a checkpoint has been put into the arrays: get ready to go on."""
 
     def emit(self, phase: PhaseAnalysis) -> None:
-        """Synchronous: compute what every vertex sends, where that is the same along all its edges."""
-        if self.analysis.synchronous and phase.hoisted:
-            self.agent.rows(name_in(phase, "emit"), self.n, self.values)
+        """Nothing: what is the same along all edges of a vertex was computed when it fired."""
 
     def broadcast(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """Send values from masters to proxies: of the vertices that send; synchronous: of all that have changed."""
-        names, changed = phase.broadcast, None
-        arrays = [self.values[name] for name in names]
-        if not self.analysis.synchronous:
-            self._mark(True)
-            if self.switches.changed_only:
-                changed = self.values["sending"]
-            else:
-                arrays.append(self.values["sending"])
-            self.post.broadcast(BROADCAST, side, arrays, changed)
-            self._mark(False)
-            return
-        self.post.broadcast(BROADCAST, side, arrays, self._news(BROADCAST, names), exact=False)
-        if phase.target_broadcast:
-            arrays = [self.values[name] for name in phase.target_broadcast]
-            self.post.broadcast(TARGET, target_side, arrays, self._news(TARGET, phase.target_broadcast), exact=False)
+        """Send values of the vertices that send to their proxies."""
+        arrays, sending = [self.values[name] for name in phase.broadcast], self.values["sending"]
+        self._mark(True)
+        if self.switches.changed_only:
+            self.post.broadcast(BROADCAST, side, arrays, sending)
+        else:
+            self.post.broadcast(BROADCAST, side, [*arrays, sending], None)
+        self._mark(False)
 
     def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Write what masters have sent to proxies, who send on where their masters send."""
         senders = [self.frontier.senders]
-        for tag, ids, values in self.post.collect({BROADCAST: side, TARGET: target_side}):
-            for name, value in zip(phase.target_broadcast if tag == TARGET else phase.broadcast, values, strict=False):
+        for _, ids, values in self.post.collect({BROADCAST: side}):
+            for name, value in zip(phase.broadcast, values, strict=False):
                 self.arrays.write(self.values[name], ids, value)
-            if not self.analysis.synchronous:
-                senders.append(ids if self.switches.changed_only else ids[values[-1]])
+            senders.append(ids if self.switches.changed_only else ids[values[-1]])
         if len(senders) > 1:
             self.frontier.send(self.arrays.joined(senders, self.frontier.spare))
 
@@ -134,9 +123,6 @@ class PartitionState(Copies):
 
     def cross_to_proxies(self, phase: PhaseAnalysis) -> None:
         """Send messages along the edges here, except those that owned vertices pull: these stay here."""
-        if self.analysis.synchronous:
-            self._pull(phase, self.n, self.n if self.switches.whole or not phase.combines else self.size)
-            return
         frontier = self.frontier
         work = int(self._work(phase) if frontier.edges is None else frontier.edges)
         self.pulled = self._pulls(work, phase)
@@ -153,24 +139,20 @@ class PartitionState(Copies):
 
     def cross_to_owned(self, phase: PhaseAnalysis) -> None:
         """Send the messages that `cross_to_proxies` has left out."""
-        if self.pulled or self.analysis.synchronous:
+        if self.pulled:
             self._pull(phase, 0, self.n)
             self._mark(False)
-        if phase.hoisted and not phase.idempotent and not self.analysis.synchronous:
+        if phase.hoisted and not phase.idempotent:
             self.forget_sent(phase)
 
     def reduce(self, phase: PhaseAnalysis, side: str) -> None:
         """Send what proxies have gathered to their masters, and empty the proxies' inboxes."""
-        messages, changed = {inbox(phase, message): message for message in phase.messages}, self.values["arrived"]
-        arrays = [self.values[name] for name in messages]
-        if self.analysis.synchronous:
-            changed = [message.identity for message in phase.messages]
-        self.post.reduce(side, arrays, changed if self.switches.changed_only else None)
-        if not self.analysis.synchronous:
-            self.arrays.fill(self.values["arrived"], self.n, False)
-            if not phase.idempotent:
-                for name, message in messages.items():
-                    self.arrays.fill(self.values[name], self.n, message.identity)
+        arrays, arrived = [self.values[inbox(phase, message)] for message in phase.messages], self.values["arrived"]
+        self.post.reduce(side, arrays, arrived if self.switches.changed_only else None)
+        self.arrays.fill(arrived, self.n, False)
+        if not phase.idempotent:
+            for array, message in zip(arrays, phase.messages, strict=True):
+                self.arrays.fill(array, self.n, message.identity)
 
     def receive(self, phase: PhaseAnalysis, side: str) -> None:
         """Merge what other partitions' proxies have gathered into the inboxes of their masters here."""
@@ -186,11 +168,7 @@ class PartitionState(Copies):
                 self.frontier.queued = queued
 
     def fire(self, phase: PhaseAnalysis) -> None:
-        """Apply inboxes to states."""
-        if self.analysis.synchronous:
-            self.changed += [count for _, count in self.agent.rows(name_in(phase, "fire"), self.n, self.values)]
-            self.total["fired"] += self.n
-            return
+        """Apply the inboxes of all owned vertices with a message to their states."""
         for name in self.analysis.before:
             self.arrays.copy(self.values[before(name)], self.values[key(name)])
         self.fire_these(phase, self.ready())
@@ -223,24 +201,21 @@ class PartitionState(Copies):
     @property
     def waiting_proxies(self) -> int:
         """How many proxies here have a message that their masters do not know yet."""
-        return 0 if self.analysis.synchronous else self.arrays.count(self.values["arrived"], self.n)
+        return self.arrays.count(self.values["arrived"], self.n)
 
     @property
     def waiting(self) -> int:
         """How many vertices here have a message: owned ones, and proxies whose masters do not know yet."""
-        if self.analysis.synchronous:
-            return 0
         listed = self.n == self.size and not self.frontier.scan
         return int(self.frontier.queued) if listed else self.arrays.count(self.values["arrived"], 0)
 
     def counted(self) -> dict[str, Any]:
         """Columns of the report: what was done since this was last called."""
         self.total |= {"messages": self.post.buffers, "bytes": self.post.bytes}
-        if not (self.settles or self.analysis.synchronous):
+        if self.lists_senders:
             self.total["senders"] = self.frontier.sent
         found, self.reported = {w: n - self.reported.get(w, 0) for w, n in self.total.items()}, dict(self.total)
-        pulled = self.analysis.synchronous or self.pulled
-        return {**found, "direction": "pull" if pulled else "push", **self.agent.counted()}
+        return {**found, "direction": "pull" if self.pulled else "push", **self.agent.counted()}
 
     # -- global values and results -------------------------------------------------------------------------------------
 
@@ -263,14 +238,6 @@ class PartitionState(Copies):
         return {name: self.arrays.brought(array, self.n) for name, array in found.items()}
 
     # -- pieces of the above -------------------------------------------------------------------------------------------
-
-    def _news(self, tag: int, names: Iterable[str]) -> Any:
-        """A mask of the owned vertices of which an array differs from what was last sent; None: send all."""
-        if not self.switches.changed_only:
-            return None
-        key, arrays = (tag, *names), [self.values[name] for name in names]
-        changed, self.sent_before[key] = self.arrays.news(arrays, self.sent_before.get(key), self.n)
-        return changed
 
     def _listed(self, kernel: str, count: int, queue: Any, **more: Any) -> Any:
         """Run a kernel that lists vertices in `queue`; returns the list."""
