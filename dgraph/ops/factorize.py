@@ -16,9 +16,10 @@ from dgraph.errors import ColumnError, OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.options import is_number, one_of, whole_number
 from dgraph.runs.execution import run
-from dgraph.runs.found import Found
+from dgraph.runs.found import Found, Values
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult, lasting
+from dgraph.runs.run_report import row_at_once
 from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, from_side_to_side, objective, rmse
 
 UPDATES = ("gradient", "least_squares")
@@ -157,7 +158,8 @@ class Factorization:
             rows.append(self.row(epoch, busy, begun, rmse(*known, factors), rmse(*held, factors), looks))
             if len(known[0]) and not isfinite(rows[-1]["rmse"]):
                 raise OptionError(self.problem(epoch))
-        return Found({0: (np.arange(self.vertices), {"factors": factors})}, set(), rows, self.epochs, {"mean": mean})
+        values = Values(np.arange(self.vertices), {"factors": factors})
+        return Found({0: values}, set(), rows, self.epochs, {"mean": mean})
 
     def divided(
         self, pieces: list[RatingColumns], draw: np.random.Generator
@@ -195,10 +197,9 @@ class Factorization:
 
     def row(self, epoch: int, busy: float, begun: float, learned: float, held: float, edges: int) -> dict[str, Any]:
         """The row of the report; edges are looked at from both ends."""
-        row: dict[str, Any] = {"superstep": epoch, "partition": 0, "fired": self.vertices, "edges": edges}
-        row |= {"messages": 0, "bytes": 0, "skipped": False, "direction": "pull", "device": "cpu"}
-        row |= {"busy": busy, "idle": 0.0, "epochs": float(epoch)}
-        return row | {"rmse": learned, "held_out": held, "seconds": time.perf_counter() - begun}
+        row = row_at_once(self.vertices, edges, busy, superstep=epoch, direction="pull")
+        more = {"epochs": float(epoch), "rmse": learned, "held_out": held, "seconds": time.perf_counter() - begun}
+        return row | more
 
 
 def _check(u: np.ndarray, v: np.ndarray, values: np.ndarray) -> None:

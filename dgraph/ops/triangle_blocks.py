@@ -23,8 +23,9 @@ from dgraph.graph import Graph
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.partition.threads import cores
-from dgraph.runs.found import Found
+from dgraph.runs.found import Found, Values
 from dgraph.runs.result import RunResult, lasting
+from dgraph.runs.run_report import row_at_once
 from dgraph.solvers.errand import answered
 from dgraph.solvers.higher_ends import ANY, FROM_HIGHER, FROM_LOWER, by_higher_end
 from dgraph.solvers.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
@@ -59,7 +60,8 @@ class TriangleCounts:
             mine = slice(None)  # a local id is a vertex's number
         degree = None if self.degree is None else self.degree[mine]
         values, totals = finish(self.across[mine], degree, int(self.across.sum()))
-        return Found({partition.index: (numbers, values)}, set(), self.rows if partition.index == 0 else [], 1, totals)
+        rows = self.rows if partition.index == 0 else []
+        return Found({partition.index: Values(numbers, values)}, set(), rows, 1, totals)
 
 
 def across(
@@ -124,7 +126,7 @@ def _by_team(
         lower = distinct(tables, size, threads, kept=LOWER, order=order, ways=directions)
         found = count(lower, 0, lower, 0, 0, size, threads)
         tally = TriangleCounts(found, ends(lower, 0, 0, size) if degrees else None, [])
-    tally.rows.append(_row(0, size, sum(table.num_edges for table in tables), begun))
+    tally.rows.append(row_at_once(size, sum(table.num_edges for table in tables), time.perf_counter() - begun))
     return tally.found(partition, order, finish)
 
 
@@ -215,7 +217,8 @@ def _pair(
     found = count(mine, part, theirs, other, shift, size, each)
     if before is None:
         degree = ends(mine, part, shift, size) if degrees else None
-        return TriangleCounts(found, degree, [_row(part, len(mine), mine.num_edges, begun)])
+        row = row_at_once(len(mine), mine.num_edges, time.perf_counter() - begun, partition=part)
+        return TriangleCounts(found, degree, [row])
     found += before.across
     row = before.rows[0]
     return TriangleCounts(found, before.degree, [row | {"busy": row["busy"] + time.perf_counter() - begun}])
@@ -226,10 +229,3 @@ def _sum(found: Sequence[Any]) -> Any:
     for one in found[1:]:
         total = total + one
     return total
-
-
-def _row(part: int, size: int, edges: int, begun: float) -> dict[str, Any]:
-    """A row of the report: all is one superstep."""
-    sent = {"messages": 0, "bytes": 0, "skipped": False, "direction": "local", "device": "cpu"}
-    seconds = {"busy": time.perf_counter() - begun, "idle": 0.0}
-    return {"superstep": 1, "partition": part, "fired": size, "edges": edges, **sent, **seconds}

@@ -109,7 +109,7 @@ def apart(given: Any) -> tuple[Partition, dict[str, np.ndarray]]:
 def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> Few | All:
     each = () if column.shape is None else (width,)
     if isinstance(values, ResultColumn):
-        if not _is_of(values, graph):
+        if not values.is_of(graph):
             raise ColumnError(f"column {column.name!r} is of a result for other vertices; give {{vertex: value}}")
         values = _exactly(column, values.by_number())
     elif isinstance(values, np.ndarray):
@@ -133,12 +133,6 @@ def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> F
 def _has_room(dtype: np.dtype, other: np.dtype) -> bool:
     """Whether values of the other type need not be looked at before they are of this one."""
     return dtype.kind == "f" or np.can_cast(other, dtype)
-
-
-def _is_of(column: ResultColumn, graph: Graph) -> bool:
-    """Whether the graph has the vertices that the result is of."""
-    one, other = column.result._numbering, graph.numbering
-    return one is other or np.array_equal(one.ids(), other.ids())
 
 
 def _cast(graph: Graph, column: VertexColumn, values: Any) -> np.ndarray:
@@ -194,7 +188,7 @@ def _share_of(
     owned = partition.numbers[: partition.num_owned]
     share = {name: values.of(owned) for name, values in sent.items()}
     for name, (column, found) in there.items():
-        numbers, values = found.parts[part]
+        numbers, columns = found.parts[part]
         assert numbers is owned or np.array_equal(numbers, owned), "a result lies with the partitions it was made from"
-        share[name] = values[column]
+        share[name] = columns[column]
     return partition, share

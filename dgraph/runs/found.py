@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dgraph.workers import lost
+
+
+class Values(NamedTuple):
+    """Some vertices by number, and columns of their values."""
+
+    numbers: np.ndarray
+    columns: dict[str, np.ndarray]
 
 
 class Found:
@@ -17,14 +24,14 @@ class Found:
 
     def __init__(
         self,
-        parts: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]],
+        parts: dict[int, Values],
         missing: set[str],
         rows: list[dict[str, Any]],
         rounds: int,
         totals: dict[str, Any],
         found_end_in: float | None = None,
     ):
-        self.parts = parts  # numbers of the owned vertices, and their values
+        self.parts = parts  # of the vertices that each partition owns
         self.missing = missing  # columns of vertices in which some vertex has none
         self.rows, self.rounds, self.totals = rows, rounds, totals
         self.found_end_in = found_end_in  # seconds from the last work on the worker, where there were no common rounds
@@ -32,8 +39,8 @@ class Found:
     def without_values(self) -> Found:
         """What the client needs at once; the values stay on the worker."""
         empty = {
-            part: (numbers[:0], {name: v[:0].copy() for name, v in values.items()})
-            for part, (numbers, values) in self.parts.items()
+            part: Values(numbers[:0], {name: values[:0].copy() for name, values in columns.items()})
+            for part, (numbers, columns) in self.parts.items()
         }
         return Found(empty, self.missing, self.rows, self.rounds, self.totals, self.found_end_in)
 

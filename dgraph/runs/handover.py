@@ -30,9 +30,10 @@ from dgraph.options import by_vertex, known_options, vertices
 from dgraph.partition.chunk import Numbered
 from dgraph.plan import CUGRAPH
 from dgraph.runs.execution import run
-from dgraph.runs.found import Found, has_none
+from dgraph.runs.found import Found, Values, has_none
 from dgraph.runs.gpu_team import TEAM, answers
 from dgraph.runs.result import RunResult, lasting
+from dgraph.runs.run_report import row_at_once
 from dgraph.runs.unsettled import warn_not_converged
 
 P = ParamSpec("P")
@@ -163,8 +164,6 @@ def _smallest(some: list[np.ndarray]) -> np.ndarray:
 def _found(answers: list[Answer], whole: Made, shape: Shape) -> Found:
     values, totals = whole
     missing = {name for name in OF_VERTICES if name in values and has_none(values[name], shape.vertices)}
-    arcs, busy = sum(one.arcs for one in answers), max(one.seconds for one in answers)
-    row: dict[str, Any] = {"superstep": 1, "partition": 0, "fired": shape.vertices, "edges": arcs}
-    row |= {"messages": 0, "bytes": 0, "skipped": False, "direction": CUGRAPH, "device": "cuda"}
-    row |= {"busy": busy, "idle": 0.0}  # seconds in cuGraph itself
-    return Found({0: (np.arange(shape.vertices), values)}, missing, [row], 1, totals)
+    arcs, busy = sum(one.arcs for one in answers), max(one.seconds for one in answers)  # in cuGraph itself
+    row = row_at_once(shape.vertices, arcs, busy, direction=CUGRAPH, device="cuda")
+    return Found({0: Values(np.arange(shape.vertices), values)}, missing, [row], 1, totals)

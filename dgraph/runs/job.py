@@ -24,7 +24,7 @@ from dgraph.options import AUTO
 from dgraph.plan import Plan
 from dgraph.runs import rebalancing
 from dgraph.runs.columns import apart
-from dgraph.runs.found import Found, has_none
+from dgraph.runs.found import Found, Values, has_none
 from dgraph.runs.reads import vertex_columns_of
 from dgraph.runs.rebalancing import Carried
 from dgraph.runs.steps import Steps
@@ -134,7 +134,7 @@ class Job:
         for state in rounds.states:
             results = state.results()
             missing |= {n for n in vertex_columns_of(rounds.analysis) if has_none(results[n], self.vertices)}
-            parts[state.partition.index] = state.partition.numbers[: state.n], results
+            parts[state.partition.index] = Values(state.partition.numbers[: state.n], results)
         totals = rounds.analysis.totals(rounds.globals.values)
         return Found(parts, missing, rounds.log.rows, rounds.round, totals, rounds.log.found_end_in)
 

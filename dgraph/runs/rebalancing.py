@@ -15,7 +15,7 @@ from dgraph.graph import Graph
 from dgraph.partition import policies
 from dgraph.plan import Plan
 from dgraph.runs.columns import apart
-from dgraph.runs.found import Found
+from dgraph.runs.found import Found, Values
 from dgraph.runs.steps import Outcome
 
 BUILDING = ("place", "partition", "transpose")  # what a move has to do again
@@ -58,7 +58,7 @@ class Unfinished(Found):
 def what_matters(rounds: Rounds) -> Found:
     """This worker's part of an `Unfinished`."""
     pieces = {state.partition.index: arrays_of(state) for state in rounds.states}
-    parts = {part: (arrays.pop(NUMBERS), arrays) for part, arrays in pieces.items()}
+    parts = {part: Values(arrays.pop(NUMBERS), arrays) for part, arrays in pieces.items()}
     return Unfinished(parts, rounds.log.rows, rounds.round, rounds.globals.values, rounds.pauses.shares)
 
 

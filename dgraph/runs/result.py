@@ -17,7 +17,7 @@ from dgraph.building.frames import of_result
 from dgraph.errors import ColumnError, RunError
 from dgraph.graph import Graph
 from dgraph.recovery import retried, retry, twice
-from dgraph.runs.found import Found, Held
+from dgraph.runs.found import Found, Held, Values
 from dgraph.runs.run_report import COLUMNS, RunReport
 from dgraph.runs.tables import numbered_table, of_vectors, table
 from dgraph.staying import Staying
@@ -57,7 +57,7 @@ class RunResult(Staying):
         self._missing = set().union(*(one.missing for one in told))
         self._held = Held(found, {part: i for i, one in enumerate(told) for part in one.parts})
         self._own: list[Any] = []  # the numbering, once there is a frame
-        self._empty = next(iter(told[0].without_values().parts.values()))
+        self._empty = next(iter(told[0].without_values().parts.values()))  # of no vertices: the kinds of the columns
         self._follows = False  # whether it was made from columns of another result
         self._work: Callable[[Graph], RunResult] | None = None  # finds the values again, where that can be done
         self._rows = sorted((row for one in told for row in one.rows), key=itemgetter("superstep", "partition"))
@@ -117,10 +117,11 @@ class RunResult(Staying):
         meta = table(self._empty, self._numbering, self._vertex_columns, self._missing)
         copied = retry(self._workers.client, partial(self._tasks, on_two=True), self._workers.forget)
         tables = [self._workers.call(itemgetter(1), one) for one in copied]
-        vectors = [name for name, one in self._empty[1].items() if one.ndim == 2 and name not in self._vertex_columns]
+        kinds, of_vertices = self._empty.columns, self._vertex_columns
         if not as_cudf:
-            meta = meta.astype({name: of_vectors(self._empty[1][name]) for name in vectors})
-        ids = ["vertex", *(name for name in self._vertex_columns if self._empty[1][name].ndim == 1)]
+            vectors = [name for name, one in kinds.items() if one.ndim == 2 and name not in of_vertices]
+            meta = meta.astype({name: of_vectors(kinds[name]) for name in vectors})
+        ids = ["vertex", *(name for name in of_vertices if kinds[name].ndim == 1)]
         return of_result(self._workers, tables, meta, ids, as_cudf=as_cudf)
 
     def compute(self) -> pd.DataFrame:
@@ -144,8 +145,8 @@ class RunResult(Staying):
         """One column, left where it is, for a later run to read."""
         if not self._whole:
             raise ColumnError("this result lists only some vertices, and a later run needs a value for each")
-        if name not in self._empty[1]:
-            raise ColumnError(f"the result has no column {name!r}; it has {', '.join(self._empty[1])}")
+        if name not in self._empty.columns:
+            raise ColumnError(f"the result has no column {name!r}; it has {', '.join(self._empty.columns)}")
         return ResultColumn(self, name)
 
     def by_number(self, name: str) -> np.ndarray:
@@ -188,7 +189,8 @@ class RunResult(Staying):
             return Held(workers.each(_changed, given), homes)
 
         changed._held = retry(workers.client, work, workers.forget)
-        changed._empty, changed._whole = change(*self._empty, *(one._empty[1] for one in others)), whole
+        changed._empty = Values(*change(*self._empty, *(one._empty.columns for one in others)))
+        changed._whole = whole
         if (find := self._work) is not None:
             changed._work = lambda graph: find(graph).map(change, *others, whole=whole)
         return changed
@@ -209,7 +211,7 @@ class RunResult(Staying):
         return self._workers.client
 
     def __repr__(self) -> str:
-        names = ", ".join(self._empty[1])
+        names = ", ".join(self._empty.columns)
         rounds = f"{self.rounds} round{'s' * (self.rounds != 1)}"
         if "milliseconds to find the end" in self._options:
             took = self._options["milliseconds to find the end"]
@@ -226,6 +228,11 @@ class ResultColumn(Staying):
     def __repr__(self) -> str:
         return f"<column {self.name!r} of {self.result!r}>"
 
+    def is_of(self, graph: Graph) -> bool:
+        """Whether the graph has the vertices that the result is of."""
+        one, other = self.result._numbering, graph.numbering
+        return one is other or np.array_equal(one.ids(), other.ids())
+
     def lies_with(self, graph: Graph) -> bool:
         """Whether each partition of the graph has its share of the column on its own worker."""
         return self.result._graph() is graph and self.result._options.get("repartitioned", "no") == "no"
@@ -237,7 +244,7 @@ class ResultColumn(Staying):
 
     @property
     def dtype(self) -> np.dtype:
-        return self.result._empty[1][self.name].dtype
+        return self.result._empty.columns[self.name].dtype
 
     def by_number(self) -> np.ndarray:
         return self.result.by_number(self.name)
@@ -267,11 +274,10 @@ def lasting(
 
 
 def _changed(change: Callable[..., Any], part: int, found: Found, *others: Found) -> Found:
-    numbers, values = found.parts[part]
-    changed = change(numbers, values, *(other.parts[part][1] for other in others))
+    changed = Values(*change(*found.parts[part], *(other.parts[part].columns for other in others)))
     return Found({part: changed}, found.missing, [], found.rounds, found.totals)
 
 
 def _values(found: Found, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:
-    numbers, values = found.parts[part]
-    return numbers, values[name]
+    numbers, columns = found.parts[part]
+    return numbers, columns[name]

@@ -23,6 +23,21 @@ COLUMNS = (
 )
 
 
+def row_at_once(
+    fired: int,
+    edges: int,
+    busy: float,
+    *,
+    superstep: int = 1,
+    partition: int = 0,
+    direction: str = "local",
+    device: str = "cpu",
+) -> dict[str, Any]:
+    """The row of a superstep that is one call, in which nobody sends or waits."""
+    values = superstep, partition, fired, edges, 0, 0, False, direction, device, busy, 0.0
+    return dict(zip(COLUMNS, values, strict=True))
+
+
 class RunReport(pd.DataFrame):
     """A row a superstep and partition; `options` says what was chosen for the run.
 

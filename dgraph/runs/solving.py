@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,9 +14,10 @@ from dgraph.partition.partition import Partition
 from dgraph.plan import Plan
 from dgraph.program import VertexProgram
 from dgraph.runs.columns import Given, apart, with_columns
-from dgraph.runs.found import Found, has_none
+from dgraph.runs.found import Found, Values, has_none
 from dgraph.runs.reads import edge_columns_of, parameters_of, vertex_columns_of
 from dgraph.runs.result import RunResult
+from dgraph.runs.run_report import row_at_once
 from dgraph.solvers.errand import answered
 from dgraph.solvers.solver import Problem, Solver
 from dgraph.solvers.team import worth
@@ -59,9 +61,11 @@ class LocalJob:
         partition, columns = apart(given)
         threads = self._threads(partition)
         edges = EdgeTables(partition, self.directed, self.columns, threads)
-        solved, row = self.solver.row(Problem(edges, self.values, columns, threads))
+        begun = time.perf_counter()
+        solved = self.solver.solve(Problem(edges, self.values, columns, threads))
+        row = row_at_once(partition.num_owned, solved.edges, time.perf_counter() - begun)
         missing = {name for name in self.vertex_columns if has_none(solved.values[name], partition.num_owned)}
-        parts = {0: (partition.numbers, solved.values)}
+        parts = {0: Values(partition.numbers, solved.values)}
         return Found(parts, missing, [row], solved.rounds, solved.totals)
 
     def is_short(self, given: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,25 +10,18 @@ import pandas as pd
 import pyarrow as pa
 
 from dgraph.partition.numbering import Numbering
-from dgraph.runs.found import Found
+from dgraph.runs.found import Found, Values
 
 
 def numbered_table(found: Found, part: int, *how: Any) -> tuple[np.ndarray, pd.DataFrame]:
     """The numbers of a partition's vertices, and their values as a table (`how`: see `table`)."""
-    return found.parts[part][0], table(found.parts[part], *how)
+    return found.parts[part].numbers, table(found.parts[part], *how)
 
 
-def table(
-    found: tuple[np.ndarray, Mapping[str, np.ndarray]],
-    numbering: Numbering,
-    vertex_columns: Sequence[str],
-    missing: set[str],
-) -> pd.DataFrame:
-    """Values of some vertices, (numbers, columns), by the user's own ids. `missing`: columns of vertices, some of which
-    are none."""
-    numbers, results = found
-    columns: dict[str, Any] = {"vertex": numbering.id_type.restore(numbering.take(numbers))}
-    for name, values in results.items():
+def table(found: Values, numbering: Numbering, vertex_columns: Sequence[str], missing: set[str]) -> pd.DataFrame:
+    """Values of some vertices, by the user's own ids. `missing`: columns of vertices, some of which are none."""
+    columns: dict[str, Any] = {"vertex": numbering.id_type.restore(numbering.take(found.numbers))}
+    for name, values in found.columns.items():
         if name not in vertex_columns:
             columns[name] = values if values.ndim == 1 else pd.Series(list(values), dtype=object)
         elif values.ndim == 1:

@@ -3,7 +3,6 @@ where the graph is one partition; a *local method* takes each of several partiti
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -138,22 +137,3 @@ class Solver:
     orders: tuple[str, ...] = ("out",)  # of a directed graph's edges; rows of an undirected one have both directions
     settle: LocalMethod | None = None
     looks: int = 1  # about how often it looks at each vertex and edge: threads are started for much work only
-
-    def row(self, problem: Problem) -> tuple[Solved, dict[str, Any]]:
-        """The answer, and the row of the report: all of the run is one superstep."""
-        begun = time.perf_counter()
-        solved = self.solve(problem)
-        row = {
-            "superstep": 1,
-            "partition": problem.edges.partition.index,
-            "fired": problem.vertices,
-            "edges": solved.edges,
-            "messages": 0,
-            "bytes": 0,
-            "skipped": False,
-            "direction": "local",
-            "device": "cpu",
-            "busy": time.perf_counter() - begun,
-            "idle": 0.0,
-        }
-        return solved, row
