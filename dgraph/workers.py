@@ -58,12 +58,8 @@ class Workers(Staying):
         return self._addresses()
 
     def _addresses(self, *, fresh: bool = True) -> list[str]:
-        if self.client is None:
-            return []
-        from dgraph.exchange.client import known_of_workers
-
-        found = sorted(known_of_workers(self.client, fresh=fresh))
-        if not found:
+        found = sorted(self._infos(fresh=fresh))
+        if not found and self.client is not None:
             raise OptionError("the cluster has no workers; start some, or pass client=None to run in this process")
         return found
 
@@ -71,28 +67,27 @@ class Workers(Staying):
         """Partitions to make of so many edges: one a worker, or several where one would fill a worker's memory."""
         if self.client is None:
             return 1
-        workers, least = len(self._infos), self.memory or 1 << 62
+        workers, least = len(self._infos()), self.memory or 1 << 62
         return workers * max(1, -(-arcs * BYTES_TO_SORT * MEMORY_SHARE // (least * workers)))
 
     @property
     def memory(self) -> int | None:
         """Bytes that the smallest worker may use; None if there is no limit."""
-        limits = [info["memory_limit"] for info in self._infos.values() if info["memory_limit"]]
+        limits = [info["memory_limit"] for info in self._infos().values() if info["memory_limit"]]
         return min(limits, default=None)
 
     @property
     def by_name(self) -> dict[Any, str]:
         """The addresses of workers by the names that their user gave them."""
-        return {info["name"]: address for address, info in self._infos.items()}
+        return {info["name"]: address for address, info in self._infos().items()}
 
-    @property
-    def _infos(self) -> dict[str, dict[str, Any]]:
-        """What the scheduler knows of each worker."""
+    def _infos(self, *, fresh: bool = True) -> dict[str, dict[str, Any]]:
+        """What the scheduler knows of each worker; unless `fresh`, as of a moment ago."""
         if self.client is None:
             return {}
         from dgraph.exchange.client import known_of_workers  # a quarter of a second where there is no cluster
 
-        return known_of_workers(self.client)
+        return known_of_workers(self.client, fresh=fresh)
 
     @property
     def threads(self) -> int:
@@ -103,7 +98,7 @@ class Workers(Staying):
         """Threads that each of so many tasks may use, which the workers share out."""
         if self.client is None:
             return self._threads or threads.cores()
-        infos = self._infos.values()
+        infos = self._infos().values()
         least = min((info["nthreads"] for info in infos), default=1)
         return max(1, least // -(-tasks // max(1, len(infos))))
 
@@ -118,9 +113,9 @@ class Workers(Staying):
         """The worker of each held result; None in this process."""
         if self.client is None:
             return None
-        from dgraph.runs.step_graph import where
+        from dgraph.homes import homes_of
 
-        return where(self.client, held)
+        return homes_of(self.client, held)
 
     def call(self, function: Any, *arguments: Any, on: str | None = None, **options: Any) -> Delayed:
         """A task, wanted on one worker but able to run on any: one pinned to a worker that dies would wait for ever."""
@@ -188,7 +183,8 @@ class Workers(Staying):
 
     def spilled(self) -> int:
         """Bytes that the workers have moved from memory to disk."""
-        return int(sum(worker["metrics"].get("spilled_bytes", {}).get("disk", 0) for worker in self._infos.values()))
+        spilled = [info["metrics"].get("spilled_bytes", {}) for info in self._infos().values()]
+        return int(sum(one.get("disk", 0) for one in spilled))
 
     def keep(self, task: Delayed) -> Any:
         """The result of a task, in this process; and on the workers, for `share`."""

@@ -47,6 +47,7 @@ LAYERS = {
     "dgraph.estimates": 6,
     "dgraph.graph": 6,
     "dgraph.plan": 6,
+    "dgraph.homes": 6,
     "dgraph.recovery": 6,
     "dgraph.runs": 6,
     "dgraph.waiting": 6,

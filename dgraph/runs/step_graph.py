@@ -7,7 +7,6 @@ an idle worker, which lacks the partitions.)
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,13 +15,14 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from distributed import Client, Future
 from distributed.protocol.pickle import dumps, loads
 
-from dgraph.errors import LostError, OptionError, RunError
+from dgraph.errors import LostError, RunError
 from dgraph.exchange import client as registry
 from dgraph.exchange.dask import DaskExchange, taking_part
 from dgraph.exchange.mail import START, Token
 from dgraph.exchange.registry import key_of
+from dgraph.homes import homes_of
 from dgraph.runs.steps import Steps, is_done, new_route, open_steps, take_steps
-from dgraph.waiting import answer, wait_for
+from dgraph.waiting import answer
 
 try:
     from dask._expr import Expr
@@ -162,7 +162,7 @@ class DaskChain:
         self.steps, self.partitions, self.client, self.patience = steps, partitions, client, patience
         self.futures: list[Future] = []  # of the last tasks of the last chunk
         self.over = False  # whether the scheduler knows that the run is
-        homes = list(homes or where(client, partitions))
+        homes = list(homes or homes_of(client, partitions))
         workers = list(dict.fromkeys(homes))
         self.route, self.workers = new_route(workers, [workers.index(home) for home in homes]), range(len(workers))
 
@@ -230,29 +230,6 @@ class DaskChain:
             raise cause from error
         if reason != STOPPED:
             raise RunError(reason) from error
-
-
-def where(client: Client, partitions: Sequence[Any]) -> list[str]:
-    """The worker of each partition: where its future lies, else evenly over all workers."""
-    if all(isinstance(partition, Future) for partition in partitions):
-        wait_for(client, partitions)
-        places = registry.places_of(client, partitions)
-        if all(places):
-            return _shared_out(places)
-    workers = registry.workers_of(client)
-    if not workers:
-        raise OptionError(f"{client!r} has no workers; start some, or pass client=None to run in this process")
-    return [workers[partition * len(workers) // len(partitions)] for partition in range(len(partitions))]
-
-
-def _shared_out(places: Sequence[list[str]]) -> list[str]:
-    """For each result one of the places that it is at, as evenly as can be: a worker that has read another's result has
-    a copy."""
-    homes, held = [""] * len(places), Counter[str]()
-    for one in sorted(range(len(places)), key=lambda one: len(places[one])):
-        homes[one] = min(sorted(places[one]), key=held.__getitem__)
-        held[homes[one]] += 1
-    return homes
 
 
 def release(futures: Sequence[Future]) -> None:

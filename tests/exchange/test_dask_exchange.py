@@ -12,7 +12,7 @@ from mixing import busy, check, ends_on_workers, mixing, registry, results, star
 from dgraph.errors import RunError
 from dgraph.exchange.client import install, workers_of
 from dgraph.exchange.registry import NAME
-from dgraph.runs.step_graph import where
+from dgraph.homes import homes_of
 from dgraph.runs.steps import Steps, run_steps
 
 PARTS = 4
@@ -34,7 +34,7 @@ def test_copies_of_partitions_do_not_bring_all_to_one_worker(client):
     workers = sorted(client.scheduler_info()["workers"])
     futures = [client.submit(lambda v: v, v, workers=[h], pure=False) for v, h in zip(start(2), workers, strict=True)]
     client.replicate(futures)
-    assert sorted(where(client, futures)) == workers
+    assert sorted(homes_of(client, futures)) == workers
     client.cancel(futures)
 
 
