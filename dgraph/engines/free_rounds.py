@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dgraph.agents.vertex_lists import NOBODY
 from dgraph.engines.rounds import Rounds
 from dgraph.engines.standstill import Standstill
 from dgraph.exchange.mail import Buffer
 from dgraph.exchange.termination import Note, Notes, Termination
-from dgraph.states.state import NOBODY, PartitionState
+from dgraph.states.state import PartitionState
 from dgraph.states.sweeping import can_sweep, sweep
 
 LOOK = 0.05  # seconds that a worker at rest sleeps, if nothing wakes it, until it looks whether the run has failed

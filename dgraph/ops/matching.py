@@ -11,7 +11,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pandas as pd
 from numpy import int64
 
 from dgraph.errors import ColumnError, InputError
@@ -22,6 +21,7 @@ from dgraph.partition import placement
 from dgraph.partition.chunk import Numbered
 from dgraph.program import Global, Phase, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.recovery import retried
+from dgraph.runs.columns import vertex_table
 from dgraph.runs.execution import run
 from dgraph.runs.handover import operation
 from dgraph.runs.result import RunResult
@@ -136,12 +136,9 @@ def _named(graph: Graph, left: str | Iterable[Any]) -> np.ndarray:
     if isinstance(left, str):
         if left not in graph.vertices.columns:
             raise ColumnError(f"left={left!r}: the vertices have no such column; give one, or a list of ids")
-        table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)
-        known, order = table[left].notna().to_numpy(bool), graph.placement.numbers
-        is_left = np.zeros(len(table), bool)
-        is_left[known] = table[left][known].eq(True).to_numpy(bool)
-        if order is not None:
-            is_left[order] = is_left.copy()
+        column = vertex_table(graph, [left])[left]
+        known, is_left = column.notna().to_numpy(bool), np.zeros(len(column), bool)
+        is_left[known] = column[known].eq(True).to_numpy(bool)
         return is_left
     is_left = np.zeros(graph.num_vertices, bool)
     is_left[np.array([graph.numbering.find(vertex) for vertex in vertices("left", left, at_least=0)], np.int64)] = True

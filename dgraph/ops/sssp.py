@@ -15,7 +15,7 @@ from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import nearer_after, tree_after
 from dgraph.ops.weights import bounds
 from dgraph.options import AUTO, no_columns, switch, vertices
-from dgraph.plan import UNCOUNTED, refuse_uncounted
+from dgraph.plan import LOCAL, UNCOUNTED, refuse_uncounted
 from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.asked import Asked
 from dgraph.runs.choice import settled_by
@@ -189,7 +189,7 @@ def sssp(
         return bfs(graph, sources, target=target, **options)
     asked, tree = Asked(**options), WithTree() if target is None else WithTreeUpTo(target=target)
     if predecessors and asked.solves(graph, tree):
-        return run(graph, tree, columns=given, **{**options, "engine": "local"})
+        return run(graph, tree, columns=given, **{**options, "engine": LOCAL})
     if target is None:
         plain = ShortestPaths() if weighted else Hops()
     else:

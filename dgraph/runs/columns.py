@@ -168,16 +168,23 @@ def _attributes(graph: Graph, reader: str, columns: Sequence[VertexColumn]) -> d
     columns = [one for one in columns if one.shape is None and one.name in known]
     if not columns:
         return {}
-    table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)
-    order, found = graph.placement.numbers, {}
+    table, found = vertex_table(graph, [one.name for one in columns]), {}
     for column in columns:
         there = table[column.name].notna().to_numpy()
         values = np.full(len(table), column.missing, column.dtype)
         values[there] = _cast(graph, column, table[column.name][there].to_numpy())
-        if order is not None:
-            values[order] = values.copy()
         found[column.name] = All(values)
     return found
+
+
+def vertex_table(graph: Graph, columns: list[str]) -> pd.DataFrame:
+    """Columns of the graph's vertices in this process, a row for each by its number."""
+    table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)[columns]
+    if (numbers := graph.placement.numbers) is None:
+        return table
+    rows = np.empty_like(numbers)
+    rows[numbers] = np.arange(len(numbers))
+    return table.iloc[rows]
 
 
 def _share_of(

@@ -8,13 +8,10 @@ from itertools import pairwise
 import numpy as np
 from numba import uint64
 
-from dgraph.machine_code import kept as compiled
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.team import inner_part
+from dgraph.solvers.team import inner_part, kernel
 
 FROM_HIGHER, FROM_LOWER, ANY = 0, 1, 2  # which edges: those that lead down, those that lead up, or all; never loops
-
-kernel = compiled()
 
 
 def by_higher_end(edges: Adjacency, names: np.ndarray, shift: int, which: int) -> list[tuple[np.ndarray, np.ndarray]]:

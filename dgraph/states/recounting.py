@@ -15,15 +15,14 @@ from dgraph.agents.agent import Connection, Direct
 from dgraph.agents.vertex_lists import count_edges
 from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.recipe import Recipe
-from dgraph.machine_code import kept
 from dgraph.partition.adjacency import Adjacency
+from dgraph.solvers.team import kernel
 from dgraph.states.switches import Switches
 from dgraph.states.synchronous import SynchronousState
 
 KERNEL = "recount"
 SPARSE = 16  # vertices that change tell their neighbours, unless they have more than one in so many of the edges
 
-kernel = kept()
 one = uint64(1)
 
 
