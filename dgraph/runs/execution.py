@@ -13,7 +13,6 @@ from dgraph.errors import OptionError, RunError
 from dgraph.estimates.room import admit_run
 from dgraph.graph import Graph
 from dgraph.options import known_options
-from dgraph.partition import threads
 from dgraph.plan import LOCAL, Plan
 from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
@@ -25,11 +24,11 @@ from dgraph.runs.gathering import Gathering
 from dgraph.runs.job import Job
 from dgraph.runs.progress import Progress, check_progress
 from dgraph.runs.reads import parameters_of, partitions_for, vertex_columns_of
-from dgraph.runs.repartition import by_shares
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.resuming import forget, forgetting, kept_for
+from dgraph.runs.run_in_rounds import RunInRounds
 from dgraph.runs.solving import solve
-from dgraph.runs.steps import CHUNK, Outcome, run_steps
+from dgraph.runs.steps import Outcome
 from dgraph.runs.unsettled import warn_unsent
 
 
@@ -159,8 +158,8 @@ def _in_rounds(
     job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost, gpus=gpus)
     try:
         with Progress.of(progress) as shown:
-            steps = partial(_steps, graph, job, homes, shown, gathering)
-            outcome, told, moves = rebalancing.moving(graph, given, steps, partial(_rebuilt, graph, job, columns))
+            course = RunInRounds(graph, job, columns, homes, shown, gathering)
+            outcome, told, moves = course.to_the_end(given)
     except RunError:
         if not gathering.due:
             raise
@@ -170,43 +169,6 @@ def _in_rounds(
     if checkpoints is not None:  # nobody will go on from there
         forget(graph, checkpoints.store)
     return found
-
-
-def _steps(
-    graph: Graph,
-    job: Job,
-    homes: Sequence[str] | None,
-    shown: Progress,
-    gathering: Gathering,
-    given: Sequence[Any],
-    round: int,
-) -> Outcome:
-    """All steps of the workers from a round on, until the run is over or edges are to move."""
-
-    def after_chunk(steps: int, tokens: Sequence[Any]) -> int | None:
-        shown.after_chunk(tokens)
-        return gathering.look(steps, tokens)
-
-    return run_steps(
-        replace(job, round=round).steps,
-        given,
-        client=graph.client,
-        homes=homes,
-        threads=threads.cores(),
-        chunk=1 if shown.active and graph.client is None else CHUNK,
-        exact=shown.active,
-        after_chunk=after_chunk,
-        exchange=job.plan.exchange,
-        fuse=True if job.plan.free else None,
-    )
-
-
-def _rebuilt(graph: Graph, job: Job, columns: Given, shares: Sequence[float]) -> Sequence[Any]:
-    """Partitions with given shares of the edges, and their columns."""
-    plan, analysis = job.plan, job.recipes[CPU].analysis
-    orders, names = plan.orders(analysis, graph.directed), dict(job.columns.values())
-    held = by_shares(graph, tuple(names), orders, plan.switches, shares)
-    return with_columns(graph, analysis, held, columns, graph.workers.where(held), anew=True)
 
 
 def _options(plan: Plan, outcome: Outcome, told: Sequence[Found], moves: Sequence[str]) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """A run whose edges move between supersteps: it ends when all workers find that a move pays, and goes on from what they
-have, on partitions in proportion to their measured speed."""
+have, on partitions in proportion to their measured speed (`run_in_rounds.py`)."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ from dgraph.partition import policies
 from dgraph.plan import Plan
 from dgraph.runs.columns import apart
 from dgraph.runs.found import Found, Values
-from dgraph.runs.steps import Outcome
 
 BUILDING = ("place", "partition", "transpose")  # what a move has to do again
 SECONDS_AN_EDGE = 1e-7  # where it is not known how long that took
@@ -83,26 +81,3 @@ def resumption(carried: dict[int, Carried], round: int) -> Callable[[Rounds], No
             rounds.pauses.keeper.last = round
 
     return resume
-
-
-def moving(
-    graph: Graph,
-    given: Sequence[Any],
-    run: Callable[[Sequence[Any], int], Outcome],
-    build: Callable[[Sequence[float]], Sequence[Any]],
-) -> tuple[Outcome, list[Found], list[str]]:
-    """Run to the end, with as many moves as pay. `run` takes partitions and a round, and returns its outcome; `build`
-    makes partitions of given shares. Returns the last outcome, what the workers told, and a line for each move."""
-    outcome, workers = run(given, 0), graph.workers
-    lines: list[str] = []
-    rows: list[dict[str, Any]] = []  # of the report, before the last move
-    while isinstance(first := outcome.summaries[0], Unfinished):
-        begun = time.perf_counter()
-        rows += [row for one in outcome.summaries for row in one.rows]
-        given = workers.wait(workers.hold([workers.call(carry, one, *outcome.results) for one in build(first.shares)]))
-        split = " : ".join(f"{share / sum(first.shares):.0%}" for share in first.shares)
-        seconds = time.perf_counter() - begun
-        lines.append(f"after superstep {first.rounds} to {split} of the work, in {seconds:.2g} s")
-        outcome = run(given, first.rounds)
-    first.rows = rows + first.rows
-    return outcome, outcome.summaries, lines
