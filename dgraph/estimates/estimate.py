@@ -1,15 +1,13 @@
 """What an operation will need, told from a sample before any work is done.
 
-A sample of vertices is followed through all edges that touch it (of a graph in memory), or through a few pieces of it
-(of a lazy one); how many copies the sampled vertices get under each policy, times the inverse of their share, is how
-many there will be. In memory that is an unbiased count; of a lazy frame, pairs not seen are estimated by Chao's formula
-from those seen once and twice (Chao, Scand. J. Statist. 1984).
+Some vertices are followed through the edges of the sample that touch them. How many copies these vertices get under
+each policy, times the inverse of their share, is how many there will be. Of a graph in memory that is an unbiased
+count; of a lazy one, copies that were not seen are estimated.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +16,11 @@ from dask.utils import format_bytes, parse_bytes
 
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
+from dgraph.estimates.sample import Sample, how_many, sample
 from dgraph.options import one_of, whole_number
 from dgraph.partition import kernels, placement, policies
-from dgraph.partition.chunk import Numbered
 from dgraph.partition.placement import DegreeTable
 from dgraph.partition.ranks import IDENTITY
-from dgraph.partition.source import is_lazy
-from dgraph.recovery import retried
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
@@ -32,7 +28,6 @@ if TYPE_CHECKING:
 POLICIES = ("outgoing", "incoming", "cartesian", "hybrid")  # METIS's cut is known only when it is made
 SAMPLE = 1 << 16  # vertices that are followed
 MERGING = 48  # bytes of an edge while repeats are made one; partitions come after
-LAZY_PIECES = 4  # pieces of a lazy frame that are read
 
 
 @dataclass(frozen=True)
@@ -67,25 +62,6 @@ class Estimate:
         return f"{self.op} on {workers}{limit}: {graph}\n{sizes.to_string()}\n{advice}"
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Edges by number, as far as they were looked at."""
-
-    chunk: Numbered
-    vertices: int  # of the whole graph
-    edges: int
-    share: float  # of all edges that the chunk holds
-    exact: bool
-
-    @cached_property
-    def size(self) -> int:
-        """Numbers in the chunk are below this."""
-        if self.exact:
-            return self.vertices
-        ends = (self.chunk.sources, self.chunk.destinations)
-        return max((int(end.max()) + 1 for end in ends if len(end)), default=0)
-
-
 def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> Estimate:
     """The estimate of an operation on so many workers, for every policy: see `Graph.estimate`."""
     one_of("op", op, sorted(FOOTPRINTS))
@@ -96,49 +72,6 @@ def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> E
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame["fits"] = True if limit is None else frame[["build", "run"]].max(axis=1) <= limit
     return Estimate(op, workers, limit, found.vertices, found.edges, found.exact, frame)
-
-
-@retried
-def sample(graph: Graph) -> Sample:
-    """All edges of a graph in memory; of a lazy one, those of a few pieces."""
-    chosen, share = None, 1.0
-    if is_lazy(graph.listed.edges.frame):
-        count = len(graph.listed.edge_pieces)
-        chosen = sorted({count * i // LAZY_PIECES for i in range(LAZY_PIECES)})
-        share = len(chosen) / count
-    if graph.listed.is_read:
-        chunks = graph.workers.get([graph.workers.call(Numbered.compact, c) for c in graph.listed.as_listed(chosen)])
-        return Sample(_joined(chunks), graph.num_vertices, graph.num_edges, share, True)
-    read = graph.listed.id_chunks()
-    chunks = graph.workers.get(read if chosen is None else [read[i] for i in chosen])
-    ends = [np.concatenate([_codes(getattr(chunk, side)) for chunk in chunks]) for side in ("sources", "destinations")]
-    _, numbers, seen = np.unique(np.concatenate(ends), return_inverse=True, return_counts=True)
-    listed = len(graph.listed.vertices.listed)
-    size = max(listed, int(_unseen(seen, share)) if share < 1 else len(seen))
-    half = len(ends[0])
-    if listed:  # numbers over the whole range, so that ranges of owners fall where they will
-        numbers = np.concatenate(ends) - graph.listed.vertices.listed.start
-    chunk = Numbered(numbers[:half].astype(np.uint32), numbers[half:].astype(np.uint32), {}, IDENTITY)
-    return Sample(chunk, size, int(half / share), share, share == 1)
-
-
-def _codes(ids: Any) -> np.ndarray:
-    return ids if isinstance(ids, np.ndarray) else pd.factorize(ids.to_pandas().astype(object))[0]
-
-
-def _joined(chunks: list[Numbered]) -> Numbered:
-    if len(chunks) == 1:
-        return chunks[0]
-    sources, destinations = (np.concatenate([getattr(c, side) for c in chunks]) for side in ("sources", "destinations"))
-    return Numbered(sources, destinations, {}, IDENTITY)
-
-
-def _unseen(times: np.ndarray, share: float) -> float:
-    """How many different things there are, if these were each seen so many times in a share of all."""
-    if share >= 1:
-        return float(len(times))
-    once, twice = int((times == 1).sum()), int((times == 2).sum())
-    return len(times) + once**2 / (2 * max(twice, 1)) * (1 - share)
 
 
 def of_policy(graph: Graph, sample: Sample, need: Footprint, policy: policies.Policy, workers: int) -> dict[str, Any]:
@@ -202,7 +135,7 @@ def _copies(sample: Sample, where: placement.Placement, mirror: bool, skip: bool
             pairs[kind].append(vertex[away] * where.parts + part[away])
     kinds = {kind: np.concatenate(found) for kind, found in pairs.items()}
     kinds["any"] = np.concatenate([kinds["in"], kinds["out"]])
-    shares = {k: _unseen(np.unique(v, return_counts=True)[1], sample.share) / rate for k, v in kinds.items()}
+    shares = {k: how_many(np.unique(v, return_counts=True)[1], sample.share) / rate for k, v in kinds.items()}
     largest = load.max() / load.sum() if load.sum() else 1 / where.parts
     return shares["in"], shares["out"], shares["any"], float(largest)
 

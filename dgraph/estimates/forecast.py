@@ -21,8 +21,9 @@ from dask.utils import format_bytes, parse_bytes, parse_timedelta
 from dgraph.agents.settings import settings
 from dgraph.errors import OptionError
 from dgraph.estimates.calibration import gathering, partition_into, solving
-from dgraph.estimates.estimate import Sample, estimate, sample
+from dgraph.estimates.estimate import estimate
 from dgraph.estimates.footprints import FOOTPRINTS
+from dgraph.estimates.sample import Sample, sample
 from dgraph.partition.threads import cores as cores_here
 from dgraph.solvers.team import standing_for
 
@@ -150,7 +151,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
     step, parts = -(-max(len(found.chunk.sources), 1) // edges), min(workers, max(PARTS, cores_here()))
 
     def sampled(step: int) -> Graph:
-        columns: dict[str, Any] = folded(found, step)
+        columns: dict[str, Any] = found.folded(step)
         if weighted:  # some numbers will do: the rounds hardly depend on them
             columns["weight"] = np.random.default_rng(1).integers(1, 100, len(columns["src"])).astype(np.float64)
         weight = "weight" if weighted else None
@@ -182,21 +183,6 @@ def line(few: tuple[int, float], many: tuple[int, float]) -> tuple[float, float]
     return took - each * edges, each
 
 
-def folded(found: Sample, step: int) -> dict[str, np.ndarray]:
-    """About one edge of so many: vertices far apart become one, which has the edges that one of them, drawn by chance,
-    sends along. So degrees stay what they are, and neighbours as near to each other in the graph's order."""
-    sources, destinations = found.chunk.sources, found.chunk.destinations
-    apart = np.uint32(max(1, -(-found.size // step)))
-    turn, place = np.divmod(sources, apart)
-    chosen = np.random.default_rng(1).integers(0, step, apart)[place] == turn
-    if not 0.5 < chosen.sum() * step / max(len(sources), 1) < 2:  # few vertices have most edges
-        chosen = np.arange(len(sources)) % step == 0
-    senders = np.zeros(found.size, bool)
-    senders[sources] = True
-    sides = 0 if senders[destinations].any() else apart  # two, as left and right of a matching, stay two
-    return {"src": place[chosen], "dst": destinations[chosen] % apart + sides}
-
-
 def _growth(found: Sample, step: int, mirror: bool, gathers: bool) -> float:
     """How seconds an edge grow from the sample to the graph, of which caches hold less: as those of gathering over
     both, by the solver if the operation has one that gathers, and by agents otherwise. Of a lazy graph only some edges
@@ -204,7 +190,7 @@ def _growth(found: Sample, step: int, mirror: bool, gathers: bool) -> float:
     whole, known, cores = found.chunk, step if step > 1 else FEWER, cores_here()
     if not len(whole.sources) or (found.exact and step == 1):
         return 0.0
-    thin, less = -(-len(whole.sources) // MOST), folded(found, known)
+    thin, less = -(-len(whole.sources) // MOST), found.folded(known)
     partitions = []
     for ends in ((less["dst"], less["src"]), (whole.destinations[::thin], whole.sources[::thin])):
         rows, others = (np.concatenate([ends[i], ends[1 - i]]) if mirror else ends[i] for i in (0, 1))

@@ -17,8 +17,9 @@ from dask.utils import format_bytes
 
 from dgraph.agents.vertex_tables import bytes_of_vertex
 from dgraph.errors import RoomError
-from dgraph.estimates.estimate import POLICIES, of_policy, sample
+from dgraph.estimates.estimate import POLICIES, of_policy
 from dgraph.estimates.footprints import Footprint
+from dgraph.estimates.sample import sample
 from dgraph.partition import policies
 from dgraph.partition.partition import stats
 from dgraph.solvers.solver import LocalMethod

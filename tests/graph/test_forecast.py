@@ -8,8 +8,8 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import OptionError
-from dgraph.estimates.estimate import sample
-from dgraph.estimates.forecast import Cluster, Coefficients, calibrate, folded, forecast, line, seconds
+from dgraph.estimates.forecast import Cluster, Coefficients, calibrate, forecast, line, seconds
+from dgraph.estimates.sample import sample
 
 KNOWN = Coefficients(build=1e-8, edge=4e-8, rounds=10, traffic=5.0)
 ESTIMATED = pd.DataFrame(
@@ -81,12 +81,12 @@ def test_a_line_through_two_measurements():
 
 def test_a_sample_looks_like_its_graph():
     whole = sample(dg.grid(rows=64, cols=64, removed=0.0))
-    few = folded(whole, 4)
+    few = whole.folded(4)
     assert len(few["src"]) == pytest.approx(len(whole.chunk.sources) / 4, rel=0.1)
     apart = few["dst"].astype(int) - few["src"]
     assert np.isin(apart % 1024, (1, 64)).all()  # right or down, round a grid of 16 rows
     hub = dg.Graph.from_edges({"src": np.zeros(100, int), "dst": np.arange(1, 101)})
-    assert len(folded(sample(hub), 4)["src"]) == 25
+    assert len(sample(hub).folded(4)["src"]) == 25
 
 
 def test_two_sides_stay_two():
