@@ -7,18 +7,17 @@ arriving   push: what a daemon has merged for their targets goes into inboxes, a
 
 from __future__ import annotations
 
-from dgraph.codegen.descent import DescentKernels
 from dgraph.codegen.news import QUEUE, real
+from dgraph.codegen.turn import Turn
 from dgraph.names import inbox, incoming
 
 OF_DAEMONS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # by the operator
 
 
-class DaemonBlocks(DescentKernels):
-    """Writes them beside those of the CPU's own blocks."""
+class DaemonBlocks(Turn):
+    """Writes them, beside those of the CPU's own blocks (`descent.py`)."""
 
     def write(self) -> None:
-        super().write()
         if self.operator == "pull":
             self.gathered()
         elif self.operator == "push" and not self.adds:
@@ -46,13 +45,11 @@ class DaemonBlocks(DescentKernels):
         kernel.add("_b, _fired, _count = int64(lo) >> _limits[_queue.SHIFT], 0, uint64(0)")
         with self.some_later(), kernel.block("for v in range(lo, hi):"):
             self.take()
-            self.update()
+            self.update(self.leave)
         kernel.add("return _fired, int64(_count)")
 
-    def cross(self, change: str, own: dict[str, str]) -> None:
-        if self.kernel.name != "leaving":
-            super().cross(change, own)
-            return
+    def leave(self, change: str, own: dict[str, str]) -> None:
+        """List v, for the daemon to send along its edges."""
         if self.phase.hoisted:
             self.kernel.add(f"{self.kernel.use('_leaving', True)}[v] = _new")
         self.kernel.add(f"{self.kernel.use('_leavers', True)}[_count] = v", "_count += one")

@@ -22,7 +22,7 @@ def real(field: Field, text: str) -> str:
 
 
 class News:
-    """Writes this text into the kernel at hand."""
+    """Writes this text into the kernel at hand; `kernels` is the collection that it joins."""
 
     kernel: KernelText
 
@@ -32,6 +32,14 @@ class News:
         self.phase: PhaseAnalysis = self.analysis.phases[0]
         self.message: Message = self.phase.messages[0]
         self.side = falls(self.message)  # whether the smaller message is better, or the larger; None: neither
+
+    def new(self, name: str, doc: str, *arguments: str) -> KernelText:
+        """Begin a kernel."""
+        self.kernel = KernelText(name, doc, self.kernels.arrays)
+        for argument in arguments:
+            self.kernel.use(argument)
+        self.kernels.kernels.append(self.kernel)
+        return self.kernel
 
     def cross(self, change: str, own: dict[str, str]) -> None:
         """The loop over the out-edges of v."""

@@ -13,7 +13,7 @@ from dgraph.analysis import Analysis, Reads, analyse
 from dgraph.codegen import cuda, cuda_head
 from dgraph.codegen.bounds import bound
 from dgraph.codegen.daemon_blocks import DaemonBlocks
-from dgraph.codegen.descent import IMPORTS, more_arrays
+from dgraph.codegen.descent import IMPORTS, DescentKernels, more_arrays
 from dgraph.codegen.kernels import KernelTexts
 from dgraph.codegen.neighbourhood import TEXTS
 from dgraph.codegen.text import FIXED, Argument
@@ -92,6 +92,7 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     found = TARGETS[target].kernels(analysis, arrays_of(analysis, target))
     if operator is not None:
         found.arrays |= more_arrays(analysis)
+        DescentKernels(found, operator).write()
         DaemonBlocks(found, operator).write()
     method = program.solver and program.solver.settle
     if target == "cpu" and method is not None and method.finds_messages:
