@@ -12,12 +12,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dgraph.errors import ProgramError
-from dgraph.functions import Function, read_function
+from dgraph.functions import read_function
 from dgraph.names import key, sent
 from dgraph.program import (
     Delta,
     EdgeColumn,
-    Field,
     Global,
     Message,
     Parameter,
@@ -27,27 +26,10 @@ from dgraph.program import (
     VertexColumn,
     VertexProgram,
 )
+from dgraph.reads import AT_A_VERTEX, OF_AN_EDGE, Reads, reads_of
 
 WEIGHT = EdgeColumn(float)
 WEIGHT.name = "weight"
-
-
-@dataclass(frozen=True)
-class Reads:
-    """A function, and where each of its parameters comes from."""
-
-    function: Function
-    kinds: dict[str, str]  # state, before, message, edge, target, ahead, column, parameter, global, vertex or run
-    vector: bool  # it reads or returns a vector: it runs once a component
-    component: int | None = None  # of a vector of global values, each of which is folded by itself
-
-    def of(self, *kinds: str) -> tuple[str, ...]:
-        """The parameters that come from one of `kinds`."""
-        return tuple(name for name, kind in self.kinds.items() if kind in kinds)
-
-    def __contains__(self, name: str) -> bool:
-        """Whether it reads what every vertex, run or edge has under a name, and no field that is called so."""
-        return self.kinds.get(name) in ("vertex", "run", "ahead")
 
 
 @dataclass(frozen=True)
@@ -195,7 +177,7 @@ def _analysed(program: VertexProgram) -> Analysis:
             wanted = ", ".join(returns)
             function.refuse(f"returns {function.arity} of {len(returns)} values", None, f"It must return {wanted}.")
         vector = any(not isinstance(field, str) and field.shape is not None for field in fields)
-        return _reads(program, function, phase, frozenset(more), vector)
+        return reads_of(program, function, phase, frozenset(more), vector)
 
     def optional(what: str, fields, more=("vertex", "column")) -> Reads | None:
         python = program.functions.get(what)
@@ -203,8 +185,8 @@ def _analysed(program: VertexProgram) -> Analysis:
 
     phases = []
     for phase in program.phases:
-        send = reads("send", phase.functions["send"], phase.messages, phase, _AT_A_VERTEX | _OF_AN_EDGE)
-        apply = reads("apply", phase.functions["apply"], states, phase, _AT_A_VERTEX | {"message"})
+        send = reads("send", phase.functions["send"], phase.messages, phase, AT_A_VERTEX | OF_AN_EDGE)
+        apply = reads("apply", phase.functions["apply"], states, phase, AT_A_VERTEX | {"message"})
         for delta in set(apply.of("state")) - {field.name for field in plain}:
             apply.function.refuse(f"{delta!r} is a Delta, at its start in every firing", None, "Read a State.")
         if program.kind == "accumulative" and send.of("target"):
@@ -216,7 +198,7 @@ def _analysed(program: VertexProgram) -> Analysis:
         phases.append(PhaseAnalysis(phase.name, phase.along, phase.messages, send, apply, columns, triggers, later))  # type: ignore[arg-type]
 
     def folds(kind: type) -> dict[str, tuple[Any, Reads]]:
-        found = {f: reads(f.name, f.function, [f], None, _AT_A_VERTEX | {"before"}) for f in program.of(kind)}
+        found = {f: reads(f.name, f.function, [f], None, AT_A_VERTEX | {"before"}) for f in program.of(kind)}
         parts = [(f, c) for f in found for c in ([None] if f.shape is None else range(program.vector_length))]
         return {component_of(f.name, c): (f, replace(found[f], component=c)) for f, c in parts}
 
@@ -240,61 +222,3 @@ def _analysed(program: VertexProgram) -> Analysis:
 def component_of(name: str, c: int | None) -> str:
     """The name of one component of a global value, which no field can have: to kernels it is a value of its own."""
     return name if c is None else f"{c}_{name}"
-
-
-_AT_A_VERTEX = frozenset({"state", "vertex", "column", "global"})
-_OF_AN_EDGE = frozenset({"edge", "target", "ahead"})  # its columns, and what its other end has: that changes, or never
-_OF_A_VERTEX = ("id", "degree", "random", "component")
-_OF_A_RUN = ("round", "vertices")
-
-
-def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple[str, Field | None]:
-    """Where a parameter comes from, and the field behind it: a declared one before what has the same name anyway."""
-    if phase and (found := [message for message in phase.messages if message.name == name]):
-        return "message", found[0]
-    field = program.fields.get(name)
-    for kind, field_class in (("state", State), ("parameter", Parameter), ("global", Global), ("column", VertexColumn)):
-        if isinstance(field, field_class):
-            return kind, field
-    if isinstance(field, EdgeColumn) or name == "weight":
-        return "edge", field
-    if name in _OF_A_VERTEX:
-        return "vertex", None
-    if name in _OF_A_RUN:
-        return "run", None
-    if name.endswith("_before"):
-        state = program.fields.get(name.removesuffix("_before"))
-        return ("before" if isinstance(state, State) else ""), state
-    if name.startswith("target_"):
-        target = name.removeprefix("target_")
-        there = program.fields.get(target)
-        fixed = isinstance(there, VertexColumn) or target in ("id", "degree")
-        return ("target" if isinstance(there, State) else "ahead" if fixed else ""), there
-    return "", None
-
-
-def _reads(program: VertexProgram, function: Function, phase: Any, admitted: frozenset, vector: bool) -> Reads:
-    kinds, vectors, phase = {}, set(), phase if "message" in admitted else None
-    for name in function.parameters:
-        kind, field = _kind(program, name, phase)
-        if kind not in admitted | {"parameter", "run"}:
-            known = kind or name in ("message", *program.fields)
-            problem = "cannot be read here" if known else "is neither declared nor built in"
-            remedy = f"To be read here: {', '.join(_readable(program, phase, admitted))}."
-            remedy = "Functions of a program take no self." if name == "self" else remedy
-            function.refuse(f"the parameter {name!r} {problem}", None, remedy)
-        kinds[name] = kind
-        vectors |= {name} if field is not None and field.shape is not None else set()
-    for pair in function.dots:
-        if not set(pair) <= vectors:
-            function.refuse(f"dot({', '.join(pair)}) takes two vectors", None, "Declare them with a shape.")
-    vector |= bool(vectors) or (program.vector_length > 0 and kinds.get("component") == "vertex")
-    return Reads(function, kinds, vector)
-
-
-def _readable(program: VertexProgram, phase: type[Phase] | None, admitted: frozenset) -> list[str]:
-    names = [*program.fields, "weight", *_OF_A_VERTEX, *_OF_A_RUN]
-    names += [message.name for message in phase.messages] if phase else []
-    states = [state.name for state in program.of(State)]
-    names += [f"{state}_before" for state in states] + [f"target_{name}" for name in ("id", "degree", *program.fields)]
-    return [n for n in dict.fromkeys(names) if _kind(program, n, phase)[0] in admitted | {"parameter", "run"}]

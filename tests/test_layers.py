@@ -23,6 +23,7 @@ LAYERS = {
     "dgraph.definition": 1,
     "dgraph.resolver": 1,
     "dgraph.functions": 1,
+    "dgraph.reads": 1,
     "dgraph.analysis": 1,
     "dgraph.suitability": 1,
     "dgraph.reference": 1,

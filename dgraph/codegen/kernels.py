@@ -27,13 +27,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from dgraph.analysis import Analysis, PhaseAnalysis, Reads
+from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.bounds import falls
 from dgraph.codegen.crossing import Crossing
 from dgraph.codegen.neighbourhood import recounts
 from dgraph.codegen.text import NOTHING, ROW, KernelText, any_message, call, identities, inner_products, item, literal
 from dgraph.names import before, inbox, key, merging, name_in, sent
 from dgraph.program import Delta, State
+from dgraph.reads import Reads
 
 
 class KernelTexts:

@@ -12,10 +12,11 @@ from weakref import WeakKeyDictionary
 import cloudpickle
 import numpy as np
 
-from dgraph.analysis import Analysis, PhaseAnalysis, Reads, analyse, component_of
+from dgraph.analysis import Analysis, PhaseAnalysis, analyse, component_of
 from dgraph.codegen.compile import Kernels, load
 from dgraph.codegen.source import Source, generate
 from dgraph.program import VertexProgram
+from dgraph.reads import Reads
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as field_of
 
-from dgraph.analysis import Analysis, Reads, analyse
+from dgraph.analysis import Analysis, analyse
 from dgraph.codegen import cuda, cuda_head
 from dgraph.codegen.bounds import bound
 from dgraph.codegen.daemon_blocks import DaemonBlocks
@@ -24,6 +24,7 @@ from dgraph.names import before, inbox, incoming, key, merging, name_in, sent
 from dgraph.options import one_of
 from dgraph.program import Delta, Parameter, VertexProgram
 from dgraph.randomness import KERNEL_TEXT
+from dgraph.reads import Reads
 
 HEAD = '''"""Kernels of {name}, written by dgraph; {why}.
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from dataclasses import field as field_of
 from typing import Any
 
-from dgraph.analysis import Analysis, PhaseAnalysis, Reads, component_of
+from dgraph.analysis import Analysis, PhaseAnalysis, component_of
 from dgraph.names import before, inbox, key
 from dgraph.program import Field
+from dgraph.reads import Reads
 from dgraph.syntax import dot_name
 
 
