@@ -15,8 +15,8 @@ from findings import NOT_RUN, OK, Finding, goal
 import dgraph as dg
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices import probe
-from dgraph.devices.cuda import Cuda, own_memory
-from dgraph.devices.cuda import _kernels as of_process
+from dgraph.devices.cuda import Cuda
+from dgraph.devices.own_device import launchers, own_memory
 from dgraph.devices.vertex_arrays import COUNTED
 from dgraph.ops.wcc import Components
 
@@ -162,7 +162,7 @@ def launches(count: int) -> str:
         "a fill, a kernel and its answer": lambda: cuda.arrays.count(flags, 0),
     }
     said = ", ".join(f"{what} {1e6 * each(do, count):.1f}" for what, do in parts.items())
-    ways = {type(kernel.way).__name__ for kernels in of_process.values() for kernel in kernels.values()}
+    ways = {type(kernel.way).__name__ for kernels in launchers.values() for kernel in kernels.values()}
     return f"{said} microseconds; launches by {' and '.join(ways)}"
 
 

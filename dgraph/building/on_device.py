@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from dgraph.devices import cuda
+from dgraph.devices import own_device
 from dgraph.devices.memory import Memory
 from dgraph.devices.rows import BYTES, FEW, here, joined, sort
 from dgraph.errors import DeviceError
@@ -50,7 +50,7 @@ class EdgesThere:
         frames = listed.workers.get(listed.edge_pieces)
         if not frames or not all(isinstance(one, DeviceFrame) and len(one) for one in frames):
             return None
-        found = cls(frames, edges.source, edges.destination, cuda.own_memory())
+        found = cls(frames, edges.source, edges.destination, own_device.own_memory())
         twice = not rules.directed or rules.symmetrize
         return found if found._fit((BYTES + MERGING * (rules.repeats != "keep")) * (1 + twice)) else None
 

@@ -8,60 +8,23 @@ by blocks.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
-from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core.errors import NumbaError
 
-from dgraph.codegen.cache import module_of
-from dgraph.codegen.compile import explained
 from dgraph.codegen.cuda import FINISHED, LISTED, ROWS, Folded, partial, total
 from dgraph.codegen.cuda_arrays import array_kernels
 from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.codegen.source import Source
 from dgraph.devices.edge_blocks import EdgeBlocks
-from dgraph.devices.gpu_memory import GpuMemory
-from dgraph.devices.launches import Launcher
-from dgraph.devices.memory import DeviceArray, Memory, SimulatedMemory
-from dgraph.devices.probe import simulated
-from dgraph.devices.simulator import simulate
+from dgraph.devices.memory import DeviceArray
+from dgraph.devices.own_device import Device, ThreadGrid
 from dgraph.devices.tally import Tally
 from dgraph.devices.vertex_arrays import QUEUED, SLOTS, Count, DeviceIds, DeviceVertexArrays, parts_of
-from dgraph.errors import DeviceError
 
 LIMITS = 8, 64, 2048  # edges: rows of fewer are gathered by one thread, a quarter of a warp, a warp; others by a block
 WHOLE_ROW = 1 << 40  # edges, which nobody has
-BLOCKS = 2048  # of a grid, at most
-FEWEST = 128  # of a grid: fewer leave a GPU idle anyway, and Numba warns of each such grid
-
-_kernels: dict[str, dict[str, Launcher]] = {}  # by source and name, for all runs of this process
-_one_at_a_time = threading.Lock()  # threads of this process share a device
-
-
-class Groups(NamedTuple):
-    """How many threads may share a row, the shortest rows first."""
-
-    one: int
-    few: int
-    warp: int
-    block: int
-
-
-class ThreadGrid(Protocol):
-    """Where kernels run."""
-
-    block: int
-    blocks: int  # at most: a grid strides over what is left
-    groups: Groups
-    memory: Memory
-
-    def __init__(self, source: Source): ...
-
-    def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
-        """Run a kernel on so many blocks, after those that were launched before."""
 
 
 class RowList(NamedTuple):
@@ -249,49 +212,6 @@ class Cuda:
         """Scratch for the neighbourhoods of so many edges, if the kernel wants any."""
         wanted = SCRATCH.keys() & self._names(name)
         return self.arrays.rooms({one: SCRATCH[one] * edges for one in sorted(wanted)}, np.int64)
-
-
-class Device:
-    """The CUDA device of this process, or Numba's simulator of one."""
-
-    def __init__(self, source: Source):
-        self.source, self.module = source, module_of(source)
-        self.kernels = _kernels.setdefault(source.digest, {})
-        self.memory = own_memory()
-        if simulated():
-            simulate(self.module)
-        self.block: int = vars(self.module)["BLOCK"]
-        self.fewest, self.blocks = (1, 2) if simulated() else (FEWEST, BLOCKS)
-        self.groups = Groups(1, min(8, self.block // 4), min(32, self.block // 2), self.block)
-
-    def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
-        with _one_at_a_time:
-            try:
-                if name not in self.kernels:
-                    self.kernels[name] = Launcher(getattr(self.module, name), self.source.kernels[name])
-                self.kernels[name].launch(max(blocks, self.fewest), self.block, self.memory.stream(), arguments)
-            except NumbaError as error:
-                raise explained(self.source, name, error) from error
-            except Exception as error:  # of the driver, or of the compiler's libraries: each has classes of its own
-                raise DeviceError(f"kernel {name} could not be run: {type(error).__name__}: {error}") from error
-
-
-def own_memory() -> Memory:
-    """The memory of the device that this process sees; one object for all of its threads."""
-    with _one_at_a_time:
-        return _own_memory()
-
-
-@cache
-def _own_memory() -> Memory:
-    if simulated():
-        return SimulatedMemory()
-    try:
-        return GpuMemory()
-    except DeviceError:
-        raise
-    except Exception as error:  # of CuPy, or of a driver that is too old for it: each has classes of its own
-        raise DeviceError(f'the GPU cannot be used: {type(error).__name__}: {error}. Choose device="cpu"') from error
 
 
 def _passes(argument: str) -> bool:

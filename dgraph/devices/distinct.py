@@ -13,7 +13,7 @@ from itertools import accumulate
 import numpy as np
 import pyarrow as pa
 
-from dgraph.devices import cuda, probe
+from dgraph.devices import own_device, probe
 from dgraph.devices.rows import FEW, here, there
 from dgraph.errors import DeviceError
 from dgraph.partition import numbering
@@ -48,7 +48,7 @@ def _in_order(arrays: Sequence[np.ndarray]) -> tuple[pa.Array, list[np.ndarray]]
     lengths = [len(array) for array in arrays]
     if not 0 < sum(lengths) < FEW or probe.lacking():
         return None
-    memory = cuda.own_memory()
+    memory = own_device.own_memory()
     if memory.fits(BYTES * sum(lengths)):
         with suppress(MemoryError, DeviceError):
             ids = memory.xp.concatenate([there(memory, array) for array in arrays])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.devices import cuda, probe
+from dgraph.devices import own_device, probe
 from dgraph.devices.memory import DeviceArray, Memory
 from dgraph.errors import DeviceError
 from dgraph.partition import adjacency
@@ -26,7 +26,7 @@ def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adj
     """The same as `adjacency.build`, which does it where this process has no GPU, or no room there."""
     arcs = sum(len(one.keys) for one in edges)
     if arcs and num_rows < FEW and not probe.lacking():
-        memory = cuda.own_memory()
+        memory = own_device.own_memory()
         if memory.fits(BYTES * arcs):
             with suppress(MemoryError, DeviceError):
                 return _moved_and_sorted(memory, edges, num_rows)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dgraph.devices import cuda
+from dgraph.devices import own_device
 from dgraph.devices.probe import CUDF, INSTALL, lacking
 from dgraph.errors import FileError, LostError
 from dgraph.io import lazy
@@ -51,7 +51,7 @@ class OnGpus:
 def _on_gpu(read: Callable, block: Any, *how: Any) -> pd.DataFrame | DeviceFrame:
     if lacks := lacking(CUDF):
         raise LostError(f"a task for a GPU was placed on a worker that lacks {' and '.join(lacks)}; run again")
-    cuda.own_memory().give_back()  # which our runs have left, and cuDF cannot use
+    own_device.own_memory().give_back()  # which our runs have left, and cuDF cannot use
     return read(block, *how)
 
 

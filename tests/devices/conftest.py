@@ -9,7 +9,7 @@ import pytest
 import raft_on_cpu
 from one_thread import OneThread, OneThreadOfAGpu
 
-from dgraph.devices import cuda, probe
+from dgraph.devices import cuda, own_device, probe
 from dgraph.devices.gpu_memory import GpuMemory
 from dgraph.devices.memory import Memory
 
@@ -36,7 +36,7 @@ def cupy(monkeypatch):
 def cudf(monkeypatch):
     """As if cuDF and a GPU were there; kernels run on the CPU, and arrays are NumPy's."""
     memory = Memory()
-    monkeypatch.setattr(cuda, "own_memory", lambda: memory)
+    monkeypatch.setattr(own_device, "own_memory", lambda: memory)
     put(cudf_on_cpu.modules(), monkeypatch)
 
 

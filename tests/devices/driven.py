@@ -20,7 +20,7 @@ from one_thread import OneThread
 
 import dgraph as dg
 from dgraph.codegen.source import Source
-from dgraph.devices import cuda, probe, vertex_arrays
+from dgraph.devices import own_device, probe, vertex_arrays
 
 FEWEST, BLOCK = 128, 256  # blocks of a grid, and threads of a block
 HEAD = 5  # words of an array before its shape: two of nobody, elements, bytes of one, where it is
@@ -110,6 +110,8 @@ if __name__ == "__main__":
         "streaming": wrong_with(
             lambda graph, **how: dg.pagerank(graph, max_iter=3, tol=0, **how), dense, memory_budget=600_000
         ),
-        "ways": sorted({type(one.way).__name__ for kernels in cuda._kernels.values() for one in kernels.values()}),
+        "ways": sorted(
+            {type(one.way).__name__ for kernels in own_device.launchers.values() for one in kernels.values()}
+        ),
     }
     sys.stdout.write(json.dumps(told))

@@ -4,8 +4,8 @@ import dataclasses
 
 from dgraph.codegen import cuda_head
 from dgraph.codegen.compile import load
-from dgraph.devices.cuda import Groups
 from dgraph.devices.memory import DeviceArray, Memory
+from dgraph.devices.own_device import Groups
 
 HEAD = """
 import math

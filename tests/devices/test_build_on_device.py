@@ -12,7 +12,7 @@ from one_thread import OneThread
 
 import dgraph as dg
 from dgraph.building.on_device import EdgesThere
-from dgraph.devices import cuda, distinct
+from dgraph.devices import distinct, own_device
 from dgraph.devices.memory import Memory
 from dgraph.errors import ColumnError, WeightError
 from dgraph.partition import adjacency, numbering
@@ -29,7 +29,7 @@ def built(one_thread, monkeypatch):
         found.append(adjacency(*given, **options))
         return found[-1]
 
-    monkeypatch.setattr(cuda, "own_memory", lambda: OneThread.memory)
+    monkeypatch.setattr(own_device, "own_memory", lambda: OneThread.memory)
     monkeypatch.setattr(OneThread, "memory", Memory())
     monkeypatch.setattr(EdgesThere, "adjacency", noted)
     return found

@@ -13,7 +13,7 @@ import pytest
 from one_thread import OneThreadOfAGpu
 
 import dgraph as dg
-from dgraph.devices import cuda
+from dgraph.devices import own_device
 from dgraph.devices.gpu_memory import GpuMemory
 from dgraph.errors import DeviceError
 
@@ -154,13 +154,13 @@ def test_a_gpu_that_cannot_be_used_is_told_with_a_remedy(cupy, monkeypatch):
         raise cupy_on_cpu.CUDARuntimeError("cudaErrorInsufficientDriver")
 
     monkeypatch.setattr(cupy.cuda.runtime, "memGetInfo", fail)
-    cuda._own_memory.cache_clear()
+    own_device._own_memory.cache_clear()
     with pytest.raises(DeviceError, match=r'cudaErrorInsufficientDriver\. Choose device="cpu"'):
-        cuda.own_memory()
+        own_device.own_memory()
 
 
 def test_threads_of_a_process_have_one_memory(cupy):
-    cuda._own_memory.cache_clear()
+    own_device._own_memory.cache_clear()
     with ThreadPoolExecutor(4) as pool:
-        assert len({id(one.result()) for one in [pool.submit(cuda.own_memory) for _ in range(4)]}) == 1
-    cuda._own_memory.cache_clear()
+        assert len({id(one.result()) for one in [pool.submit(own_device.own_memory) for _ in range(4)]}) == 1
+    own_device._own_memory.cache_clear()
