@@ -116,6 +116,7 @@ def test_no_future_is_left_to_its_finalizer(client, monkeypatch, how):
             untidy.append(future.key)
         finalize(future)
 
+    gc.collect()  # what other tests have left
     monkeypatch.setattr(Future, "__del__", note)
     outcome = run_steps(mixing(25), start(PARTS), client=client, **how)
     gc.collect()
