@@ -13,7 +13,7 @@ from dgraph.monoid import MIN, NONE, UNREACHED
 from dgraph.options import no_columns, vertices, whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.breadth_first import Goal, search
 from dgraph.solvers.levels import settle

@@ -12,7 +12,7 @@ from dgraph.monoid import MOST_FREQUENT, NONE
 from dgraph.options import whole_number
 from dgraph.program import Parameter, State, VertexProgram, vertex
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.labels import spread
 from dgraph.solvers.solver import Problem, Solved, Solver

@@ -14,7 +14,7 @@ from dgraph.monoid import H_INDEX
 from dgraph.program import State, VertexProgram
 from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.cores import core_numbers
 from dgraph.solvers.solver import Peel, Solver

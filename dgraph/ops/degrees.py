@@ -12,7 +12,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import SUM
 from dgraph.program import Phase, Result, State, VertexProgram
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.solver import Problem, Solved, Solver
 

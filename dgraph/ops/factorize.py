@@ -17,7 +17,7 @@ from dgraph.graph import Graph
 from dgraph.options import is_number, one_of, whole_number
 from dgraph.runs.execution import run
 from dgraph.runs.found import Found, Values
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.run_report import row_at_once
 from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, from_side_to_side, objective, rmse

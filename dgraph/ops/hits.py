@@ -14,7 +14,7 @@ from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import check_limits, switch
 from dgraph.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.runs.unsettled import warn_unsettled
 from dgraph.solvers.hits import hubs_and_authorities

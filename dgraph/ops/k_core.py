@@ -16,7 +16,7 @@ from dgraph.ops.core_number import CoreNumber, peelable
 from dgraph.options import switch, whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.cores import core_of, main_core
 from dgraph.solvers.solver import Peel, Solver

@@ -17,7 +17,7 @@ from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
 from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.pagerank import katz as solve
 from dgraph.solvers.solver import Solver

@@ -23,7 +23,7 @@ from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import switch, whole_number
 from dgraph.program import Global, Message, Parameter, Result, State, VertexProgram, vertex
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.labels import PATIENT, WAITS, spread
 from dgraph.solvers.randomness import draw, sort_drawn

@@ -9,7 +9,7 @@ import numpy as np
 
 from dgraph.graph import Graph
 from dgraph.ops.triangle_blocks import across
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 
 

@@ -23,7 +23,7 @@ from dgraph.program import Global, Phase, Result, State, VertexColumn, VertexPro
 from dgraph.recovery import retried
 from dgraph.runs.columns import vertex_table
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.matching import match
 from dgraph.solvers.solver import Problem, Solved, Solver

@@ -22,7 +22,7 @@ from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
 from dgraph.program import Global, Message, Result, State, VertexProgram
 from dgraph.runs.asked import Asked
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.runs.unsettled import warn_unsettled
 from dgraph.solvers.pagerank import change_within, strengths

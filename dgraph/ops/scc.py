@@ -11,7 +11,7 @@ from dgraph.monoid import MIN, NONE, SUM, UNREACHED
 from dgraph.ops.wcc import wcc
 from dgraph.program import Global, Phase, Result, State, VertexProgram, vertex
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.solver import Solver
 from dgraph.solvers.strong_components import strong_components

@@ -20,7 +20,7 @@ from dgraph.program import Global, Parameter, Result, State, VertexColumn, Verte
 from dgraph.runs.asked import Asked
 from dgraph.runs.choice import settled_by
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.shortest_paths import from_each, settle, shortest_path_tree, shortest_paths
 from dgraph.solvers.solver import Settle, Solver

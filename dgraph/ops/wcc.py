@@ -8,7 +8,7 @@ from dgraph.graph import Graph
 from dgraph.monoid import MIN, UNREACHED
 from dgraph.program import Result, State, VertexProgram, vertex
 from dgraph.runs.execution import run
-from dgraph.runs.handover import operation
+from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.components import components, local_components
 from dgraph.solvers.solver import Contract, Solver

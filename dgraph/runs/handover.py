@@ -1,12 +1,10 @@
-"""The decorator of operations, which checks their options; and with `engine="cugraph"` the way to cuGraph: arguments
-and edges go to one GPU, or to several that can work together, and the answer comes back as a result like any other."""
+"""`engine="cugraph"`: the way to cuGraph. Arguments and edges go to one GPU, or to several that can work together, and
+the answer comes back as a result like any other."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from functools import partial, wraps
-from typing import Any, ParamSpec
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -26,64 +24,25 @@ from dgraph.engines.cugraph import (
 from dgraph.engines.cugraph_calls import OPERATIONS
 from dgraph.errors import LostError, OptionError
 from dgraph.graph import Graph
-from dgraph.options import by_vertex, known_options, vertices
+from dgraph.options import by_vertex, vertices
 from dgraph.partition.chunk import Numbered
 from dgraph.plan import CUGRAPH
-from dgraph.runs.execution import run
 from dgraph.runs.found import Found, Values, has_none
 from dgraph.runs.gpu_team import TEAM, answers
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.run_report import row_at_once
 from dgraph.runs.unsettled import warn_not_converged
 
-P = ParamSpec("P")
 OF_VERTICES = ("component", "predecessor")  # columns
 
 
-def operation(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
-    """Decorates an operation. It knows its own options and those of `run`; `engine="cugraph"` hands it over, if cuGraph
-    has it."""
-    return known_options(run)(_or_by_cugraph(function) if function.__name__ in OPERATIONS else function)
-
-
-def _or_by_cugraph(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
-    """The operation, which `engine="cugraph"` hands over."""
-    signature = inspect.signature(function)
-
-    @wraps(function)
-    def chosen(*given: P.args, **options: P.kwargs) -> RunResult:
-        if options.get("engine") != CUGRAPH:
-            return function(*given, **options)
-        asked = signature.bind(*given, **options)
-        asked.apply_defaults()
-        graph = asked.arguments.pop("graph")
-        wanted = _obeyed(function.__name__, signature, asked.arguments)
-        return _handed_over(graph, function.__name__, wanted)
-
-    return chosen
-
-
-def _handed_over(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult:
+def handed_over(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult:
     """The answer of cuGraph. An operation's own function would be called in the place of this one, so a warning points
     at the user's line here, too."""
     result = lasting(graph, partial(_by_cugraph, name=name, arguments=arguments))
     if "converged" in result.totals:
         warn_not_converged(result.totals, arguments["max_iter"], arguments["tol"])
     return result
-
-
-def _obeyed(name: str, signature: inspect.Signature, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that cuGraph obeys; all others, and options of `run`, are refused."""
-    options, known = arguments.pop("options"), inspect.signature(OPERATIONS[name]).parameters
-    refused = {one: value for one, value in options.items() if one not in ("engine", "device")}
-    if options.get("device", "auto") not in ("auto", "cuda"):
-        refused["device"] = options["device"]
-    others = {one: value for one, value in arguments.items() if one not in known}
-    refused |= {one: value for one, value in others.items() if value != signature.parameters[one].default}
-    if refused:
-        what = ", ".join(f"{one}={value!r}" for one, value in refused.items())
-        raise OptionError(f'{what} cannot be had with engine={CUGRAPH!r}: leave it out, or choose engine="auto"')
-    return {one: value for one, value in arguments.items() if one in known}
 
 
 def _by_cugraph(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult:
