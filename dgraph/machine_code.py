@@ -28,6 +28,7 @@ REMEDY = (
 
 problems: list[str] = []  # told of once a process
 _compiler: Any = njit  # whose annotations know half of its options
+inlined = njit(nogil=True, inline="always")  # for small functions that kernels call: written out there
 
 
 def _without_linear_algebra() -> None:

@@ -9,13 +9,12 @@ for negative indices.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
-from dgraph.machine_code import kept
+from dgraph.machine_code import inlined, kept
 
 # A single spelling of the settings: compiled once, kept on disk, no GIL.
 kernel = kept()
-inlined = njit(nogil=True, inline="always")
 
 
 @inlined

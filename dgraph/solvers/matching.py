@@ -6,14 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import int64, njit, uint64
+from numba import int64, uint64
 
+from dgraph.machine_code import inlined
 from dgraph.monoid import NONE
 from dgraph.solvers.randomness import mix, random_word, unmix
 from dgraph.solvers.solver import Problem
 from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, team
-
-inlined = njit(nogil=True, inline="always")
 
 GRAIN = 256  # vertices that a thread takes at once, fewer of a small graph
 FIRST, SECOND, ASKED, EDGES, WITHOUT = 0, 8, 16, 32, 40  # the tally's places, on cache lines of their own

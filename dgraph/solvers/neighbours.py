@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
 from dgraph.agents.edge_tables import kept_with
+from dgraph.machine_code import inlined
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.team import atomic_add, atomic_load, atomic_max, kernel, team
 
 ALL, OTHERS, LOWER = 0, 1, 2  # which neighbours a row keeps: of OTHERS not itself, of LOWER those that come before it
 GRAIN = 1024  # rows that a thread takes at a time
 CURSOR, REPEATED = 0, 1  # in `found`: the first row that nobody has taken; and whether some row is not simple
-
-inlined = njit(nogil=True, inline="always")
 
 
 @dataclass(frozen=True, eq=False)
