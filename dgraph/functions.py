@@ -101,7 +101,7 @@ class Function:
         return f"{self.file}, line {line}, in {self.title}{expression}"
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)  # classes may be made in a loop
 def read_function(python: Callable, title: str, within: tuple[Callable, ...] = ()) -> Function:
     """Read a function's source, resolve its outer names, and refuse what not every device can run. `within` are the
     functions that call it as a helper."""

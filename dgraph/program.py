@@ -69,7 +69,7 @@ class Field:
             same = False
         if not same or (self.shape is None) != (array.ndim == 0) or array.ndim > 1:
             kind = "vector of " * (self.shape is not None) + ("vertex" if self.is_vertex else self.dtype.name)
-            raise OptionError(f"{what or self.name}={value!r}: expected a {kind}")
+            raise OptionError(f"{what or self.name}={value!r}: expected {'an' if kind[0] == 'i' else 'a'} {kind}")
         return cast.item() if self.shape is None else cast
 
 

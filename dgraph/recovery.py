@@ -28,7 +28,7 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
     """The answer of `work`, which is done again after each loss, once `forget_lost` has let go of what went away."""
     if client is None:
         return work()
-    from dgraph.exchange.client import not_connected, workers_of
+    from dgraph.exchange.client import lost_scheduler, not_connected, workers_of
 
     seen: list[set[str]] = []  # who was there after each loss
     for losses in count(1):
@@ -37,9 +37,7 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
         except Exception as error:
             empty = isinstance(error, OptionError) and client.status == "running" and not workers_of(client)
             if client.status != "running" and is_loss(error):
-                raise RunError(
-                    f"the connection to the scheduler of {client!r} was lost; is the cluster alive?"
-                ) from error
+                raise lost_scheduler(client) from error
             if client.status == "closed" and not isinstance(error, DgraphError):
                 raise not_connected(client) from error
             if not (is_loss(error) or empty):  # or all had left before the loss was told
@@ -120,7 +118,7 @@ def await_workers(client: Any, loss: BaseException) -> set[str]:
     while not (there := workers_of(client)):
         if time.monotonic() - begun > GRACE:
             raise RunError(
-                f"no worker is left on {client!r}, and none came within {GRACE:g} s ({loss}); start some and run again"
+                f"{client!r} has no worker, and none came within {GRACE:g} s ({loss}); start some and run again"
             ) from loss
         time.sleep(PAUSE)
     return set(there)

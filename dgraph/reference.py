@@ -193,7 +193,8 @@ class Reference:
         fields = self.program.of(Result)
         if not fields:
             return {f.name: [state[f.name] for state in self.state] for f in self.plain}
-        rows = [self.at(v, self.rounds) for v in range(self.vertices)]
+        befores = ({f"{name}_before": value for name, value in before.items()} for before in self.before)
+        rows = [{**before, **self.at(v, self.rounds)} for v, before in enumerate(befores)]
         return {f.name: [self.call(f.function, [f], row, vectors=True)[f.name] for row in rows] for f in fields}
 
     def at(self, v: int, number: int) -> dict[str, Any]:
@@ -237,7 +238,7 @@ class Reference:
         return returned
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def parameters(function: Callable) -> tuple[str, ...]:
     """What a function reads."""
     return tuple(inspect.signature(function).parameters)

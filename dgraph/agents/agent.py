@@ -27,6 +27,8 @@ from dgraph.devices.cpu import Cpu
 from dgraph.devices.cuda import Cuda
 from dgraph.devices.probe import need_cuda
 
+MOST_COSTS = 1024  # programs and daemons whose costs are known: classes may be made in a loop
+
 
 class Connection(Protocol):
     """What an agent gives to a PartitionState: kernels over arrays, which are found by name. The agent sees the same
@@ -103,6 +105,8 @@ class Agent:
         if not kinds:
             return Direct(Cpu(recipe.kernels, threads))
         with self.lock:
+            while len(self.costs) > MOST_COSTS:
+                self.costs.pop(next(iter(self.costs)))
             plugs = [
                 Plug(self.started(place), place[0], self.costs[place, recipe.source.digest])
                 for place in places(kinds, threads)

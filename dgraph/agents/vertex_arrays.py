@@ -97,7 +97,7 @@ class VertexArrays:
         now = [array[:n] for array in arrays]
         if before is None:
             return None, [array.copy() for array in now]
-        changed = rows_that_differ(now, before)
+        changed = rows_that_differ(now, before, n)
         for old, new in zip(before, now, strict=True):
             old[...] = new
         return changed, before
@@ -108,7 +108,7 @@ class VertexArrays:
 
     def unlike(self, arrays: Sequence[Any], where: slice, values: Sequence[Any]) -> np.ndarray:
         """A mask of the rows that are unlike the given values, in this process's memory."""
-        return rows_that_differ([array[where] for array in arrays], values)
+        return rows_that_differ([array[where] for array in arrays], values, where.stop - where.start)
 
     def room_for_mail(self, size: int) -> Any:
         """Room for values that travel, where kernels run; None: let them travel from main memory."""
@@ -130,10 +130,10 @@ class VertexArrays:
 IN_PROCESS = VertexArrays()
 
 
-def rows_that_differ(arrays: Sequence[np.ndarray], others: Sequence[Any]) -> np.ndarray:
-    """A mask of the rows in which some array (scalars, or a vector a row) differs from the other one, or from a
-    value."""
-    news = np.zeros(len(arrays[0]), bool)
+def rows_that_differ(arrays: Sequence[np.ndarray], others: Sequence[Any], count: int) -> np.ndarray:
+    """A mask of so many rows in which some array (scalars, or a vector a row) differs from the other one, or from a
+    value; there may be no array."""
+    news = np.zeros(count, bool)
     for array, other in zip(arrays, others, strict=True):
         differs = array != other
         news |= differs if differs.ndim == 1 else differs.any(axis=1)

@@ -198,8 +198,7 @@ class KernelTexts:
         kernel.add(*(f"{kernel.use(key(s.name), True)}[v] = new_{s.name}" for s in states if s.name in self.kept))
 
     def fold_vectors(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...], news: str) -> None:
-        """The same component by component. Scalars are those of component 0, but the other components read the old
-        ones, so they are stored last."""
+        """The same for each component. Scalars are component 0's; the others read the old ones, so these are last."""
         scalars = [state for state in self.analysis.states if state.shape is None]
         kernel.add("changed = False")
         kernel.add(*(f"first_{state.name} = {kernel.use(key(state.name), True)}[v]" for state in scalars))
@@ -224,8 +223,9 @@ class KernelTexts:
         return f"{new} != {old}" + (f" and ({new} == {new} or {old} == {old})" if waits else "")
 
     def old(self, kernel: KernelText, state: State) -> str:
-        """A field before this firing: a Delta is at its start again."""
-        return literal(state.start) if isinstance(state, Delta) else item(kernel.use(key(state.name)), "v", state)
+        """A field before this firing: a Delta is at its start again; rounds of all ask what it was."""
+        anew = isinstance(state, Delta) and not self.analysis.synchronous
+        return literal(state.start) if anew else item(kernel.use(key(state.name)), "v", state)
 
     def empty_inbox(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         for message in phase.messages:

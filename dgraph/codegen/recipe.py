@@ -49,7 +49,18 @@ class Recipe:
             return found[c] if np.ndim(found) else found
 
         components = range(self.analysis.width if reads.vector else 1)
-        return all(bool(stop(*(value(name, c) for name in reads.kinds))) for c in components)
+        return all(self._stops([value(name, c) for name in reads.kinds]) for c in components)
+
+    def _stops(self, values: list[Any]) -> bool:
+        """What `stop` returns: by the rules of Python, and where these have no answer, as for 1 / 0, by those of
+        kernels."""
+        assert self.stop is not None
+        try:
+            return bool(self.stop(*values))
+        except ArithmeticError:
+            with np.errstate(all="ignore"):
+                values = [one if isinstance(one, bool) else np.asarray(one)[()] for one in values]
+                return bool(self.stop(*values))
 
     def _functions(self) -> Iterator[Callable]:
         if self.stop is not None:

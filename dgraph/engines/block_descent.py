@@ -75,13 +75,13 @@ class FreeDescent(FreeRounds):
 def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
     """Partitions wait for each other after every epoch, which is as much work as one look at every edge. A synchronous
     program says after an epoch whether it is done; because an epoch may have looked at few blocks, that must be
-    confirmed by a sweep over all of them."""
+    confirmed by a sweep over all of them, as if that were a part of the epoch: `round == 100` is not true twice."""
     synchronous = rounds.analysis.synchronous
     sides = rounds.sides(rounds.phase)
     if rounds.several and synchronous:  # proxies begin with what their masters have
         rounds.log.each(descents, lambda one: one.tell(*sides))
         yield from rounds.share()
-    sweep = synchronous
+    sweep, confirms = synchronous, False
     while not rounds.done:
         if rounds.several:
             rounds.log.each(descents, lambda one: one.hear(*sides))
@@ -96,7 +96,9 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
         rounds.fold()
         rounds.log.close(rounds.round, [descent.columns() for descent in descents])
         yield from rounds.share() if rounds.several else rounds.agree(wait=True)
-        if rounds.done and synchronous and not sweep:
+        rounds.done |= confirms and rounds.globals.stop(rounds.round - 1)
+        confirms = rounds.done and synchronous and not sweep
+        if confirms:
             rounds.done, sweep = False, True
         else:
             sweep = synchronous and descents[0].must_sweep(rounds.globals.values)

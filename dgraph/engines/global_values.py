@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dgraph.codegen.recipe import Recipe
 from dgraph.exact import ExactSum, exact_sums
 from dgraph.names import key
@@ -43,7 +45,8 @@ class GlobalValues:
         self.put({name: float(value) if isinstance(value, ExactSum) else value for name, value in merged.items()})
 
     def put(self, values: Mapping[str, Any]) -> None:
-        """Set values that all workers know; nothing is left to be told."""
+        """Set values that all workers know; nothing is left to be told. Whole numbers are of their type: they wrap."""
+        values = {name: wrapped(value, self.fields[name].dtype) for name, value in values.items()}
         self.values |= values
         self.folded, self.unshared = [], False
         for state in self.states:
@@ -53,3 +56,11 @@ class GlobalValues:
         """Whether the program's `stop` ends the run after this round."""
         known = {"round": round, "vertices": self.states[0].values["vertices"]}
         return self.recipe.should_stop({**known, **self.recipe.values, **self.values})
+
+
+def wrapped(value: Any, dtype: np.dtype) -> Any:
+    """A whole number as its type has it, which kernels take; other values as they are."""
+    if dtype.kind != "i":
+        return value
+    span = 1 << (8 * dtype.itemsize)
+    return (int(value) + span // 2) % span - span // 2

@@ -15,17 +15,18 @@ PATIENCE = 16  # rounds until it is worth while to know how far vertices are fro
 
 
 class LookAhead:
-    """One worker's part. `quiet` is the number of rounds left until the next exchange. If the run ends in one of them
-    that is found later, and `last` tells in which."""
+    """One worker's part. `quiet` is the number of rounds left until the next exchange. If the run ends in one of them,
+    or because what travelled in the last one reached nobody, that is found later, and `last` tells in which."""
 
     def __init__(self, states: Sequence[PartitionState], analysis: Analysis, limit: int | None):
         one, self.states, self.limit = states[0], states, limit
         # whether exchanges can be skipped at all: only where what vertices do depends on their own messages alone
         self.on = one.lists_senders and one.switches.looks_ahead and one.partition.parts > 1
         self.on &= analysis.stop is None and not analysis.globals_each_round and len(analysis.phases) == 1
+        self.counts = one.lists_senders  # whether a vertex that has something to do fires
         self.seen = 0  # rounds, this one first, that concern nobody else as far as is known here
         self.agreed = self.quiet = 0  # as far as all know; and of these, those that are left
-        self.last = 0  # the last round in which there was something to do,
+        self.last = 0  # the last round in which a vertex has fired, as far as is known here,
         self.fired = 0  # and how many vertices had fired by then
 
     def look(self, phase: PhaseAnalysis, round: int) -> None:
@@ -45,9 +46,9 @@ class LookAhead:
     def learn(self, told: Sequence[tuple[int, int]]) -> None:
         self.agreed, self.last = min(seen for seen, _ in told), max(last for _, last in told)
 
-    def start(self, round: int) -> None:
-        """All workers have told what they see, and that round `round` has something to do: the quiet rounds begin."""
-        self.quiet, self.last = self.agreed, round
+    def start(self) -> None:
+        """All workers have told what they see: the quiet rounds begin."""
+        self.quiet = self.agreed
 
     def fired_in(self, round: int) -> None:
         """Count a round that is done."""
@@ -59,7 +60,7 @@ class LookAhead:
             self.fired, self.last = fired, round
 
     def end(self, rounds: Any) -> None:
-        """The run is over: drop the rows of quiet rounds in which no vertex had anything to do."""
-        if self.on and 0 < self.last < rounds.round:
+        """The run is over: drop the rows of the last rounds, if no vertex fired in them."""
+        if self.counts and 0 < self.last < rounds.round:
             rounds.round = rounds.agreed = self.last
             rounds.log.rows = [row for row in rounds.log.rows if row["superstep"] <= self.last]

@@ -132,6 +132,8 @@ class Rounds:
         """Fold and exchange the global values that only results read."""
         if self.pauses.shares:
             return
+        last = self.analysis.phases[(self.round - 1) % len(self.analysis.phases)]
+        self._each(lambda state: state.aim(last, self.round))
         names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
         self._fold("conclude", names)
         if self.globals.unshared:  # these, or those of a last round that nobody waited for
@@ -153,7 +155,8 @@ class Rounds:
             return
         self.ahead.look(phase, self.round)
         self._each(lambda state: state.emit(phase))
-        broadcasts = self._any(senders) or (bool(phase.target_broadcast) and self._any(targets))
+        tells = bool(phase.broadcast) or not self.analysis.synchronous  # of senders, or only who they are
+        broadcasts = (tells and self._any(senders)) or (bool(phase.target_broadcast) and self._any(targets))
         reduces = self._any(targets) and not self.whole
         if broadcasts:
             self._each(lambda state: state.broadcast(phase, senders, targets))
@@ -169,7 +172,7 @@ class Rounds:
         self.waiting = posted + sum(state.waiting for state in self.states)
         if reduces or not broadcasts:
             yield from self.share()
-        self.ahead.start(self.round + 1)
+        self.ahead.start()
 
     def _receive(self) -> None:
         targets = self.sides(self.phase)[1]

@@ -20,6 +20,7 @@ from dgraph.exchange.registry import ExchangeOnScheduler
 
 PATIENCE_OF_END = 5.0  # seconds that the scheduler has to answer when a run is over; it may be gone
 A_MOMENT = 1.0  # seconds: workers tell of their memory no more often
+LOST = 5.0  # seconds in which a client that has lost the scheduler may find it again; a call would wait for thirty
 
 
 @dataclass
@@ -115,12 +116,25 @@ def _call(client: Client, handler: str, /, **arguments: Any) -> Any:
     """Call a handler of the scheduler. That the client is closed, or closes meanwhile, is a RunError."""
     if client.asynchronous:
         raise OptionError(f"{client!r} runs in this event loop, which would wait for itself; call by asyncio.to_thread")
+    _await_scheduler(client)
     try:
         return client.sync(getattr(client.scheduler, handler), **arguments)
     except Exception as cause:
         if client.status == "running":
             raise
         raise not_connected(client) from cause
+
+
+def _await_scheduler(client: Client) -> None:
+    until = time.monotonic() + LOST
+    while client.status == "connecting":
+        if time.monotonic() > until:
+            raise lost_scheduler(client)
+        time.sleep(0.02)
+
+
+def lost_scheduler(client: Client) -> RunError:
+    return RunError(f"the connection to the scheduler of {client!r} was lost; is the cluster alive?")
 
 
 def not_connected(client: Client) -> RunError:

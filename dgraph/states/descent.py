@@ -214,16 +214,23 @@ class Descent:
             if tag == REDUCE:
                 state.merge(self.phase, [mail])
                 continue
-            change = np.abs(values[0].astype(float) - self._travels()[0][ids].astype(float))
+            news = {"_ids": ids, "_gain": self._gain(ids, values)}
             for array, value in zip(self._travels(), values, strict=True):
                 array[ids] = value
             self.arguments["_news"][ids] = True
-            news = {"_ids": ids, "_gain": np.where(change < np.inf, change, 1e300)}
             state.total["edges"] += int(state.agent.once("relay", len(ids), {**state.values, **self.arguments, **news}))
             if self._sent is not None and not self.phase.idempotent and not self.synchronous:
                 self._sent[ids] = self.message.identity
         if not self.synchronous:
             self._wake_arrived()
+
+    def _gain(self, ids: np.ndarray, values: list[np.ndarray]) -> np.ndarray:
+        """How urgent it is what masters have told: by how much its first field has changed, if it has any."""
+        if not values:
+            return np.ones(len(ids))
+        with np.errstate(invalid="ignore"):  # infinite before and now
+            change = np.abs(values[0].astype(float) - self._travels()[0][ids].astype(float))
+        return np.where(change < np.inf, change, 1e300)
 
     def _most_urgent(self, ids: np.ndarray, values: np.ndarray | None, everything: bool) -> np.ndarray:
         """Of `ids`, those whose message is no worse than the mean of all; all of them once no block waits, or if

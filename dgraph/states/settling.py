@@ -69,7 +69,7 @@ class Settling(LocalState):
         looked, left = self.settling(part)
         put(improved, came, True)
         now = [array[proxies] for array in (best, *self.beside)]
-        improved[proxies] = rows_that_differ(now, before)  # what they have had from their masters, these know
+        improved[proxies] = rows_that_differ(now, before, len(proxies))  # what came from their masters, these know
         found = self.shared[improved[self.shared]]
         owned = found[: np.searchsorted(found, np.uint32(self.n))]
         self.total["fired"] += int(np.count_nonzero(improved[: self.n])) - len(owned)

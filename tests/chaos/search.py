@@ -154,7 +154,7 @@ class Search:
             alive = client.run(os.getpid, on_error="ignore")
             took = time.perf_counter() - (strike.at or begun)
             print(f"{told}, after {took:.1f} s: {error}; alive are {alive}", flush=True)
-            if "no worker is left" not in str(error) or took > OVER + 5:  # of which some may have come meanwhile
+            if "has no worker" not in str(error) or took > OVER + 5:  # of which some may have come meanwhile
                 raise
             self.nobody_left += 1
             return True

@@ -38,6 +38,19 @@ def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):
         bring(gone, [done])
 
 
+def test_a_client_that_has_lost_its_scheduler_is_an_error_soon(cluster, monkeypatch):
+    """Calls would wait half a minute for it."""
+    monkeypatch.setattr("dgraph.exchange.client.LOST", 0.2)
+    with Client(cluster.scheduler_address, set_as_default=False) as client:
+        client.status = "connecting"
+        with pytest.raises(RunError, match=r"connection to the scheduler of .* was lost; is the cluster alive"):
+            workers_of(client)
+        found_again = threading.Timer(0.1, lambda: setattr(client, "status", "running"))
+        found_again.start()
+        assert workers_of(client)
+        found_again.join()
+
+
 def test_a_graph_whose_client_was_closed(cluster):
     gone = Client(cluster.scheduler_address, set_as_default=False)
     frame = dd.from_pandas(pd.DataFrame({"src": [0, 1], "dst": [1, 2]}), npartitions=2)

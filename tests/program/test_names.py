@@ -166,7 +166,7 @@ def test_whole_numbers_have_no_infinity():
 
     with pytest.raises(ProgramError, match="declared int64, which has no infinity"):
         generate(Unreached)
-    with pytest.raises(OptionError, match="start=inf: expected a int64"):
+    with pytest.raises(OptionError, match="start=inf: expected an int64"):
         State(int64, start=math.inf)
 
 
