@@ -149,7 +149,7 @@ class Listed:
         chunks = self.as_listed(to_build=to_build)
         if columns or origin:
             starts = np.concatenate([[0], np.cumsum(self.rows)])
-            pieces = reading.numbered(self.edges.frame, self.edge_pieces)
+            pieces = reading.numbered(self.edges.frame, self.pieces_with(columns))
             known = self.workers.share(self.numbering) if is_lazy(self.edges.frame) else None
             how = tuple(columns), (self.edges.source, self.edges.destination, self.edges.weight), known
             chunks = [
@@ -218,8 +218,13 @@ class Listed:
 
     def id_chunks(self) -> list[Any]:
         ends = self.edges.source, self.edges.destination
-        pieces = reading.numbered(self.edges.frame, self.edge_pieces)
+        pieces = reading.numbered(self.edges.frame, self.pieces_with())
         return [self.workers.call(reading.edge_ids, piece, *ends, number) for number, piece in pieces]
+
+    def pieces_with(self, columns: Sequence[str] = ()) -> list[Any]:
+        """The same pieces with ids and some columns, and maybe others."""
+        some = reading.narrowed(self.edges.frame, [self.edges.source, self.edges.destination, *columns])
+        return some if some is not None and len(some) == len(self.edge_pieces) else self.edge_pieces
 
     @property
     def edge_pieces(self) -> list[Any]:

@@ -15,9 +15,25 @@ from dgraph.partition import chunk as chunks_of
 from dgraph.partition import rules
 from dgraph.partition.chunk import Chunk, Numbered, local
 from dgraph.partition.numbering import Numbering
-from dgraph.partition.source import is_lazy, to_pandas
+from dgraph.partition.source import Pieces, is_cudf, is_lazy, to_pandas
 
 CHECKED = 32  # rows of a lazy frame's partition that must be where they were when it is computed again
+
+
+def narrowed(frame: Any, columns: Sequence[str]) -> list[Any] | None:
+    """The pieces of a Dask frame with only some columns, if whatever reads it has less to read then; else None. Dask
+    would also put pieces together that become small ("tune" an expression): here each has the rows that it had."""
+    if not is_lazy(frame) or isinstance(frame, Pieces) or is_cudf(frame) or set(frame.columns) <= set(columns):
+        return None
+    whole, some = frame.expr.simplify(), frame[list(columns)].expr.simplify()
+    if _sources(whole) == _sources(some):
+        return None
+    return type(frame)(some).to_delayed(optimize_graph=False)
+
+
+def _sources(expression: Any) -> set[str]:
+    """What a Dask expression reads."""
+    return {node._name for node in expression.walk() if not node.dependencies()}
 
 
 def numbered(frame: Any, pieces: list[Any]) -> list[tuple[int | None, Any]]:

@@ -89,7 +89,8 @@ def validate(graph: Graph) -> Validation:
 def _weights(graph: Graph) -> dict[str, Any]:
     if graph.weight is None:
         return {}
-    found = graph.workers.get([graph.workers.call(_count_weights, p, graph.weight) for p in graph.listed.edge_pieces])
+    pieces = graph.listed.pieces_with([graph.weight])
+    found = graph.workers.get([graph.workers.call(_count_weights, piece, graph.weight) for piece in pieces])
     missing, negative, zero = np.sum(found, axis=0).tolist()
     return {"missing_weights": missing, "negative_weights": negative, "zero_weights": zero}
 

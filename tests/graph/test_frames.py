@@ -153,6 +153,55 @@ def test_a_lazy_frame_is_read_at_first_use():
     assert repr(graph) == "<Graph: directed, 3 vertices, 5 edges, 1 partition by outgoing>"
 
 
+def test_of_a_lazy_frame_those_columns_are_read_that_are_asked_for():
+    read = []
+
+    def rows(start, columns=None):
+        read.append(columns)
+        found = pd.DataFrame({"src": range(start, start + 4), "x": 1, "dst": 0, "w": 2.0, "y": "text"})
+        return found if columns is None else found[columns]
+
+    graph = dg.Graph.from_edges(dd.from_map(rows, [0, 4], meta=rows(0)), weight="w")
+    read.clear()
+    assert graph.num_vertices == 8
+    assert list(map(set, read)) == [{"src", "dst"}] * 2
+    read.clear()
+    assert dg.sssp(graph, 5).compute()["distance"].tolist() == [2.0] + [np.inf] * 4 + [0.0] + [np.inf] * 2
+    assert list(map(set, read)) == [{"src", "dst", "w"}] * 2
+    assert list(graph.edges.columns) == ["src", "x", "dst", "w", "y"]
+    assert graph.edges.compute()["src"].tolist() == list(range(8))
+
+
+LAZY = {
+    "a filter": lambda frame: frame[frame["w"] > 10],
+    "other names": lambda frame: frame.rename(columns={"x": "other"}).assign(z=lambda frame: frame["w"] * 2),
+    "by size": lambda frame: frame.repartition(partition_size="2kB"),
+    "fewer": lambda frame: frame.repartition(npartitions=2),
+    "twice": lambda frame: dd.concat([frame, frame]),
+    "projected": lambda frame: frame[["w", "src", "dst", "x"]].rename(columns={"x": "other"}),
+    "of groups": lambda frame: frame.groupby(["src", "dst"]).agg({"w": "sum", "x": "min"}).reset_index(),
+    "some partitions": lambda frame: frame.partitions[1:3],
+}
+
+
+@pytest.mark.parametrize("change", LAZY)
+def test_rows_stay_together_when_few_columns_of_a_lazy_frame_are_read(change, tmp_path):
+    """Dask puts small pieces together, which those of few columns are: rows of weights would be others than of ids."""
+    numbers = np.random.default_rng(5)
+    for part in range(6):
+        ids = {"src": numbers.integers(0, 30, 50), "dst": numbers.integers(0, 30, 50), "w": numbers.permutation(50)}
+        others = {f"y{k}": numbers.random(50) for k in range(8)}
+        pd.DataFrame({**ids, "x": "text", **others}).to_parquet(tmp_path / f"{part}.parquet")
+    frame = LAZY[change](dd.read_parquet(tmp_path))
+    graph = dg.Graph.from_edges(frame, weight="w", parts=2)
+    check_graph(graph, listed(frame.compute(), weight="w"), weight="w")
+    back, columns = graph.edges.compute(), ["src", "dst", "w"]
+    pd.testing.assert_frame_equal(
+        back[columns].sort_values(columns, ignore_index=True),
+        frame.compute()[columns].sort_values(columns, ignore_index=True),
+    )
+
+
 def test_the_callers_arrays_stay_as_they_are():
     frame = FRAME.copy()
     graph = dg.Graph.from_edges(frame, weight="weight", directed=False, loops="drop", repeats="sum", parts=2)
