@@ -273,12 +273,12 @@ class Graph(Staying):
     def _build(self, order: str, columns: Sequence[str]) -> Partitions:
         if held := self.listed.built_there(order, columns, self.num_parts == 1 and self.cut.by_range):
             return self._described(held, {order: tuple(columns)})
-        chunks, sort = self.listed.by_number(columns, to_build=True), self.listed.sort
+        (chunks, ends), sort = self.listed.to_build(columns), self.listed.sort
         with self.watch("place"):
-            where, arcs = self._place(chunks), self.listed.rules.of_arcs
+            where, arcs = self._place(ends), self.listed.rules.of_arcs
         with self.watch("partition"):
             held = assembly.partition(self.workers, chunks, self.numbering, where, order=order, sort=sort, **arcs)
-            del chunks  # each may go as soon as it was split
+            del chunks, ends  # each may go as soon as it was split
             self.workers.wait(held)
         return self._described(held, {order: tuple(columns)})
 

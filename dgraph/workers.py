@@ -8,7 +8,6 @@ from itertools import cycle
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import dask
 from dask.delayed import Delayed, delayed
 
 from dgraph.current_client import current_client, step_aside
@@ -118,11 +117,12 @@ class Workers(Staying):
         return homes_of(self.client, held)
 
     def call(self, function: Any, *arguments: Any, on: str | None = None, **options: Any) -> Delayed:
-        """A task, wanted on one worker but able to run on any: one pinned to a worker that dies would wait for ever."""
-        if on is None:
-            return delayed(function, pure=False)(*arguments, **options)
-        with dask.annotate(workers=[on], allow_other_workers=True):
-            return delayed(function, pure=False)(*arguments, **options)
+        """A task, wanted on one worker but able to run on any: one pinned to a worker that dies would wait for ever.
+        Within `dask.annotate` the tasks in a list that is an argument would be wanted there, too."""
+        task = delayed(function, pure=False)(*arguments, **options)
+        if on is not None:
+            task.dask.layers[task.key].annotations = {"workers": [on], "allow_other_workers": True}
+        return task
 
     def hold(self, tasks: Sequence[Delayed]) -> list[Any]:
         """Start tasks, and hold their results."""

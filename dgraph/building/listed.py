@@ -141,21 +141,35 @@ class Listed:
                 self._numbering, self.fresh, self.rows = found
         return self._numbering
 
-    def by_number(self, columns: Sequence[str] = (), *, origin: bool = False, to_build: bool = False) -> list[Any]:
+    def by_number(self, columns: Sequence[str] = (), *, origin: bool = False) -> list[Any]:
         """The graph's edges by number, in chunks, with some columns; with `origin` also which listed edge each one is.
 
         All rules are applied but `loops` when repeats are kept, which is left to whoever reads the chunks.
         """
-        chunks = self.as_listed(to_build=to_build)
-        if columns or origin:
-            starts = np.concatenate([[0], np.cumsum(self.rows)])
-            pieces = reading.numbered(self.edges.frame, self.pieces_with(columns))
-            known = self.workers.share(self.numbering) if is_lazy(self.edges.frame) else None
-            how = tuple(columns), (self.edges.source, self.edges.destination, self.edges.weight), known
-            chunks = [
-                self.workers.call(reading.with_columns, chunk, piece, *how, int(start) if origin else None, number)
-                for chunk, (number, piece), start in zip(chunks, pieces, starts, strict=False)
-            ]
+        return self.by_rules(self.with_columns(self.as_listed(), columns, origin=origin))
+
+    def to_build(self, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
+        """The graph's edges for partitions to be made of, and the same to place them by: without columns, which of a
+        lazy frame would be read twice, unless repeats are merged, which reads them once."""
+        listed = self.as_listed(to_build=True)
+        chunks = self.by_rules(self.with_columns(listed, columns))
+        return chunks, chunks if self.rules.repeats != "keep" else self.by_rules(listed)
+
+    def with_columns(self, chunks: list[Any], columns: Sequence[str], *, origin: bool = False) -> list[Any]:
+        """Chunks as they were listed with some columns: tasks that read these from the frame."""
+        if not (columns or origin):
+            return chunks
+        starts = np.concatenate([[0], np.cumsum(self.rows)])
+        pieces = reading.numbered(self.edges.frame, self.pieces_with(columns))
+        known = self.workers.share(self.numbering) if is_lazy(self.edges.frame) else None
+        how = tuple(columns), (self.edges.source, self.edges.destination, self.edges.weight), known
+        return [
+            self.workers.call(reading.with_columns, chunk, piece, *how, int(start) if origin else None, number)
+            for chunk, (number, piece), start in zip(chunks, pieces, starts, strict=False)
+        ]
+
+    def by_rules(self, chunks: list[Any]) -> list[Any]:
+        """The edges that the rules make of those that were listed; loops stay, unless repeats are merged."""
         if self.rules.symmetrize:
             chunks = [*chunks, *(self.workers.call(rules.reverses, chunk) for chunk in chunks)]
         if self.rules.repeats != "keep":

@@ -18,6 +18,7 @@ from dgraph.options import one_of, switch
 from dgraph.workers import Workers
 
 BY_BLOCKS = ("text", "parquet")  # formats that many workers can read at once
+BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # for each thread of a cluster, of text; bytes
 MEMORY_SHARE = 8  # a file larger than this fraction of the free memory is read block by block
 
 
@@ -77,6 +78,8 @@ def read_edges(
     if lazy:
         from dgraph.io.lazy import lazy_edge_list
 
+        if name == "text" and workers.client is not None and device == "cpu":
+            options.setdefault("block_size", _block_size(path, workers))
         found = lazy_edge_list(path, **choice, **options)
     else:
         found = read_edge_list(path, **choice, **options)
@@ -89,13 +92,24 @@ def read_edges(
 
 
 def _is_large(path: str | os.PathLike) -> bool:
+    return _size(path) * MEMORY_SHARE > os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _block_size(path: str | os.PathLike, workers: Workers) -> int:
+    """Bytes of text that are read at once: a few blocks for each thread of the workers, so that all have work."""
+    from dgraph.io.lazy import BLOCK_SIZE
+
+    threads = workers.threads * len(workers.addresses)
+    return max(SMALLEST_BLOCK, min(BLOCK_SIZE, _size(path) // (BLOCKS_EACH * threads)))
+
+
+def _size(path: str | os.PathLike) -> int:
     from dgraph.io import paths
 
     try:
-        sizes = [fs.size(inner) or 0 for fs, inner in map(paths.filesystem, paths.expand(path))]
+        return sum(fs.size(inner) or 0 for fs, inner in map(paths.filesystem, paths.expand(path)))
     except OSError:  # whoever opens it says what is wrong
-        return False
-    return sum(sizes) * MEMORY_SHARE > os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return 0
 
 
 def _graph(found: EdgeList, directed: bool | None, vertices: Any, **options: Any) -> Graph:

@@ -35,13 +35,13 @@ FOLDER = Path(ROOM.name)  # goes with the process
 def read_file(suffix: str, data: bytes) -> None:
     path = FOLDER / f"{os.getpid()}{suffix}"
     path.write_bytes(data)
-    read_edge_list(path)
+    read_edge_list(path, columns="all")
 
 
 def read_lazily(suffix: str, data: bytes) -> None:
     path = FOLDER / f"{os.getpid()}-lazy{suffix}"
     path.write_bytes(data)
-    lazy_edge_list(path, block_size=16).edges.compute(scheduler="sync")
+    lazy_edge_list(path, columns="all", block_size=16).edges.compute(scheduler="sync")
 
 
 def read_manifest(data: bytes) -> None:

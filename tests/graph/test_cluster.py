@@ -171,6 +171,24 @@ def test_errors_come_from_the_workers_as_they_are(client):
         lazy.num_vertices  # noqa: B018
 
 
+def test_only_what_is_wanted_on_a_worker_is_asked_of_it(client):
+    """Within `dask.annotate` Dask would want what tasks read there, too: one worker did the work of all."""
+    workers = Workers(client)
+    read = [workers.call(abs, number) for number in range(-4, 0)]
+    held = workers.wait(workers.hold([workers.call(sum, read, on=where) for where in workers.addresses]))
+    wanted = client.run_on_scheduler(
+        lambda keys, dask_scheduler: [
+            [one.worker_restrictions for one in (dask_scheduler.tasks[key], *dask_scheduler.tasks[key].dependencies)]
+            for key in keys
+        ],
+        [one.key for one in held],
+    )
+    assert workers.bring(held) == [10] * len(held)
+    for where, (own, *others) in zip(workers.addresses, wanted, strict=True):
+        assert own == {where}
+        assert not any(others)
+
+
 def test_tasks_grow_with_chunks_times_parts(client, monkeypatch):
     counted = Counter()
     call = Workers.call

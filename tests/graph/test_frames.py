@@ -168,6 +168,11 @@ def test_of_a_lazy_frame_those_columns_are_read_that_are_asked_for():
     read.clear()
     assert dg.sssp(graph, 5).compute()["distance"].tolist() == [2.0] + [np.inf] * 4 + [0.0] + [np.inf] * 2
     assert list(map(set, read)) == [{"src", "dst", "w"}] * 2
+    read.clear()
+    several = dg.Graph.from_edges(dd.from_map(rows, [0, 4], meta=rows(0)), weight="w", parts=3)
+    read.clear()
+    several.partitioned(["out"], ["w"])
+    assert sorted(map(sorted, read)) == [["dst", "src"]] * 2 + [["dst", "src", "w"]] * 2
     assert list(graph.edges.columns) == ["src", "x", "dst", "w", "y"]
     assert graph.edges.compute()["src"].tolist() == list(range(8))
 
