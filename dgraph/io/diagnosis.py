@@ -83,6 +83,8 @@ def _check_weight(path: str, line: int, name: str, field: str) -> None:
         raise WeightError(f"{path}, line {line}: the weight in column {name!r} is missing ({remedy})")
     if not looks_like_number(field):
         remedy = "correct it, or name another column as weight="
+        if looks_like_number(field.replace(".", "").replace(",", "")):
+            remedy = "pandas.read_csv knows decimal=',' and thousands=','; give its frame to Graph.from_edges"
         raise WeightError(f"{path}, line {line}: weight {field!r} in column {name!r} is not a number ({remedy})")
 
 

@@ -66,6 +66,8 @@ def test_a_late_leading_zero_is_kept(put):
         ("1,2\n99999999999999999999,1\n", {}, IdError, "line 2: id 99999999999999999999 is beyond 64 bits"),
         ("-1,2\n18446744073709551615,1\n", {}, IdError, "line 2: ids -1 and 18446744073709551615"),
         ("a,b,w\n1,2,3\n1,2,heavy\n", {"weight": "w"}, WeightError, "line 3: weight 'heavy'"),
+        ("a;b;w\n1;2;3,5\n", {"weight": "w"}, WeightError, "line 2: weight '3,5'.*pandas.read_csv.*decimal=','"),
+        ('a,b,w\n1,2,"1,234.5"\n', {"weight": "w"}, WeightError, "line 2: weight '1,234.5'.*thousands=','"),
         ("a,b,w\n1,2,3\n1,2,\n", {"weight": "w"}, WeightError, "line 3: .*missing"),
         ("a,b,w\n1,2,3\n1,2,nan\n", {"weight": "w"}, WeightError, "line 3: .*missing"),
         ("a,b,w\n1,2,3\n", {"weight": "cost"}, ColumnError, "'cost'.*a, b, w"),
