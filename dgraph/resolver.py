@@ -162,6 +162,8 @@ class Resolver(ast.NodeTransformer):
             return ast.copy_location(literal(float(node.args[0].value)), node)  # type: ignore[attr-defined]
         function = self.visit(target)
         node.args = [self.visit(argument) for argument in node.args]
+        if ast.unparse(function) in ("math.degrees", "math.radians"):  # CUDA has them of floats alone
+            node.args = [ast.Call(ast.Name("float64", ctx=ast.Load()), [one], []) for one in node.args]
         helper = self.helpers.get(function.id) if isinstance(function, ast.Name) else None
         if helper is not None and len(helper.parameters) != len(node.args):
             remedy = f"It takes {', '.join(helper.parameters) or 'nothing'}."

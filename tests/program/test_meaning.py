@@ -12,6 +12,7 @@ from one_partition import OnePartition
 
 import dgraph as dg
 from dgraph import reference
+from dgraph.codegen.source import generate
 from dgraph.errors import ColumnError, UnsentWarning
 from dgraph.monoid import MIN, SUM
 from dgraph.names import key
@@ -64,6 +65,30 @@ def test_numbers():
     for name, values in oracle.results().items():
         assert answer.arrays[key(name)].tolist() == [list(v) if isinstance(v, tuple) else v for v in values], name
     assert oracle.results()["square"] == [1.0, 5.0, 13.0, 25.0]
+
+
+class Angles(VertexProgram):
+    """Of whole numbers, too, which CUDA does not take as they are."""
+
+    kind = "synchronous"
+    angle = State(float64)
+    merge = SUM
+
+    def send(id):
+        return math.radians(id)
+
+    def apply(angle, message):
+        return math.degrees(message) + math.degrees(1)
+
+    def stop(round):
+        return round == 1
+
+
+def test_angles():
+    answer, oracle = OnePartition(Angles(), **RING), reference.run(Angles(), **RING)
+    assert answer.run()["angle"].tolist() == pytest.approx(oracle.results()["angle"])
+    text = generate(Angles, "cuda").text
+    assert "math.radians(float64(id))" in text and "math.degrees(float64(1))" in text
 
 
 STEP = 1.0
