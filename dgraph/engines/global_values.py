@@ -28,12 +28,10 @@ class GlobalValues:
     def fold(self, names: Sequence[str], parts: Sequence[tuple]) -> None:
         """Note what the vertices here fold to: each of `parts` has a value for each of `names`."""
         self.unshared |= bool(names)
-        for values in parts:
-            self.folded += zip(names, values, strict=True)
-        if self.exactly:
-            sums = {name: ExactSum(value for one, value in self.folded if one == name) for name in self.exactly}
-            self.folded = [(name, value) for name, value in self.folded if name not in sums]
-            self.folded += [(name, sums[name]) for name in names if name in sums]
+        found = [pair for values in parts for pair in zip(names, values, strict=True)]
+        exactly = [name for name in names if name in self.exactly]
+        sums = {name: ExactSum(value for one, value in found if one == name) for name in exactly}
+        self.folded += [pair for pair in found if pair[0] not in sums] + list(sums.items())
 
     def learn(self, told: Sequence[list[tuple[str, Any]]]) -> None:
         """Merge what all workers have folded, in the same order on every worker."""

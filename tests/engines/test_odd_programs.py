@@ -197,6 +197,45 @@ def test_whole_global_values_wrap_wherever_they_are_added_up():
     assert (int(long) - (45 * 10**18 - 10)) % 2**64 == 0 and (int(short) - (10 * 10**9 - 10)) % 2**32 == 0
 
 
+class Doubling(dg.VertexProgram):
+    """Who reads what all hold after the last round, and who nothing but that."""
+
+    kind = "synchronous"
+    held = dg.State(float, start=1)
+    merge = dg.SUM
+
+    def send(held):
+        return held
+
+    def apply(held, whole):
+        return 2 * held + 0 * whole
+
+    @dg.Global(float, dg.SUM)
+    def whole(held):
+        return held
+
+    @dg.Global(float, dg.SUM)
+    def half(held):
+        return held / 2
+
+    @dg.Result(float)
+    def share(held, whole, half):
+        return held / whole + half
+
+    def stop(round):
+        return round == 3
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("engine", ["gas", "bsp"])
+def test_results_know_the_global_values_after_the_last_round(engine, deterministic):
+    for parts, policy in WAYS:
+        graph = dg.Graph.from_edges(FRAME, parts=parts, policy=policy)
+        found = dg.run(graph, Doubling(), engine=engine, deterministic=deterministic)
+        assert found.totals == {"whole": 40.0, "half": 20.0}, (parts, policy)
+        assert found.by_number("share").tolist() == [20.2] * 5, (parts, policy)
+
+
 class Never(dg.VertexProgram):
     """It does not settle, and no share of nothing is small."""
 
