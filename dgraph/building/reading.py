@@ -25,15 +25,10 @@ def narrowed(frame: Any, columns: Sequence[str]) -> list[Any] | None:
     would also put pieces together that become small ("tune" an expression): here each has the rows that it had."""
     if not is_lazy(frame) or isinstance(frame, Pieces) or is_cudf(frame) or set(frame.columns) <= set(columns):
         return None
-    whole, some = frame.expr.simplify(), frame[list(columns)].expr.simplify()
-    if _sources(whole) == _sources(some):
+    whole, some = frame.simplify(), frame[list(columns)].simplify()
+    if whole.__dask_graph__().keys() & some.__dask_graph__().keys():  # they read the same
         return None
-    return type(frame)(some).to_delayed(optimize_graph=False)
-
-
-def _sources(expression: Any) -> set[str]:
-    """What a Dask expression reads."""
-    return {node._name for node in expression.walk() if not node.dependencies()}
+    return some.to_delayed(optimize_graph=False)
 
 
 def numbered(frame: Any, pieces: list[Any]) -> list[tuple[int | None, Any]]:
