@@ -82,5 +82,6 @@ def test_nearly_all_travels_as_all_where_that_does_no_harm(share, all_of_it):
 
 def test_rows_that_differ():
     arrays = [np.array([1.0, 2.0, 3.0]), np.array([[0, 0], [0, 1], [0, 0]])]
-    assert rows_that_differ(arrays, [1.0, 0]).tolist() == [False, True, True]
-    assert rows_that_differ(arrays, [np.array([1.0, 2.0, 4.0]), arrays[1]]).tolist() == [False, False, True]
+    assert rows_that_differ(arrays, [1.0, 0], 3).tolist() == [False, True, True]
+    assert rows_that_differ(arrays, [np.array([1.0, 2.0, 4.0]), arrays[1]], 3).tolist() == [False, False, True]
+    assert rows_that_differ([], [], 2).tolist() == [False, False]
