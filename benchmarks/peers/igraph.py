@@ -52,7 +52,13 @@ LIBRARY = Library(
         "bfs": Operation(graph_of, bfs, parents, "predecessors only", {"ties": "any"}),
         "sssp": Operation(graph_of, sssp, lambda r, _: {"distance": r}, "Dijkstra; float64, distances only"),
         "wcc": Operation(graph_of, wcc, lambda r, _: {"component": r}, "labels of its own", {"names": "any"}),
-        "scc": Operation(graph_of, scc, lambda r, _: {"component": r}, "labels of its own", {"names": "any"}),
+        "scc": Operation(
+            graph_of,
+            scc,
+            lambda r, _: {"component": r},
+            "labels of its own; from the second call on it knows that a graph is one component",
+            {"names": "any"},
+        ),
         "triangles": Operation(
             graph_of,
             lambda graph, _: len(graph.list_triangles()) if graph.ecount() < 1000 else _triangles(graph),

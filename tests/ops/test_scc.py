@@ -16,7 +16,7 @@ POLICIES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 8])
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(drawn=small_graphs(weights=None, max_vertices=12), policy=st.sampled_from(POLICIES))
 def test_engines_agree(parts, drawn, policy):
     frame, options = drawn
@@ -25,7 +25,7 @@ def test_engines_agree(parts, drawn, policy):
         verify("scc", graph, dg.scc(graph, engine=engine))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(drawn=small_graphs(weights=None, max_vertices=9))
 def test_what_the_program_means(drawn):
     frame, options = drawn
