@@ -34,8 +34,8 @@ def strong_components(problem: Problem) -> Solved:
 
 
 def _around(problem: Problem) -> tuple[np.ndarray, int]:
-    """The members of the component of a vertex with many edges, and the number of edges looked at. None, if others are
-    far from it: then a search in each direction is as long as the one in depth, which still has to come."""
+    """The members of the component of a vertex with many edges, and the number of edges looked at. Nobody, if others
+    are far from it: then a search in each direction is as long as the one in depth, which still has to come."""
     pivot = np.argmax(np.minimum(problem.edges.degrees("out"), problem.edges.degrees("in")))
     found, looked = np.ones(problem.vertices, bool), 0
     for one_way in (problem, _turned(problem)):
