@@ -39,7 +39,8 @@ class Settling(LocalState):
         (self.phase,) = self.analysis.phases
         (self.message,) = self.phase.messages
         self.beside = [] if settle.beside is None else [self.values[key(settle.beside)]]
-        self.improved = np.zeros(self.size, bool)
+        self.eights = np.zeros(-(-self.size // 8), np.uint64)  # the flags `improved`, eight at a time
+        self.improved = self.eights.view(bool)[: self.size]
         self.shared = kept_with(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
         self.found = NOBODY  # proxies with news for their masters
         self.heard: set[int] = set()  # who has told something since it last settled,
@@ -70,11 +71,10 @@ class Settling(LocalState):
         put(improved, came, True)
         now = [array[proxies] for array in (best, *self.beside)]
         improved[proxies] = rows_that_differ(now, before, len(proxies))  # what came from their masters, these know
-        found = self.shared[improved[self.shared]]
+        found, alone = _take_improved(self.eights, self.shared, np.count_nonzero(improved))
         owned = found[: np.searchsorted(found, np.uint32(self.n))]
-        self.total["fired"] += int(np.count_nonzero(improved[: self.n])) - len(owned)
+        self.total["fired"] += alone
         self.total["edges"] += looked
-        improved[:] = False
         self.fire_these(self.phase, owned)
         self.found, self.behind = found[len(owned) :], True
         self.frontier.hold(self.arrays, left)
@@ -172,12 +172,29 @@ class Settling(LocalState):
 
 
 def _shared(post: Post, owned: int, size: int) -> np.ndarray:
-    """All proxies, and the owned vertices that have proxies elsewhere, in ascending order."""
+    """A flag for each local vertex: whether other partitions know it, as they do all proxies."""
     found = np.zeros(size, bool)
     found[owned:] = True
     for peer in post.peers:
         put(found, post.masters("any", peer), True)
-    return np.flatnonzero(found).astype(np.uint32)
+    return found
+
+
+@kernel
+def _take_improved(eights, shared, most):
+    """Clear the flags of at most so many vertices. Returns which of these are shared, and how many are not."""
+    improved, found = eights.view(np.bool_), np.empty(most + 1, np.uint32)
+    count, alone = uint64(0), uint64(0)
+    for eight in range(uint64(eights.size)):
+        if eights[eight] == 0:
+            continue
+        start = eight * uint64(8)
+        for v in range(start, min(start + uint64(8), uint64(shared.size))):
+            found[count] = v
+            count += uint64(improved[v] and shared[v])
+            alone += uint64(improved[v] and not shared[v])
+        eights[eight] = 0
+    return found[:count], np.int64(alone)
 
 
 @kernel
