@@ -205,12 +205,12 @@ class Graph(Staying):
         """Memory of each worker and bytes exchanged in a round, for every policy, before any work is done.
 
         op:      the operation to be run, "weighted_pagerank" say, or "build" for the partitions alone.
-        workers: how many workers there will be; by default those there are.
+        workers: how many workers there will be; by default as many as partitions were asked for, or those there are.
         memory:  what each worker may use ("4 GiB"); policies that need more do not fit.
         """
         from dgraph.estimates.estimate import estimate
 
-        return estimate(self, op, workers or self.asked.parts or len(self.workers.addresses) or 1, memory)
+        return estimate(self, op, workers, memory)
 
     # -- partitions ----------------------------------------------------------------------------------------------------
 

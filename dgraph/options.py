@@ -93,6 +93,9 @@ def vertices(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
     found = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
     if len(found) < at_least:
         raise OptionError(f"{name}={value!r} is empty: name a vertex, or several")
+    for one in found:
+        if isinstance(one, Iterable) and not isinstance(one, str | bytes):
+            raise OptionError(f"{name}={value!r} lists {one!r}, which is no vertex: give one list of vertices")
     return found
 
 

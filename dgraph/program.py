@@ -57,15 +57,15 @@ class Field:
         if type(value) in (int, float) and self.shape is None and self.dtype == type(value) and abs(value) < 2**63:
             return value  # the general way takes ten times as long
         array = np.asarray(value)
-        if self.is_vertex and self.shape is not None and array.dtype.kind == "f":  # ids on both sides of 2^63, too
-            array = np.asarray(value, object)
-        if self.is_vertex and array.dtype.kind in "uUO" and array.ndim == (self.shape is not None):
-            return value if self.shape is None else array  # the user's own ids, which a graph knows how to number
+        ids = "uUO" if self.shape is None else "uUOf"  # ids on both sides of 2^63 become floats
+        if self.is_vertex and array.dtype.kind in ids and array.ndim == (self.shape is not None):
+            return value if self.shape is None else np.asarray(value, object)  # a graph knows how to number them
         try:
             with np.errstate(invalid="ignore"):  # NaN as a whole number, which is not the same
                 cast = array.astype(self.dtype)
             same = bool(np.all((cast == array) | (cast != cast))) or self.dtype.kind == "f"
-        except (TypeError, ValueError):
+            same &= array.dtype.kind == "i" or not self.is_vertex  # truth values and floats are no ids
+        except (TypeError, ValueError, OverflowError):
             same = False
         if not same or (self.shape is None) != (array.ndim == 0) or array.ndim > 1:
             kind = "vector of " * (self.shape is not None) + ("vertex" if self.is_vertex else self.dtype.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -211,7 +212,10 @@ def _storage(kind: IdType) -> pa.DataType:
 
 
 def local_folder(path: Any) -> Path:
-    text = str(path)
+    """The folder that a path or a `file://` URL names."""
+    if not isinstance(path, str | os.PathLike):
+        raise OptionError(f"{path!r} is no path: name a folder")
+    text = os.fspath(path)
     if text.startswith("file://"):
         text = text.removeprefix("file://")
     elif "://" in text:

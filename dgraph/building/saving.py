@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -15,6 +15,7 @@ from dgraph.building import frames
 from dgraph.building.saved import KIND, MANIFEST, VERSION, local_folder
 from dgraph.errors import ColumnError, OptionError, StorageError
 from dgraph.graph import Graph
+from dgraph.options import switch
 from dgraph.partition import store
 from dgraph.partition.manifest import manifest_text
 from dgraph.partition.partition import Partition
@@ -29,6 +30,8 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
     columns: the edge columns to save, numbers all; by default every column, and an error if one is not numeric.
     """
     folder = free_folder(path, overwrite)
+    if isinstance(columns, str) or not isinstance(columns, Iterable | None):
+        raise OptionError(f"columns={columns!r} is no list of columns: give [{columns!r}], or None for all")
     names = graph.edge_columns if columns is None else list(dict.fromkeys(columns))
     for name in (graph.listed.edges.source, graph.listed.edges.destination, graph.listed.vertices.id, *names):
         if not isinstance(name, str):
@@ -65,9 +68,9 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
 
 def free_folder(path: Any, overwrite: bool) -> Path:
     """Where a graph can be saved; refused where something is that must stay."""
-    folder = local_folder(path)
+    folder, replaces = local_folder(path), switch("overwrite", overwrite)
     if folder.exists():
-        if not overwrite:
+        if not replaces:
             raise OptionError(f"{folder} is there already; give another path, or overwrite=True")
         _check_replaceable(folder)
     return folder

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from dask.utils import format_bytes, parse_bytes
 
+from dgraph.building.shares import MOST_PARTS
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
 from dgraph.estimates.sample import Sample, how_many, sample
@@ -62,10 +63,12 @@ class Estimate:
         return f"{self.op} on {workers}{limit}: {graph}\n{sizes.to_string()}\n{advice}"
 
 
-def estimate(graph: Graph, op: str, workers: int, memory: int | str | None) -> Estimate:
+def estimate(graph: Graph, op: str, workers: int | None, memory: int | str | None) -> Estimate:
     """The estimate of an operation on so many workers, for every policy: see `Graph.estimate`."""
     one_of("op", op, sorted(FOOTPRINTS))
-    workers = whole_number("workers", workers)
+    if workers is None:
+        workers = graph.asked.parts or len(graph.workers.addresses) or 1
+    workers = whole_number("workers", workers, 1, MOST_PARTS)
     limit = _bytes(memory)
     found, need = sample(graph), FOOTPRINTS[op]
     rows = {name: of_policy(graph, found, need, policies.choose(name, workers), workers) for name in POLICIES}
@@ -141,10 +144,16 @@ def _copies(sample: Sample, where: placement.Placement, mirror: bool, skip: bool
 
 
 def _bytes(memory: int | str | None) -> int | None:
+    if memory is None:
+        return None
+    cause: Exception | None = None
     try:
-        return None if memory is None else parse_bytes(memory)
-    except (ValueError, TypeError) as error:
-        raise OptionError(f'memory={memory!r} is no number of bytes: give one, or a text like "4 GiB"') from error
+        found = parse_bytes(memory)
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:  # AttributeError: neither text nor number
+        found, cause = 0, error
+    if found <= 0:
+        raise OptionError(f'memory={memory!r} is no number of bytes: give one, or a text like "4 GiB"') from cause
+    return found
 
 
 def _chosen(size: int, rate: float) -> np.ndarray:

@@ -14,7 +14,7 @@ from dgraph.errors import ColumnError, IdError, WeightError
 from dgraph.io.edge_list import EdgeList
 from dgraph.partition import ids
 
-WITHOUT_VERTICES = 'write .parquet, .npz or Graphalytics, or leave them out: isolated="drop"'
+WITHOUT_VERTICES = 'write .npz or Graphalytics, or leave them out: isolated="drop"'
 
 
 def to_table(frame: Any) -> pa.Table:

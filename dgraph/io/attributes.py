@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from dgraph.errors import IdError
+
+_KINDS = {"strings": str, "UUIDs": uuid.UUID}
 
 
 def attribute_column(values: list[Any]) -> pd.Series:
@@ -50,16 +53,19 @@ def records(frame: pd.DataFrame, keys: list[str]) -> Iterator[tuple[tuple, dict[
 
 
 def check_id_list(ids: list[Any], remedy: str) -> None:
-    """Ids are all 64-bit integers or all strings."""
-    strings = sum(isinstance(value, str) for value in ids)
+    """Ids are all 64-bit integers, all strings or all UUIDs."""
+    first: dict[str, Any] = {}  # of each kind
     for value in ids:
-        if not isinstance(value, str) and (isinstance(value, bool) or not isinstance(value, (int, np.integer))):
-            raise IdError(f"id {value!r} of type {type(value).__name__} is neither an integer nor a string ({remedy})")
-        if not isinstance(value, str) and not -(2**63) <= int(value) < 2**64:
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        kind = next((name for name, one in _KINDS.items() if isinstance(value, one)), "integers" if whole else None)
+        if kind is None:
+            wrong = f"id {value!r} of type {type(value).__name__} is neither an integer nor a string nor a UUID"
+            raise IdError(f"{wrong} ({remedy})")
+        if whole and not -(2**63) <= int(value) < 2**64:
             raise IdError(f"id {value} is beyond 64 bits ({remedy})")
-    if 0 < strings < len(ids):
-        number = next(value for value in ids if not isinstance(value, str))
-        text = next(value for value in ids if isinstance(value, str))
-        raise IdError(f"ids {number!r} and {text!r}: integers and strings in one graph ({remedy})")
-    if not strings and ids and int(min(ids)) < 0 and int(max(ids)) >= 2**63:
+        first.setdefault(kind, value)
+    if len(first) > 1:
+        (one, value), (other, another) = sorted(first.items())[:2]
+        raise IdError(f"ids {value!r} and {another!r}: {one} and {other} in one graph ({remedy})")
+    if "integers" in first and int(min(ids)) < 0 and int(max(ids)) >= 2**63:
         raise IdError(f"ids {min(ids)} and {max(ids)}: no 64-bit integer type holds both ({remedy})")

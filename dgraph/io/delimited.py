@@ -17,14 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from dgraph.errors import FileError, IdError
+from dgraph.errors import FileError, IdError, OptionError
 from dgraph.io import files
-from dgraph.io.diagnosis import MISSING, explain
+from dgraph.io.diagnosis import GAPS, MISSING, explain
 from dgraph.io.dialect import BLANKS, Dialect, looks_like_number
 from dgraph.io.lines import BLOCK, CleanLines
 
 INTEGER_TEXT = r"^(0|-?[1-9][0-9]*)$"
 NUMBER_TEXT = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
+ID_TYPES = (None, "int64", "string")
 _FIXED = {"integer": pa.int64(), "unsigned": pa.uint64(), "number": pa.float64()}
 
 
@@ -40,6 +41,8 @@ def read_table(
 
     `open_stream` reads some of its rows in place of all of them.
     """
+    if id_type not in ID_TYPES:
+        raise OptionError(f"id_type={id_type!r} is none of {', '.join(map(repr, ID_TYPES))}")
     fixed = not any(kind == "id" for kind in kinds.values())
     whole_ids = id_type == "int64" or (id_type is None and _sample_is_integer(dialect, kinds, "id"))
     whole_weights = _sample_is_integer(dialect, kinds, "weight")
@@ -161,7 +164,7 @@ def _settle_ids(
         if id_type == "int64":
             explain(path, dialect, _strict(kinds, id_type), "an id is not an integer")
         if id_type is None:
-            _refuse_points(path, dialect, table, names)
+            _refuse_numbers(path, dialect, kinds, table, names)
         return table
     for kind in (pa.int64(), pa.uint64()):
         try:
@@ -171,15 +174,21 @@ def _settle_ids(
     return explain(path, dialect, _strict(kinds, id_type), failure, integers=True)
 
 
-def _refuse_points(path: str, dialect: Dialect, table: pa.Table, names: list[str]) -> None:
-    """Numbers all of them, and some with a point: they are weights, or pandas wrote 1.0 in a column that once had a
-    gap, and means the vertex that another column calls 1."""
+def _refuse_numbers(path: str, dialect: Dialect, kinds: Mapping[str, str], table: pa.Table, names: list[str]) -> None:
+    """Refuse numbers among which is `nan` or another word for a gap; and numbers of which some have a point: they are
+    weights, or pandas wrote 1.0 in a column that once had a gap, for the vertex that another column calls 1."""
     places = [dialect.names.index(name) for name in names]
-    if not all(looks_like_number(row[place]) for row in dialect.sample for place in places if place < len(row)):
+    sample = [row[place] for row in dialect.sample for place in places if place < len(row)]
+    if not all(looks_like_number(field) or field in GAPS for field in sample):
         return
     ids = pa.chunked_array([chunk for name in names for chunk in table[name].chunks], table[names[0]].type)
+    is_number, is_gap = pc.match_substring_regex(ids, NUMBER_TEXT), pc.is_in(ids, pa.array(GAPS, ids.type))
+    if not pc.any(is_number).as_py() or not pc.all(pc.or_(is_number, is_gap)).as_py():
+        return
+    if pc.any(is_gap).as_py():
+        explain(path, dialect, kinds, "an id is missing", gaps=True)
     with_point = pc.match_substring(ids, ".")
-    if pc.any(with_point).as_py() and pc.all(pc.match_substring_regex(ids, NUMBER_TEXT)).as_py():
+    if pc.any(with_point).as_py():
         id = ids[pc.index(with_point, True).as_py()].as_py()
         problem = f"id {id!r} is no whole number, though all ids are numbers"
         remedy = 'name the columns of ids by source= and destination=, or write 1 for 1.0, as .astype("Int64") does'

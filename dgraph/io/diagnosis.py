@@ -13,7 +13,7 @@ from dgraph.io import files
 from dgraph.io.dialect import BLANKS, Dialect, looks_like_number, split_line
 
 MISSING = ("", "\\N")  # how a text file says that a value is missing
-WEIGHT_MISSING = (*MISSING, "NA", "N/A", "nan", "NaN", "null", "NULL", "None")
+GAPS = (*MISSING, "NA", "N/A", "nan", "NaN", "null", "NULL", "None")  # and how it says so among numbers
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _DIGITS = re.compile(r"-?[0-9]+")
 _SMALLEST, _LARGEST_SIGNED, _LARGEST = -(2**63), 2**63 - 1, 2**64 - 1
@@ -23,12 +23,13 @@ _SMALLEST, _LARGEST_SIGNED, _LARGEST = -(2**63), 2**63 - 1, 2**64 - 1
 def explain(path: str, dialect: Dialect, kinds: Mapping[str, str], cause: None) -> None: ...
 @overload
 def explain(
-    path: str, dialect: Dialect, kinds: Mapping[str, str], cause: object, *, integers: bool = ...
+    path: str, dialect: Dialect, kinds: Mapping[str, str], cause: object, *, integers: bool = ..., gaps: bool = ...
 ) -> NoReturn: ...
-def explain(path, dialect, kinds, cause, *, integers=False):
+def explain(path, dialect, kinds, cause, *, integers=False, gaps=False):
     """Raise the error of the first line at fault; without a cause, a file without fault is let through.
 
-    `integers`: were it not for the size of some, the ids would be read as integers.
+    `integers`: were it not for the size of some, the ids would be read as integers; `gaps`: for words that say that a
+    number is missing.
     """
     sizes = _Sizes(path)
     for line, row in _rows(path, dialect):
@@ -44,6 +45,9 @@ def explain(path, dialect, kinds, cause, *, integers=False):
                     raise IdError(
                         f"{path}, line {line}: the id in column {name!r} is missing (fill it in, or drop the row)"
                     )
+                if gaps and field in GAPS:
+                    remedy = 'fill it in, or drop the row; id_type="string" takes it for a name'
+                    raise IdError(f"{path}, line {line}: id {field!r} in column {name!r} is no number ({remedy})")
                 if integers and _INTEGER.fullmatch(field):
                     sizes.check(line, field)
             elif kind == "weight":
@@ -78,7 +82,7 @@ class _Sizes:
 
 
 def _check_weight(path: str, line: int, name: str, field: str) -> None:
-    if field.strip() in WEIGHT_MISSING:
+    if field.strip() in GAPS:
         remedy = "fill it in, drop the row, or read the file without weight="
         raise WeightError(f"{path}, line {line}: the weight in column {name!r} is missing ({remedy})")
     if not looks_like_number(field):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from dgraph.errors import FileError, OptionError
 from dgraph.io import files, paths
+from dgraph.options import switch
 
 HEAD = 1 << 18
 SAMPLE = 100  # rows
@@ -82,6 +83,8 @@ def sniff(
     """The dialect of the file; `wanted` names columns that the caller expects, which gives away a header."""
     if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter.encode()) != 1):
         raise OptionError(f"delimiter={delimiter!r} is not one character (' ' stands for any run of blanks)")
+    if header is not None:
+        switch("header", header)
     head = read_head(path)
     check_text(head, path)
     whole, bare_cr = len(head) < HEAD, b"\r" in head and b"\n" not in head

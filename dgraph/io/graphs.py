@@ -14,7 +14,7 @@ from dgraph.errors import InputError, OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.io import igraph, networkx, sparse
 from dgraph.io.edge_list import EdgeList
-from dgraph.options import one_of, switch
+from dgraph.options import known_options, one_of, switch
 from dgraph.workers import Workers
 
 BY_BLOCKS = ("text", "parquet")  # formats that many workers can read at once
@@ -73,7 +73,9 @@ def read_edges(
         from dgraph.io.cudf import OnGpus
 
         lazy, options["by"] = True, OnGpus(workers)
-    if lazy is None:
+    if lazy is not None:
+        switch("lazy", lazy)
+    else:
         lazy = name in BY_BLOCKS and (workers.client is not None or _is_large(path))
     if lazy:
         from dgraph.io.lazy import lazy_edge_list
@@ -126,6 +128,7 @@ def _graph(found: EdgeList, directed: bool | None, vertices: Any, **options: Any
     )
 
 
+@known_options()
 def write_edges(
     graph: Graph,
     path: str | os.PathLike,
@@ -194,16 +197,19 @@ def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
     return _graph(sparse.from_scipy(matrix, directed=directed), None, None, **options)
 
 
+@known_options()
 def to_networkx(graph: Graph, *, multigraph: bool | None = None) -> Any:
     """A NetworkX graph with all ids, columns and attributes; a multigraph if edges repeat, or as asked."""
     return networkx.to_networkx(*computed(graph), **_ends(graph), directed=graph.directed, multigraph=multigraph)
 
 
+@known_options()
 def to_igraph(graph: Graph) -> Any:
     """An igraph graph with all columns and attributes; ids are in the vertex attribute `name`."""
     return igraph.to_igraph(*computed(graph), **_ends(graph), directed=graph.directed)
 
 
+@known_options()
 def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
     """The adjacency matrix in compressed rows, and the id of each row; repeated edges add up."""
     return sparse.to_scipy(*computed(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)

@@ -21,7 +21,8 @@ from dgraph.io import files, parquet, paths, text
 from dgraph.io.delimited import read_table
 from dgraph.io.dialect import Dialect, read_head
 from dgraph.io.edge_list import EdgeList
-from dgraph.io.registry import format_of
+from dgraph.io.registry import check_options, format_of
+from dgraph.options import whole_number
 from dgraph.partition.ids import is_uuid, is_whole
 from dgraph.partition.source import to_pandas
 
@@ -37,25 +38,23 @@ def lazy_edge_list(
     destination: str | int | None = None,
     weight: str | int | bool | None = None,
     columns: Sequence[str | int] | str | None = None,
-    block_size: int = BLOCK_SIZE,
-    id_type: str | None = None,
-    delimiter: str | None = None,
-    header: bool | None = None,
     by: Any = None,
+    **options: Any,
 ) -> EdgeList:
     """Like `read_edge_list`, but nothing beyond the heads is read yet. A quoted value must not hold a line's end.
-    `by` is who reads blocks, CPUs by default."""
+    `by` is who reads blocks, CPUs by default; text has one option more, the `block_size` in bytes."""
     by = by or OnCpus()
-    if not isinstance(block_size, int) or block_size < 1:
-        raise OptionError(f"block_size={block_size!r} is not a positive number of bytes")
     name = format_of(path, format)
     path = paths.from_anywhere(path)
     choice: dict[str, Any] = {"source": source, "destination": destination, "weight": weight, "columns": columns}
     if name == "parquet":
+        check_options(path, name, options)
         return _lazy_parquet(path, choice, by)
     if name != "text":
         raise OptionError(f"{path}: {name} cannot be read block by block (convert it to .parquet or .csv first)")
-    return _lazy_text(path, choice, block_size, id_type, delimiter, header, by)
+    block_size = whole_number("block_size", options.pop("block_size", BLOCK_SIZE))
+    check_options(path, name, options)
+    return _lazy_text(path, choice, block_size, by, **options)
 
 
 class OnCpus:
@@ -131,7 +130,7 @@ def _complete(weight: str | None) -> int:
     return 2 + (weight is not None)
 
 
-def _lazy_text(path, choice, block_size, id_type, delimiter, header, by) -> EdgeList:
+def _lazy_text(path, choice, block_size, by, *, id_type=None, delimiter=None, header=None) -> EdgeList:
     names = text.expand_text(path)
     blocks, heads, first = [], [], None
     for name in names:

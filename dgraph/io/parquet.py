@@ -18,7 +18,7 @@ import pyarrow.parquet
 
 from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightError
 from dgraph.io import files, paths
-from dgraph.io.arrow import edge_table, no_hidden_vertices
+from dgraph.io.arrow import WITHOUT_VERTICES, edge_table, no_hidden_vertices
 from dgraph.io.edge_list import EdgeList, warn_of_other_ends
 from dgraph.partition import chunk, ids
 
@@ -235,7 +235,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
         note["vertices"] = [edge_list.vertices.start, edge_list.vertices.stop, edge_list.vertices.step]
     else:
         why = "a Parquet file lists edges only"
-        no_hidden_vertices(edge_list, table, path, why, but="write .npz or Graphalytics, or a second file of vertices")
+        no_hidden_vertices(edge_list, table, path, why, but=f"list them in a second file, {WITHOUT_VERTICES}")
     note = {key: value for key, value in note.items() if value is not None}
     try:
         with files.atomic(path) as stream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from types import ModuleType
@@ -123,11 +123,17 @@ def read_edge_list(
             if column not in ("source", "destination", "weight"):
                 known = "it has source, destination and maybe weight"
                 raise ColumnError(f"{path}: {name} has no column {column!r} ({known})")
+    check_options(path, name, options)
+    return FORMATS[name].read(path, weight=weight, **options)
+
+
+def check_options(path: str | os.PathLike, name: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that the format of this name has not."""
+    takes = inspect.signature(FORMATS[name].read).parameters
     for option in options.keys() - takes.keys():
         own = sorted(takes.keys() - {"path", "source", "destination", "weight", "columns"})
         known = f"its options are {', '.join(own)}" if own else "it has no options of its own"
         raise OptionError(f"{path}: {name} does not know {option}= ({known})")
-    return FORMATS[name].read(path, weight=weight, **options)
 
 
 def _weight_where_columns_are_fixed(
@@ -155,6 +161,8 @@ def _weight_where_columns_are_fixed(
 
 def written_as(path: str | os.PathLike, format: str | None = None) -> str:
     """The name of the format to write `path` in, which its suffix or `format=` says."""
+    if not isinstance(path, str | os.PathLike):
+        raise OptionError(f"{path!r} is no path: name a file")
     stem, suffix, compression = paths.split_suffix(path)
     if format is None and suffix not in _SUFFIXES:
         raise OptionError(f"{path}: suffix {suffix!r} tells no format (use one of {_known()}, or format=)")

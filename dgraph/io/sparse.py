@@ -29,7 +29,8 @@ def from_scipy(matrix: Any, *, directed: bool = True) -> EdgeList:
     rows, columns = entries.shape
     i, j, values = entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data
     if not directed:
-        if rows != columns or abs(matrix - matrix.T).max() != 0:
+        whole = entries.tocsr()
+        if rows != columns or (whole != whole.T).nnz:
             raise WeightError("directed=False, but the matrix is not symmetric (say directed=True)")
         once = i <= j
         i, j, values = i[once], j[once], values[once]

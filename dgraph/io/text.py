@@ -21,7 +21,6 @@ from dgraph.io.dialect import Dialect, has_header, looks_like_number, sniff
 from dgraph.io.edge_list import EdgeList, warn_of_first_row, warn_of_other_ends
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".el", ".wel", ".edges", ".edgelist", ".snap", ".dat", ".ncol")
-ID_TYPES = (None, "int64", "string")
 _UNSAFE = r'[\x00-\x20\x7f,;|"]|^[#%]|^\\N$'  # in an id, for a list without quotes
 _QUOTED = (".csv", ".tsv", ".tab")
 
@@ -44,8 +43,6 @@ def read(
     A third column is a weight when asked for, and always in `.wel`. `columns` names others to keep, or is "all".
     `delimiter=" "` stands for any run of blanks; `id_type` is "int64", "string" or None: integers when all ids are.
     """
-    if id_type not in ID_TYPES:
-        raise OptionError(f"id_type={id_type!r} is none of {', '.join(map(repr, ID_TYPES))}")
     names = expand_text(path)
     choice: Any = {"source": source, "destination": destination, "weight": weight, "columns": columns}
     tables = []

@@ -97,7 +97,7 @@ def pagerank(
         raise OptionError(f"alpha={alpha!r} is a probability: from 0 to 1")
     check_limits(max_iter, tol)
     no_columns(options, "say where to jump with personalization=")
-    if dtype not in ("float64", "float32"):
+    if not isinstance(dtype, str | np.dtype) or dtype not in ("float64", "float32"):
         raise OptionError(f'dtype={dtype!r} is not known; choose "float64" or "float32"')
     weighted, several = switch("weighted", weighted), isinstance(personalization, list | tuple)
     jumps = [_jumps(graph, one, dangling) for one in (personalization if several else [personalization])]  # type: ignore[union-attr]

@@ -68,12 +68,10 @@ def choose(policy: Any, parts: int) -> Policy:
         return policy
     if callable(policy):
         return _from_function(policy)
-    if policy == "auto":
+    if isinstance(policy, str) and policy == "auto":
         policy = "outgoing" if parts <= FEW_PARTS else "cartesian"
-    if policy == "metis":
-        return Policy("metis", OUTGOING)
-    if policy in NAMES:
-        return Policy(policy, NAMES.index(policy))
+    if isinstance(policy, str) and policy in NAMES:
+        return Policy(policy, OUTGOING if policy == "metis" else NAMES.index(policy))
     raise OptionError(f"policy={policy!r} is not known; choose one of {', '.join(NAMES)}, auto, or give a function")
 
 

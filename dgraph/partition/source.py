@@ -125,6 +125,9 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | None) -
     """A frame of edges whose columns exist."""
     of_cudf, frame = is_cudf(frame), _known(frame, "edges")
     found = names(frame)
+    for option, name in {"source": source, "destination": destination, "weight": weight}.items():
+        if not _is_label(name):
+            raise ColumnError(f"{option}= is a {type(name).__name__}: give the name of a column of the edges")
     for name in (source, destination, *([weight] if weight is not None else [])):
         if name not in found:
             remedy = "Name the columns with source=, destination= and weight="
@@ -142,6 +145,15 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | None) -
     if len(set(lengths.values())) > 1:
         raise ColumnError(f"the columns differ in length: {lengths}")
     return EdgeSource(frame, source, destination, weight, of_cudf)
+
+
+def _is_label(name: Any) -> bool:
+    """Whether a column can be called so: not by a column itself, say."""
+    try:
+        hash(name)
+    except TypeError:
+        return False
+    return True
 
 
 def _index(frame: Any) -> list[Any]:

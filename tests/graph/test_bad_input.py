@@ -25,6 +25,8 @@ GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
         ({}, {"weight": "cost"}, ColumnError, "no column 'cost'.*weight="),
         ({}, {"destination": "src"}, ColumnError, "both column 'src'"),
         ({}, {"weight": "dst"}, ColumnError, "weight is column 'dst', which lists ids"),
+        ({}, {"weight": pd.Series([1.0, 2.0])}, ColumnError, "weight= is a Series: give the name of a column"),
+        ({}, {"source": np.array([0, 1])}, ColumnError, "source= is a ndarray"),
         ({"dst": [1]}, {}, ColumnError, "differ in length.*'dst': 1"),
         ({"src": [0.0, np.nan]}, {}, IdError, "'src', row 1.*missing.*drop or fill"),
         ({"src": [0.5, 1.0]}, {}, IdError, r"'src'.*float64.*0\.5.*whole numbers"),
@@ -51,6 +53,7 @@ GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
             r"'weight'.*datetime64.*astype\('int64'\)",
         ),
         ({}, {"policy": "hash"}, OptionError, "policy='hash'.*choose one of outgoing"),
+        ({}, {"policy": np.array([0, 1])}, OptionError, r"policy=array\(\[0, 1\]\).*or give a function"),
         ({}, {"loops": "skip"}, OptionError, "loops='skip'.*keep, drop"),
         ({}, {"repeats": "mean"}, OptionError, "repeats='mean'.*keep, first, sum, min, max"),
         ({}, {"partitions": 2}, OptionError, "partitions=2: from_edges has no such option; did you mean parts=?"),
@@ -167,6 +170,17 @@ def test_a_lazy_frame_that_names_other_ids_the_second_time(ids, other):
 def test_an_operation_on_what_is_no_graph(operation):
     with pytest.raises(InputError, match=r"takes a dgraph.Graph, not DataFrame; Graph.from_edges makes one"):
         operation(pd.DataFrame(GOOD))
+
+
+def test_writing_what_is_no_graph_or_to_no_file(tmp_path):
+    for write in (dg.to_networkx, dg.to_igraph, dg.to_scipy, dg.write_edges):
+        with pytest.raises(InputError, match=r"takes a dgraph\.Graph, not DataFrame"):
+            write(pd.DataFrame(GOOD))
+    for path in (None, 5, b"edges.csv"):
+        with pytest.raises(OptionError, match="is no path: name a file"):
+            dg.write_edges(dg.Graph.from_edges(GOOD), path)
+    with pytest.raises(OptionError, match="did you mean isolated="):
+        dg.write_edges(dg.Graph.from_edges(GOOD), tmp_path / "a.csv", isolate="drop")
 
 
 def test_what_belongs_to_other_libraries():

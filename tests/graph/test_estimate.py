@@ -101,6 +101,19 @@ def test_what_fits():
     assert "nothing fits: give at least" in repr(tight)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"workers": 0},
+        {"workers": 1.5},
+        *({"memory": size} for size in (0, -1, "-1 GiB", "much", float("inf"), ["4 GiB"])),
+    ],
+)
+def test_what_cannot_be_there_is_refused(asked):
+    with pytest.raises(OptionError, match=next(iter(asked))):
+        dg.uniform(vertices=4, edges=4).estimate(**asked)
+
+
 GIVEN = {"bfs": (0,), "sssp": (0,)}
 ALL_CHANGE = (  # in some round
     "pagerank", "hits", "katz", "degrees", "wcc", "scc", "cdlp", "core_number", "label_propagation",

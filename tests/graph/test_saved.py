@@ -146,6 +146,20 @@ def test_how_a_graph_is_opened_is_checked(asked, tmp_path):
         dg.open_graph(tmp_path / "g", **asked)
 
 
+def test_how_a_graph_is_saved_is_checked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for path in (None, 5, b"g"):
+        with pytest.raises(OptionError, match="is no path: name a folder"):
+            example().save(path)
+        with pytest.raises(OptionError, match="is no path: name a folder"):
+            dg.open_graph(path)
+    with pytest.raises(OptionError, match=r"columns='cost' is no list of columns: give \['cost'\]"):
+        example().save("g", columns="cost")
+    with pytest.raises(OptionError, match="overwrite='no' is a switch"):
+        example().save("g", overwrite="no")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_is_whole_or_as_it_was(tmp_path, monkeypatch):
     graph = example(parts=2)
     graph.save(tmp_path / "g")

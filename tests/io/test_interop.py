@@ -1,11 +1,14 @@
 """NetworkX, igraph and SciPy: there and back without loss."""
 
+import uuid
+
 import igraph
 import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
 
+import dgraph as dg
 from dgraph.errors import IdError, WeightError
 from dgraph.io import (
     from_igraph,
@@ -54,6 +57,20 @@ def test_networkx_ids_that_no_column_holds(nodes):
         from_networkx(g)
 
 
+def test_uuids():
+    one, two, alone = (uuid.UUID(int=k << 90) for k in (1, 2, 3))
+    g = nx.DiGraph([(two, one)])
+    g.add_node(alone)
+    graph = dg.from_networkx(g)
+    assert nx.utils.graphs_equal(dg.to_networkx(graph), g)
+    there = dg.to_igraph(graph)
+    assert there.vs["name"] == [one, two, alone]
+    assert nx.utils.graphs_equal(dg.to_networkx(dg.from_igraph(there)), g)
+    g.add_node("text")
+    with pytest.raises(IdError, match=r"'text': UUIDs and strings in one graph .*convert_node_labels_to_integers"):
+        dg.from_networkx(g)
+
+
 def test_networkx_into_a_file(tmp_path):
     edges = from_networkx(nx.karate_club_graph())
     write_edge_list(edges, tmp_path / "karate.csv") if edges.vertices.shape[1] == 1 else None
@@ -90,8 +107,12 @@ def test_scipy(tmp_path):
     once = from_scipy(both, directed=False)
     back, _ = to_scipy(once.edges, once.vertices, weight="weight", directed=False)
     assert abs(back - both).max() == 0
-    with pytest.raises(WeightError, match="symmetric"):
-        from_scipy(matrix, directed=False)
+    for other in (matrix, matrix[:, :3], matrix != 0):
+        with pytest.raises(WeightError, match="symmetric"):
+            from_scipy(other, directed=False)
+    whole = both != 0
+    for other in (whole, whole.toarray(), scipy.sparse.csr_array((0, 0)), both.multiply(np.inf), both.astype(np.uint8)):
+        assert len(from_scipy(other, directed=False).edges) == len(once.edges) * (other.shape != (0, 0))
     for kind in ("csr", "csc", "coo"):
         scipy.sparse.save_npz(tmp_path / "m.npz", matrix.asformat(kind))
         table = read_edge_list(tmp_path / "m.npz").edges

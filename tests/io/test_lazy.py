@@ -110,6 +110,21 @@ def test_formats_without_blocks(put):
         lazy_edge_list(put("a.mtx", "%%MatrixMarket matrix coordinate real general\n"))
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_options_that_are_refused_read_at_once_or_by_blocks(tmp_path, lazy):
+    (tmp_path / "a.csv").write_text("0,1\n1,2\n")
+    pq.write_table(pa.table({"u": [0], "v": [1]}), tmp_path / "a.parquet")
+    for name, options, message in (
+        ("a.csv", {"seperator": ";"}, "text does not know seperator= .its options are delimiter, header, id_type"),
+        ("a.csv", {"id_type": "int"}, "id_type='int' is none of"),
+        ("a.csv", {"header": "no"}, "header='no' is a switch"),
+        ("a.parquet", {"delimiter": ";"}, "parquet does not know delimiter= .it has no options of its own"),
+        ("a.parquet", {"block_size": 1 << 20}, "parquet does not know block_size="),
+    ):
+        with pytest.raises(OptionError, match=message):
+            dg.read_edges(tmp_path / name, lazy=lazy, **options)
+
+
 def test_weights_that_are_decimals(tmp_path):
     cost = pa.array([2, 3, 4], pa.decimal128(9, 2))
     pq.write_table(pa.table({"a": [0, 1, 2], "b": [1, 2, 0], "cost": cost}), tmp_path / "a.parquet")

@@ -1,5 +1,7 @@
 """What each operation does where graphs are awkward, and that its programs keep the laws."""
 
+from functools import partial
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -111,8 +113,19 @@ def test_columns_are_those_of_the_contract(graph):
         (lambda g: dg.k_core(g, -1), "k=-1"),
         (lambda g: dg.bfs(g, "nobody"), "no vertex 'nobody'"),
         (lambda g: dg.sssp(g, ["a", "nobody"]), "no vertex 'nobody'"),
+        (lambda g: dg.sssp(g, [["a"]]), r"lists \['a'\], which is no vertex"),
+        (lambda g: dg.cdlp(g, max_iter=10**30), "max_iter=10+: expected an int64"),
     ],
 )
 def test_options_are_checked(graph, call, words):
     with pytest.raises(errors.InputError, match=words):
         call(graph)
+
+
+@pytest.mark.parametrize("vertex", [True, 1.0, np.bool_(True)])
+def test_ids_are_whole_numbers(vertex):
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1], "dst": [1, 2]}))
+    for call in (dg.bfs, dg.sssp, partial(dg.bfs, source=0, target=vertex), partial(dg.sssp, source=0, target=vertex)):
+        given = () if isinstance(call, partial) else (vertex,)
+        with pytest.raises(errors.InputError, match=r"expected a vertex|is not an id of this graph"):
+            call(graph, *given)

@@ -270,6 +270,7 @@ def test_weights_that_cannot_be_followed_are_refused(parts):
         ({"tol": -1}, "tol=-1"),
         ({"tol": float("nan")}, "tol=nan"),
         ({"dtype": "float16"}, "dtype='float16'"),
+        ({"dtype": np.zeros(2)}, "dtype=array"),
         ({"personalization": {3: -1, 4: 2}}, "personalization={3: -1, 4: 2}"),
         ({"personalization": {3: "a"}}, "the weight of 3 is 'a'"),
         ({"dangling": {3: None}}, "the weight of 3 is None"),

@@ -10,6 +10,7 @@ from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.randomness import EDGES, SCRAMBLE, draw, stream
 from dgraph.machine_code import kept, part_of_kernels
+from dgraph.options import switch
 
 _BITS = 21  # bits a level: a quadrant's probability is off by 2.4e-7 at most
 _LEVELS = 3  # levels a hash: 3 * 21 of its 64 bits
@@ -38,6 +39,7 @@ class Rmat(Generator):
         self._check_whole("scale", 0, 40)
         self._check_whole("edge_factor", 0, 1 << 20)
         self._check_seed_and_weights()
+        switch("permute", self.permute)
         total = sum(self._check_real(name, 0, 1) for name in ("a", "b", "c"))
         if total > 1 + 1e-12:
             raise OptionError(f"a + b + c is {total:g}; give probabilities whose sum is 1 at most (d is the rest)")
