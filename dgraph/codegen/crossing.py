@@ -43,8 +43,7 @@ class Crossing:
             kernel.add("u = senders[i]")
             if hoist:
                 kernel.add(*(f"new_{m.name} = {kernel.use(sent(phase, m))}[u]" for m in phase.messages))
-            source = {} if self.width or hoist else {name: f"from_{name}" for name in phase.send.of("state")}
-            kernel.add(*(f"{local} = {kernel.use(key(name))}[u]" for name, local in source.items()))
+            source = self.name_source(kernel, phase)
             with kernel.block(edges_of("u")):
                 kernel.add("v = neighbours[e]")
                 if hoist:
@@ -59,7 +58,7 @@ class Crossing:
         doc = "Rows lo:hi take their inboxes one after the other, and each sends at once along its out-edges."
         kernel = self.kernels.kernel(name_in(phase, "sweep"), doc, "queue", "indptr", "neighbours")
         arrived = kernel.use("arrived", True)
-        waits = any_message(kernel, phase, inbox, 0, "v")
+        waits = any_message(kernel, phase, inbox)
         self.kernels.open_list(kernel)
         kernel.add("_fired, _work = uint64(0), uint64(0)")
         with self.kernels.rows(kernel):
@@ -68,7 +67,7 @@ class Crossing:
             self.kernels.empty_inbox(kernel, phase)
             kernel.add("if not changed: continue")
             self.kernels.hoist(kernel, phase)
-            with kernel.block(f"if {any_message(kernel, phase, sent, 0, 'v')}:"):
+            with kernel.block(f"if {any_message(kernel, phase, sent)}:"):
                 self.kernels.enlist(kernel)
                 kernel.add("u = v", "_work += uint64(indptr[u + one] - indptr[u])")
                 kernel.add(*(f"from_{m.name} = {sent(phase, m)}[u]" for m in phase.messages))
@@ -131,50 +130,59 @@ class Crossing:
 
     def gather_scalars(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Merge in registers, store once."""
-        synchronous = self.analysis.synchronous
-        for message in phase.messages:
-            kernel.add(f"total_{message.name} = {message.dtype.name}({literal(message.identity)})")
+        self.start_totals(kernel, phase)
         with kernel.block(self.in_edges), self.sender(kernel, phase):
             self.name_sent(kernel, phase)
-            for m in phase.messages:
-                kernel.add(f"total_{m.name} = {merging(m.merge)}(total_{m.name}, new_{m.name})")
-        tests = []
-        for message in phase.messages:
-            array = kernel.use(inbox(phase, message), True)
-            if synchronous:
-                kernel.add(f"{array}[v] = total_{message.name}")
-            else:
-                kernel.add(f"merged_{message.name} = {merging(message.merge)}({array}[v], total_{message.name})")
-                tests.append(f"merged_{message.name} != {array}[v]")
-        if not synchronous:
-            with kernel.block(f"if {' or '.join(tests)}:"):
-                kernel.add(*(f"{inbox(phase, m)}[v] = merged_{m.name}" for m in phase.messages))
-                kernel.add(f"{kernel.use('arrived')}[v] = True")
+            self.merge_into_totals(kernel, phase)
+        self.store_totals(kernel, phase)
+
+    def start_totals(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
+        """Name what is merged in registers: total_..."""
+        kernel.add(*(f"total_{m.name} = {m.dtype.name}({literal(m.identity)})" for m in phase.messages))
+
+    def merge_into_totals(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
+        kernel.add(*(f"total_{m.name} = {merging(m.merge)}(total_{m.name}, new_{m.name})" for m in phase.messages))
+
+    def store_totals(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
+        """Totals to the inbox of v; of an accumulative program, if they are news."""
+        arrays = {m.name: kernel.use(inbox(phase, m), True) for m in phase.messages}
+        if self.analysis.synchronous:
+            kernel.add(*(f"{array}[v] = total_{name}" for name, array in arrays.items()))
+            return
+        for m in phase.messages:
+            kernel.add(f"merged_{m.name} = {merging(m.merge)}({arrays[m.name]}[v], total_{m.name})")
+        with kernel.block(f"if {' or '.join(f'merged_{name} != {array}[v]' for name, array in arrays.items())}:"):
+            kernel.add(*(f"{array}[v] = merged_{name}" for name, array in arrays.items()))
+            self.arrive(kernel)
 
     def gather_bounded(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Only into inboxes that hold less than the best message of the round, and only until they hold it."""
-        tests = []
-        for m in phase.messages:
-            order = "<=" if falls(m) else ">="
-            kernel.add(f"total_{m.name} = {kernel.use(inbox(phase, m), True)}[v]")
-            kernel.use(bound(phase, m))
-            tests.append(f"total_{m.name} {order} {bound(phase, m)}")
-        kernel.add(f"if {' and '.join(tests)}: continue")
+        enough = self.start_from_inbox(kernel, phase)
+        kernel.add(f"if {enough}: continue")
         with kernel.block(self.in_edges):
             kernel.add("u = neighbours[e]")
             self.name_sent(kernel, phase)
-            kernel.add(*(f"total_{m.name} = {merging(m.merge)}(total_{m.name}, new_{m.name})" for m in phase.messages))
-            kernel.add(f"if {' and '.join(tests)}: break")
+            self.merge_into_totals(kernel, phase)
+            kernel.add(f"if {enough}: break")
         news = " or ".join(f"total_{m.name} != {inbox(phase, m)}[v]" for m in phase.messages)
         with kernel.block(f"if {news}:"):
             kernel.add(*(f"{inbox(phase, m)}[v] = total_{m.name}" for m in phase.messages))
-            kernel.add(f"{kernel.use('arrived')}[v] = True")
+            self.arrive(kernel)
+
+    def start_from_inbox(self, kernel: KernelText, phase: PhaseAnalysis) -> str:
+        """Name what the inbox of v holds: total_... Returns kernel text that asks whether all are as good as the bounds
+        of the round."""
+        tests = []
+        for m in phase.messages:
+            kernel.add(f"total_{m.name} = {kernel.use(inbox(phase, m), True)}[v]")
+            tests.append(f"total_{m.name} {'<=' if falls(m) else '>='} {kernel.use(bound(phase, m))}")
+        return " and ".join(tests)
 
     def gather_vectors(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Merge into the inbox itself: a vector has no register."""
         if self.analysis.synchronous:
             for message in phase.messages:
-                with kernel.components(message.shape is not None, self.width):
+                with kernel.components(message.shape is not None):
                     array = kernel.use(inbox(phase, message), True)
                     kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
         with kernel.block(self.in_edges), self.sender(kernel, phase):
@@ -216,12 +224,18 @@ class Crossing:
             return nullcontext()
         return kernel.block(f"if {kernel.use('sending')}[u]:")
 
+    def name_source(self, kernel: KernelText, phase: PhaseAnalysis) -> dict[str, str]:
+        """Name the states of u that it sends by, where each is one number and messages differ by edge: from_..."""
+        source = {} if self.width or phase.hoisted else {name: f"from_{name}" for name in phase.send.of("state")}
+        kernel.add(*(f"{local} = {kernel.use(key(name))}[u]" for name, local in source.items()))
+        return source
+
     def name_sent(self, kernel: KernelText, phase: PhaseAnalysis, source: Mapping[str, str] = NOTHING) -> None:
         """Name what u sends along e: new_..."""
         if phase.hoisted:
             kernel.add(*(f"new_{m.name} = {item(kernel.use(sent(phase, m)), 'u', m)}" for m in phase.messages))
             return
-        send = call(kernel, self.analysis, phase.send, name_in(phase, "send"), ALONG, None, source)
+        send = call(kernel, phase.send, name_in(phase, "send"), ALONG, None, source)
         kernel.add(f"{', '.join(f'new_{message.name}' for message in phase.messages)} = {send}")
 
     def name_incoming(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
@@ -241,7 +255,7 @@ class Crossing:
         synchronous = self.analysis.synchronous
         if not synchronous:
             kernel.add("changed = False")
-        with kernel.components(self.width > 0, self.width):
+        with kernel.components(self.width > 0):
             name_message()
             for message in phase.messages:
                 once = self.width and message.shape is None
@@ -273,6 +287,10 @@ class Crossing:
     def reached(self, kernel: KernelText) -> None:
         """A pull sets a flag, because no queue says which vertices others have reached."""
         kernel.add(f"if changed: {kernel.use('arrived')}[v] = True")
+
+    def arrive(self, kernel: KernelText) -> None:
+        """The same of a row that alone takes in what comes, where that is known to be news."""
+        kernel.add(f"{kernel.use('arrived')}[v] = True")
 
     def close_queue(self, kernel: KernelText) -> None:
         """How long it is now."""

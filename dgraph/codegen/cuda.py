@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dgraph.analysis import Analysis, PhaseAnalysis
-from dgraph.codegen.bounds import bound, bounded, falls
+from dgraph.codegen.bounds import bound, bounded
 from dgraph.codegen.crossing import Crossing
 from dgraph.codegen.kernels import KernelTexts
 from dgraph.codegen.neighbourhood import SCRATCH
@@ -49,12 +49,12 @@ def pushes(phase: PhaseAnalysis) -> bool:
     return all(message.merge.atomic is not None for message in phase.messages)
 
 
-def partial(name: str) -> str:
+def partial_name(name: str) -> str:
     """What each block has folded of a value."""
     return f"partial_{name}"
 
 
-def total(name: str) -> str:
+def total_name(name: str) -> str:
     """What all of them have."""
     return f"total_{name}"
 
@@ -79,11 +79,10 @@ class CudaCrossing(Crossing):
         doc = "senders[lo:hi] send along their out-edges; whoever has a first message joins the queue."
         arguments = "senders", "group_size", "indptr", "edge_base", "row_low", "row_high", "parts", "part_size"
         kernel = self.kernels.kernel(name_in(phase, "push"), doc, *arguments)
-        source = {} if self.width or phase.hoisted else {name: f"from_{name}" for name in phase.send.of("state")}
         kernel.add(THREADS, GROUPS)
         with kernel.block("for i in range(lo + group_number, hi, group_count):"):
             kernel.add("u = senders[i]", "if u < row_low or u >= row_high: continue")
-            kernel.add(*(f"{local} = {kernel.use(key(name))}[u]" for name, local in source.items()))
+            source = self.name_source(kernel, phase)
             kernel.add("part_start = uint64(indptr[u]) + part_size * parts[min(i, uint64(len(parts)) - one)]")
             kernel.add("part_end = min(part_start + part_size, uint64(indptr[u + one]))")
             with shared_edges(kernel, "part_start - edge_base", "part_end - edge_base"):
@@ -117,39 +116,26 @@ class CudaCrossing(Crossing):
 
     def gather_in_groups(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Each thread merges some of the edges in registers, the group merges in its block's memory, one stores."""
-        limited = bounded(phase) and not self.analysis.synchronous
-        enough = []
-        for m in phase.messages:
-            array = kernel.use(inbox(phase, m), True)
-            start = f"{array}[v]" if limited else f"{m.dtype.name}({literal(m.identity)})"
-            kernel.add(f"total_{m.name} = {start}")
-            if limited:
-                kernel.use(bound(phase, m))
-                enough.append(f"total_{m.name} {'<=' if falls(m) else '>='} {bound(phase, m)}")
-        wanted = f"i < hi and not ({' and '.join(enough)})" if limited else "i < hi"
+        enough = ""
+        if bounded(phase) and not self.analysis.synchronous:
+            enough = self.start_from_inbox(kernel, phase)
+        else:
+            self.start_totals(kernel, phase)
+        wanted = f"i < hi and not ({enough})" if enough else "i < hi"
         first, last = (f"uint64(indptr[{row}]) - edge_base" for row in ("v", "v + one"))
         with kernel.block(f"if {wanted}:"), shared_edges(kernel, first, last), self.sender(kernel, phase):
             self.name_sent(kernel, phase)
-            kernel.add(*(f"total_{m.name} = {merging(m.merge)}(total_{m.name}, new_{m.name})" for m in phase.messages))
-            if limited:
-                kernel.add(f"if {' and '.join(enough)}: break")
+            self.merge_into_totals(kernel, phase)
+            if enough:
+                kernel.add(f"if {enough}: break")
         with kernel.block("if group_size > one:"):
             in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", merging(m.merge)) for m in phase.messages])
         with kernel.block("if i < hi and in_group == 0:"):
-            self.store(kernel, phase)
+            self.store_totals(kernel, phase)
 
-    def store(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
-        """Totals to the inbox of v, if they are news."""
-        arrays = {m.name: inbox(phase, m) for m in phase.messages}
-        if self.analysis.synchronous:
-            kernel.add(*(f"{array}[v] = total_{name}" for name, array in arrays.items()))
-            return
-        for m in phase.messages:
-            kernel.add(f"merged_{m.name} = {merging(m.merge)}({arrays[m.name]}[v], total_{m.name})")
-        with kernel.block(f"if {' or '.join(f'merged_{name} != {array}[v]' for name, array in arrays.items())}:"):
-            kernel.add(*(f"{array}[v] = merged_{name}" for name, array in arrays.items()))
-            with kernel.block(f"if {kernel.use('arrived')}[v] == 0:"):  # nobody else writes to this row
-                kernel.add("arrived[v] = 1", place_on_queue(kernel))
+    def arrive(self, kernel: KernelText) -> None:
+        with kernel.block(f"if {kernel.use('arrived')}[v] == 0:"):
+            kernel.add("arrived[v] = 1", place_on_queue(kernel))
 
     def scratch(self, kernel: KernelText, names: Sequence[str]) -> list[str]:
         """Room for a neighbourhood: where its edges are, in arrays as long as all edges, or four times that."""
@@ -257,14 +243,15 @@ class CudaTexts(KernelTexts):
         kernel.add(*(f"tile_{name} = cuda.shared.array(BLOCK, {dtype_name(of)})" for name, of in fields.items()))
         in_group(kernel, values)
         with kernel.block("if thread == block_start:"):
-            kernel.add(*(f"{kernel.use(partial(n), True)}[block_start // group_size] = fold_{n}" for n in fields))
+            kernel.add(*(f"{kernel.use(partial_name(n), True)}[block_start // group_size] = fold_{n}" for n in fields))
         with kernel.block(f"if is_last({kernel.use(FINISHED)}):"):
             kernel.add(*identities("fold", fields))
             with kernel.block("for block in range(in_block, grid_size // group_size, group_size):"):
-                kernel.add(*(f"{f} = {merge}({f}, {f.replace('fold', 'partial', 1)}[block])" for _, f, merge in values))
+                for n, f in fields.items():
+                    kernel.add(f"fold_{n} = {merging(f.merge)}(fold_{n}, {partial_name(n)}[block])")
             in_group(kernel, values)
             with kernel.block("if in_block == 0:"):
-                kernel.add(*(f"{kernel.use(total(n), True)}[0] = fold_{n}" for n in fields))
+                kernel.add(*(f"{kernel.use(total_name(n), True)}[0] = fold_{n}" for n in fields))
 
 
 def in_group(kernel: KernelText, values: Sequence[tuple[str, str, str]]) -> None:
@@ -282,7 +269,9 @@ def in_group(kernel: KernelText, values: Sequence[tuple[str, str, str]]) -> None
 def arrays_of(analysis: Analysis, arrays: Mapping[str, Argument]) -> dict[str, Argument]:
     """Everything that the kernels may ask for, from what those for a CPU may."""
     found = folded(analysis).items()
-    folds = {what(n): Argument(what(n), of.dtype.name, 1, True) for n, of in found for what in (partial, total)}
+    folds = {
+        what(n): Argument(what(n), of.dtype.name, 1, True) for n, of in found for what in (partial_name, total_name)
+    }
     return {**arrays, **ARGUMENTS, **folds}
 
 

@@ -136,7 +136,7 @@ class DescentKernels(Turn):
         with kernel.block("if not _first:"):
             news = ", ".join(f"new_{state.name}" for state in states)
             own = {m.name: f"{sums}[v]"}
-            kernel.add(f"{news} = {call(kernel, self.analysis, phase.apply, 'apply', OWN, phase, own)}")
+            kernel.add(f"{news} = {call(kernel, phase.apply, 'apply', OWN, phase, own)}")
             self.keep()
         kernel.add(f"_count = {rows}[v + one] - {rows}[v]", "if _count == 0: continue")
         said = {name: kernel.use(f"_told_{name}", True) for name in phase.send.of("state") if not phase.hoisted}
@@ -163,4 +163,4 @@ class DescentKernels(Turn):
 
     def _send(self, own: dict[str, str]) -> str:
         """What v sends, with the states that are given in place of what it holds now."""
-        return call(self.kernel, self.analysis, self.phase.send, "send", OWN, None, own)
+        return call(self.kernel, self.phase.send, "send", OWN, None, own)

@@ -60,9 +60,8 @@ def _phase(analysis: Analysis, phase: PhaseAnalysis) -> list[str]:
 
 
 def _optimisations(analysis: Analysis) -> list[str]:
-    dropped = [] if analysis.edge_columns else ["edge columns are dropped: no function reads one"]
-    stored = [f"edge columns kept: {', '.join(column.name for column in analysis.edge_columns)}"]
-    found = dropped or stored
+    kept = ", ".join(column.name for column in analysis.edge_columns)
+    found = [f"edge columns kept: {kept}" if kept else "edge columns are dropped: no function reads one"]
     if any(phase.hoisted for phase in analysis.phases):
         found.append("messages are computed once a vertex: an edge gathers one word, and that word travels")
     if not analysis.synchronous:

@@ -69,7 +69,7 @@ class KernelTexts:
         self.finish()
 
     def kernel(self, name: str, doc: str, *first: str) -> KernelText:
-        kernel = KernelText(name, doc, self.arrays)
+        kernel = KernelText(name, doc, self.analysis, self.arrays)
         for argument in ("lo", "hi", *first):
             kernel.use(argument)
         self.kernels.append(kernel)
@@ -106,9 +106,6 @@ class KernelTexts:
                 kernel.add(f"total_{name} = {merging(of.merge)}(total_{name}, fold_{name})")
         kernel.add(f"return {', '.join(f'total_{name}' for name in fields)},")
 
-    def call(self, kernel: KernelText, reads: Reads, name: str, place=ROW, phase=None, local=NOTHING) -> str:
-        return call(kernel, self.analysis, reads, name, place, phase, local)
-
     def begin(self) -> None:
         analysis = self.analysis
         kernel = self.kernel("begin", "The first states, and the first messages.")
@@ -121,7 +118,7 @@ class KernelTexts:
                 phase = analysis.phases[0]
                 self.assign(kernel, analysis.seed, "seed", {inbox(phase, m): m for m in phase.messages})
                 self.leave_out_nan(kernel, phase)
-                with kernel.block(f"if {any_message(kernel, phase, inbox, self.width, 'v')}:"):
+                with kernel.block(f"if {any_message(kernel, phase, inbox)}:"):
                     kernel.add(f"{kernel.use('arrived')}[v] = True")
                     self.enlist(kernel)
         if analysis.seed:
@@ -132,8 +129,8 @@ class KernelTexts:
         inner_products(kernel, reads, ROW)
         vector = reads.vector or any(of.shape is not None for of in targets.values())
         news = [f"new_{array}" for array in targets]
-        with kernel.components(vector, self.width):
-            kernel.add(f"{', '.join(news)} = {self.call(kernel, reads, function, ROW, None, local)}")
+        with kernel.components(vector):
+            kernel.add(f"{', '.join(news)} = {call(kernel, reads, function, ROW, None, local)}")
             for (array, of), new in zip(targets.items(), news, strict=True):
                 store = f"{item(kernel.use(array, True), 'v', of)} = {new}"
                 kernel.add(f"if c == 0: {store}" if vector and of.shape is None else store)
@@ -142,7 +139,7 @@ class KernelTexts:
         """What is no number is neither less nor more than others: where messages have an order it is none."""
         for message in phase.messages:
             if message.dtype.kind == "f" and falls(message) is not None:
-                with kernel.components(message.shape is not None, self.width):
+                with kernel.components(message.shape is not None):
                     place = item(kernel.use(inbox(phase, message), True), "v", message)
                     kernel.add(f"if {place} != {place}: {place} = {literal(message.identity)}")
 
@@ -159,7 +156,7 @@ class KernelTexts:
                 condition = ""
                 if phase.hoisted:
                     self.hoist(kernel, phase)
-                    condition = any_message(kernel, phase, sent, self.width, "v")
+                    condition = any_message(kernel, phase, sent)
                 with kernel.block(f"if {condition}:") if condition else nullcontext():
                     self.enlist(kernel)
         self.close_list(kernel)
@@ -177,7 +174,7 @@ class KernelTexts:
         states = {state.name: state for state in self.analysis.states}
         with self.rows(kernel):
             for name in self.analysis.before:
-                with kernel.components(states[name].shape is not None, self.width):
+                with kernel.components(states[name].shape is not None):
                     copy = item(kernel.use(before(name), True), "v", states[name])
                     kernel.add(f"{copy} = {item(kernel.use(key(name)), 'v', states[name])}")
             self.fold_inbox(kernel, phase, tuple(states))
@@ -192,7 +189,7 @@ class KernelTexts:
         if reads.vector or any(state.shape is not None for state in states):
             self.fold_vectors(kernel, phase, triggers, news)
             return
-        kernel.add(f"{news} = {self.call(kernel, reads, name_in(phase, 'apply'), ROW, phase)}")
+        kernel.add(f"{news} = {call(kernel, reads, name_in(phase, 'apply'), ROW, phase)}")
         tests = [self.differs(kernel, state, "new") for state in states if state.name in triggers]
         kernel.add(f"changed = {' or '.join(tests)}")
         kernel.add(*(f"{kernel.use(key(s.name), True)}[v] = new_{s.name}" for s in states if s.name in self.kept))
@@ -202,8 +199,8 @@ class KernelTexts:
         scalars = [state for state in self.analysis.states if state.shape is None]
         kernel.add("changed = False")
         kernel.add(*(f"first_{state.name} = {kernel.use(key(state.name), True)}[v]" for state in scalars))
-        with kernel.components(True, self.width):
-            kernel.add(f"{news} = {self.call(kernel, phase.apply, name_in(phase, 'apply'), ROW, phase)}")
+        with kernel.components(True):
+            kernel.add(f"{news} = {call(kernel, phase.apply, name_in(phase, 'apply'), ROW, phase)}")
             for state in self.analysis.states:
                 if state in scalars:
                     kernel.add(f"if c == 0: first_{state.name} = new_{state.name}")
@@ -229,7 +226,7 @@ class KernelTexts:
 
     def empty_inbox(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         for message in phase.messages:
-            with kernel.components(message.shape is not None, self.width):
+            with kernel.components(message.shape is not None):
                 array = kernel.use(inbox(phase, message), True)
                 kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
 
@@ -253,8 +250,8 @@ class KernelTexts:
                 inner_products(kernel, reads, ROW)
                 if reads.component is not None:
                     kernel.add(f"c = {reads.component}")
-                with kernel.components(reads.vector and reads.component is None, self.width):
-                    total, value = f"fold_{key(name)}", self.call(kernel, reads, f"value_of_{of.name}")
+                with kernel.components(reads.vector and reads.component is None):
+                    total, value = f"fold_{key(name)}", call(kernel, reads, f"value_of_{of.name}")
                     kernel.add(f"{total} = {merging(of.merge)}({total}, {value})")
 
     def finish(self) -> None:
@@ -271,9 +268,9 @@ class KernelTexts:
         kernel = self.kernel("settled", "Rows lo:hi of the results, from messages that have come.")
         with self.rows(kernel):
             kernel.add(*(f"{new} = {kernel.use(key(name))}[v]" for name, new in news.items()))
-            with kernel.block(f"if {any_message(kernel, phase, inbox, self.width, 'v')}:"):
-                call = self.call(kernel, phase.apply, name_in(phase, "apply"), ROW, phase, news)
-                kernel.add(f"{', '.join(news.values())} = {call}")
+            with kernel.block(f"if {any_message(kernel, phase, inbox)}:"):
+                applied = call(kernel, phase.apply, name_in(phase, "apply"), ROW, phase, news)
+                kernel.add(f"{', '.join(news.values())} = {applied}")
             self.fill_results(kernel, news)
 
     def fill_results(self, kernel: KernelText, local: Mapping[str, str] = NOTHING) -> None:
@@ -281,8 +278,8 @@ class KernelTexts:
         for name, (_, reads) in self.analysis.results.items():
             inner_products(kernel, reads, ROW)
             index = "v, c" if reads.vector else "v"
-            with kernel.components(reads.vector, self.width):
-                value = self.call(kernel, reads, f"value_of_{name}", local=local)
+            with kernel.components(reads.vector):
+                value = call(kernel, reads, f"value_of_{name}", local=local)
                 kernel.add(f"{kernel.use(f'result_{name}', True)}[{index}] = {value}")
 
 

@@ -96,7 +96,7 @@ def h_index(slots, count, keys, counts, word):
     return int64(h)
 '''
 
-TEXTS = {"MOST_FREQUENT": MOST_FREQUENT, "HEAVIEST": HEAVIEST, "CHOOSE": CHOOSE, "H_INDEX": H_INDEX}
+TEXTS = {"most_frequent": MOST_FREQUENT, "heaviest": HEAVIEST, "choose": CHOOSE, "h_index": H_INDEX}  # by function
 SLOTS, LOADS = "slots", "loads"
 SCRATCH = {SLOTS: 1, LOADS: 1, "keys": 4, "counts": 4}  # how often as long as the neighbourhood
 

@@ -35,7 +35,7 @@ class News:
 
     def new(self, name: str, doc: str, *arguments: str) -> KernelText:
         """Begin a kernel."""
-        self.kernel = KernelText(name, doc, self.kernels.arrays)
+        self.kernel = KernelText(name, doc, self.analysis, self.kernels.arrays)
         for argument in arguments:
             self.kernel.use(argument)
         self.kernels.kernels.append(self.kernel)
@@ -54,7 +54,7 @@ class News:
         """What v says along its out-edge e to w."""
         kernel, phase, m = self.kernel, self.phase, self.message
         if not phase.hoisted:
-            send = call(kernel, self.analysis, phase.send, "send", OWN, None, own)
+            send = call(kernel, phase.send, "send", OWN, None, own)
             kernel.add(f"_new = {m.dtype.name}({send})")
         if self.operator == "push":
             if not phase.hoisted:

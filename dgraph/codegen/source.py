@@ -103,9 +103,9 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     body = [*_functions(analysis), *texts]
     used = "\n".join(body)
     parts = [_head(analysis), TARGETS[target].head, *([IMPORTS] if operator else [])]
-    if re.search(r"\b(uniform|random_word|mix|most_frequent|heaviest|choose)\(", used):
+    if re.search(r"\b(uniform|random_word)\(", used):
         parts.append(KERNEL_TEXT)
-    parts += [TEXTS[name] for name in TEXTS if f"{name.lower()}(" in used]
+    parts += [text for function, text in TEXTS.items() if f"{function}(" in used]
     if "inner(" in used:
         parts.append(INNER.format(width=analysis.width))
     text = "\n\n".join(part.strip("\n") + "\n" for part in [*parts, *body])

@@ -56,6 +56,7 @@ class KernelText:
 
     name: str
     doc: str
+    analysis: Analysis  # of the program
     arrays: dict[str, Argument]  # all that may be asked for
     arguments: dict[str, Argument] = field_of(default_factory=dict)
     lines: list[str] = field_of(default_factory=list)
@@ -87,9 +88,9 @@ class KernelText:
         yield
         self.indent -= 1
 
-    def components(self, vector: bool, width: int) -> AbstractContextManager[None]:
+    def components(self, vector: bool) -> AbstractContextManager[None]:
         """A loop over the components of vectors, or no loop."""
-        return self.block(f"for c in range({width}):") if vector else nullcontext()
+        return self.block(f"for c in range({self.analysis.width}):") if vector else nullcontext()
 
     def text(self) -> str:
         """The function."""
@@ -120,7 +121,6 @@ def item(array: str, row: str, of: Field | None) -> str:
 
 def call(
     kernel: KernelText,
-    analysis: Analysis,
     reads: Reads,
     function: str,
     place: Site = ROW,
@@ -129,19 +129,16 @@ def call(
 ) -> str:
     """The text that calls a program's function; `local` says which fields are in local variables."""
     arguments = [
-        local[name]
-        if kind in ("state", "message") and name in local
-        else _argument(kernel, analysis, reads, name, place, phase)
+        local[name] if kind in ("state", "message") and name in local else _argument(kernel, reads, name, place, phase)
         for name, kind in reads.kinds.items()
     ]
     arguments += map(dot_name, range(len(reads.function.dots)))
     return f"{function}({', '.join(arguments)})"
 
 
-def _argument(
-    kernel: KernelText, analysis: Analysis, reads: Reads, name: str, place: Site, phase: PhaseAnalysis | None
-) -> str:
+def _argument(kernel: KernelText, reads: Reads, name: str, place: Site, phase: PhaseAnalysis | None) -> str:
     """The text of an argument of such a call: what a function reads by this name."""
+    analysis = kernel.analysis
     fields: dict[str, Field] = {field.name: field for field in (*analysis.states, *analysis.columns)}
     match reads.kinds[name]:
         case "state" | "column":
@@ -211,12 +208,13 @@ def edges_of(row: str, indptr: str = "indptr") -> str:
     return f"for e in range(uint64({indptr}[{row}]), uint64({indptr}[{row} + one])):"
 
 
-def any_message(kernel: KernelText, phase: PhaseAnalysis, array: Callable, width: int, row: str) -> str:
-    """Kernel text that asks whether some field of a message differs from the identity."""
+def any_message(kernel: KernelText, phase: PhaseAnalysis, array: Callable) -> str:
+    """Kernel text that asks whether some field of v's message in an array (`inbox` or `sent`) differs from the
+    identity."""
     tests = []
     for message in phase.messages:
-        for c in range(width) if message.shape is not None else [None]:
-            index = row if c is None else f"{row}, {c}"
+        for c in range(kernel.analysis.width) if message.shape is not None else [None]:
+            index = "v" if c is None else f"v, {c}"
             tests.append(f"{kernel.use(array(phase, message))}[{index}] != {literal(message.identity)}")
     return " or ".join(tests)
 

@@ -69,7 +69,7 @@ class Turn(News):
         kernel, m = self.kernel, self.message
         if self.phase.hoisted:
             return f"{kernel.use(sent(self.phase, m), True)}[{u}]"
-        text = call(kernel, self.analysis, self.phase.send, "send", place)
+        text = call(kernel, self.phase.send, "send", place)
         none = f"{m.dtype.name}({literal(m.identity)})"
         return text if self.synchronous else f"({text} if {kernel.use('_news', True)}[{u}] else {none})"
 
@@ -80,7 +80,7 @@ class Turn(News):
         kernel.add("_fired += 1")
         local = {m.name: "_total"}
         news = ", ".join(f"new_{state.name}" for state in states)
-        kernel.add(f"{news} = {call(kernel, self.analysis, phase.apply, 'apply', OWN, phase, local)}")
+        kernel.add(f"{news} = {call(kernel, phase.apply, 'apply', OWN, phase, local)}")
         triggers = [state for state in states if state.name in phase.triggers]
         old = {state.name: self.kernels.old(kernel, state) for state in triggers}
         kernel.add(f"_changes = {' or '.join(self.kernels.differs(kernel, state, 'new') for state in triggers)}")
@@ -89,7 +89,7 @@ class Turn(News):
         self.keep()
         kernel.add("if not _changes: continue")
         own = {state.name: f"new_{state.name}" for state in states}
-        send = call(kernel, self.analysis, phase.send, "send", OWN, None, own) if phase.hoisted else ""
+        send = call(kernel, phase.send, "send", OWN, None, own) if phase.hoisted else ""
         change = " + ".join(f"_by_{state.name}" for state in triggers)
         if phase.hoisted:
             array = kernel.use(sent(phase, m), True)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dgraph.codegen.cuda import FINISHED, LISTED, ROWS, Folded, partial, total
+from dgraph.codegen.cuda import FINISHED, LISTED, ROWS, Folded, partial_name, total_name
 from dgraph.codegen.cuda_arrays import array_kernels
 from dgraph.codegen.neighbourhood import SCRATCH
 from dgraph.codegen.source import Source
@@ -53,8 +53,8 @@ class Cuda:
         dtypes = {name: field.dtype for name, field in self.folded.items()}
         self.tally = Tally(self.memory, {**SLOTS, **dtypes})
         self.arrays = DeviceVertexArrays(self.memory, self.tally, self._general, self._fold)
-        self._own: dict[str, Any] = {total(name): self.tally.there[name] for name in dtypes}
-        self._own |= {partial(name): self.memory.empty(self.grid.blocks, dtype) for name, dtype in dtypes.items()}
+        self._own: dict[str, Any] = {total_name(name): self.tally.there[name] for name in dtypes}
+        self._own |= {partial_name(name): self.memory.empty(self.grid.blocks, dtype) for name, dtype in dtypes.items()}
         self._own[FINISHED] = self.memory.moved(np.zeros(1, np.int64))
         self._own |= {"parts": self.memory.moved(np.zeros(1, np.uint32)), "part_size": WHOLE_ROW}
         self._lists: dict[tuple, tuple[Any, list[RowList]]] = {}
@@ -177,7 +177,7 @@ class Cuda:
 
     def _fold(self, name: str, count: int, values: Mapping[str, Any], first: int = 0) -> dict[str, Any]:
         """Run a kernel that folds values; returns these, by name."""
-        names = [one for one in self.folded if total(one) in self._names(name)]
+        names = [one for one in self.folded if total_name(one) in self._names(name)]
         self._launch(name, first, count, values)
         return {one: self.tally[one] if count > first else self.folded[one].identity for one in names}
 
