@@ -15,12 +15,12 @@ from dgraph.errors import ColumnError, OptionError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.room import admit_build
 from dgraph.options import known_options, switch, whole_number
-from dgraph.partition import chunk as chunks_of
 from dgraph.partition import policies, rules
-from dgraph.partition import source as sources
+from dgraph.partition.chunk import chunk_of_edges
+from dgraph.partition.frame import column_of_numbers, is_lazy
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.placement import Placement
-from dgraph.partition.source import EdgeSource, VertexSource, is_lazy
+from dgraph.partition.source import EdgeSource, VertexSource, edge_source, vertex_source
 from dgraph.recovery import retry
 from dgraph.staying import Staying
 from dgraph.workers import Workers
@@ -100,16 +100,16 @@ class Graph(Staying):
         rules.check(loops, repeats)
         if switch("symmetrize", symmetrize) and not directed:
             raise OptionError("symmetrize=True is for directed graphs; an undirected graph has both directions already")
-        edges, workers = sources.edge_source(frame, source, destination, weight), Workers.find(client)
+        edges, workers = edge_source(frame, source, destination, weight), Workers.find(client)
         parts = whole_number("parts", parts, 1, MOST_PARTS, or_none=True)
         check_capacities(workers, capacities, parts or len(workers.addresses) or 1)
-        listed, kept = sources.vertex_source(vertices), Rules(switch("directed", directed), loops, repeats, symmetrize)
+        listed, kept = vertex_source(vertices), Rules(switch("directed", directed), loops, repeats, symmetrize)
         graph = cls(edges, listed, kept, policy=policy, parts=parts, capacities=capacities, workers=workers)
         if not is_lazy(edges.frame):
             if workers.client is not None:
-                chunks_of.take(edges.frame, source, destination)  # here, where an error can tell the row
+                chunk_of_edges(edges.frame, source, destination)  # here, where an error can tell the row
             if weight is not None:
-                chunks_of.values(edges.frame, weight, is_weight=True)
+                column_of_numbers(edges.frame, weight, is_weight=True)
             if not is_lazy(graph.listed.vertices.frame):
                 graph.listed.number()  # refuses ids that cannot be used, now rather than later
         return graph

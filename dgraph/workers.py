@@ -14,9 +14,8 @@ from dgraph.current_client import current_client, step_aside
 from dgraph.devices import probe
 from dgraph.errors import LostError, OptionError
 from dgraph.partition import threads
-from dgraph.partition.chunk import local
 from dgraph.partition.device_frame import DeviceFrame
-from dgraph.partition.source import Pieces, cut, is_cudf, is_lazy
+from dgraph.partition.frame import Pieces, cut, is_cudf, is_lazy, local
 from dgraph.staying import Staying, refuse_to_travel
 from dgraph.waiting import bring, computed, is_closed, telling_losses, wait_for
 

@@ -14,12 +14,12 @@ from dgraph.building.retained import Retained, by_key
 from dgraph.devices.probe import CUDF, INSTALL
 from dgraph.errors import InputError
 from dgraph.partition import placement
-from dgraph.partition.chunk import local, take_vertices
+from dgraph.partition.chunk import chunk_of_vertices
+from dgraph.partition.frame import is_lazy, local, rows, to_pandas
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import EdgePiece
 from dgraph.partition.placement import Placement
 from dgraph.partition.rules import FLIPPED, ROW
-from dgraph.partition.source import is_lazy, rows, to_pandas
 from dgraph.recovery import retried
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _owned(part: int, where: Placement, known: Numbering, meta: pd.DataFrame, pi
     positions, attributes = [], []
     for piece in pieces:
         frame = local(piece)
-        number = known.number_of(take_vertices(frame, name))
+        number = known.number_of(chunk_of_vertices(frame, name))
         position = number if where.positions is None else where.positions[number]
         mine = np.flatnonzero((position >= low) & (position < high))
         positions.append(position[mine].astype(np.int64) - low)

@@ -16,9 +16,10 @@ from dgraph.building.report import Stopwatch
 from dgraph.devices import distinct, rows
 from dgraph.partition import adjacency, numbering, rules
 from dgraph.partition.adjacency import Sort
+from dgraph.partition.frame import is_lazy
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import Partition
-from dgraph.partition.source import EdgeSource, VertexSource, is_lazy
+from dgraph.partition.source import EdgeSource, VertexSource
 from dgraph.recovery import retry
 from dgraph.workers import Workers, lost
 

@@ -99,7 +99,7 @@ def number_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callabl
     """A chunk of a graph whose numbering is known. Integers stay as they are, and are numbered as they are read; a
     chunk that is to be kept gets numbers of four bytes."""
     if known.ranks is not None:
-        found = Numbered(chunk.sources, chunk.destinations, chunk.columns, known.ranks)
+        found = Numbered(chunk.sources, chunk.destinations, {}, known.ranks)
         return found if in_place else found.compact()
     encoded = encode(chunk, known.id_type)
     return numbering.by_table(encoded, [known.number(encoded.distinct)], [0, known.size])

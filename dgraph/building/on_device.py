@@ -19,9 +19,9 @@ from dgraph.devices import own_device
 from dgraph.devices.memory import Memory
 from dgraph.devices.rows import BYTES, FEW, here, joined, sort
 from dgraph.errors import DeviceError
-from dgraph.partition import chunk
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.device_frame import DeviceFrame
+from dgraph.partition.frame import column_of_numbers
 from dgraph.partition.ids import IdType
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.ranks import Ranks
@@ -200,7 +200,9 @@ class EdgesThere:
     def _column(self, frame: DeviceFrame, name: str, is_weight: bool) -> Any:
         column = frame[name]
         if column.dtype.kind not in "iufb" or (is_weight and column.dtype.kind == "f" and self.xp.isnan(column).any()):
-            return self.memory.moved(chunk.values(frame.to_arrow(), name, is_weight)).raw  # which says what is wrong
+            return self.memory.moved(
+                column_of_numbers(frame.to_arrow(), name, is_weight)
+            ).raw  # which says what is wrong
         return column
 
 

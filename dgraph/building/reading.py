@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 
 from dgraph.errors import ColumnError, IdError, InputError, WeightError
-from dgraph.partition import chunk as chunks_of
 from dgraph.partition import rules
-from dgraph.partition.chunk import Chunk, Numbered, local
+from dgraph.partition.chunk import Chunk, Numbered, chunk_of_edges, chunk_of_vertices
+from dgraph.partition.frame import Pieces, column_of_numbers, is_cudf, is_lazy, local, to_pandas
 from dgraph.partition.numbering import Numbering
-from dgraph.partition.source import Pieces, is_cudf, is_lazy, to_pandas
 
 CHECKED = 32  # rows of a lazy frame's partition that must be where they were when it is computed again
 
@@ -49,12 +48,12 @@ def _telling_partition(number: int | None) -> Iterator[None]:
 
 def edge_ids(piece: Any, source: str, destination: str, number: int | None) -> Chunk:
     with _telling_partition(number):
-        return chunks_of.take(local(piece), source, destination)
+        return chunk_of_edges(local(piece), source, destination)
 
 
 def vertex_ids(piece: Any, name: str, number: int | None) -> Chunk:
     with _telling_partition(number):
-        return chunks_of.take_vertices(local(piece), name)
+        return chunk_of_vertices(local(piece), name)
 
 
 def with_columns(
@@ -76,7 +75,7 @@ def with_columns(
                 "read: columns would go to the wrong edges. persist() the frame first, or write it to Parquet and read "
                 "that"
             )
-        found = {name: chunks_of.values(frame, name, is_weight=name == weight) for name in columns}
+        found = {name: column_of_numbers(frame, name, is_weight=name == weight) for name in columns}
     if start is not None:
         found[rules.ROW] = np.arange(start, start + len(chunk))
         found[rules.FLIPPED] = np.zeros(len(chunk), bool)
@@ -88,7 +87,7 @@ def _as_it_was(chunk: Numbered, ends: pd.DataFrame, known: Numbering) -> bool:
     if len(ends) != len(chunk):
         return False
     rows = np.unique(np.linspace(0, len(chunk) - 1, CHECKED).astype(np.int64)) if len(chunk) else slice(0)
-    now = chunks_of.take(ends.iloc[rows], *ends.columns)
+    now = chunk_of_edges(ends.iloc[rows], *ends.columns)
     before = chunk[rows].compact()
     with suppress(IdError):  # an id that the graph does not have
         for ids, numbers in ((now.sources, before.sources), (now.destinations, before.destinations)):

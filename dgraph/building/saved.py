@@ -18,6 +18,7 @@ from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
 from dgraph.options import known_options, whole_number
 from dgraph.partition import policies, store
+from dgraph.partition.frame import Pieces
 from dgraph.partition.ids import IdType
 from dgraph.partition.manifest import (
     either,
@@ -35,7 +36,7 @@ from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
 from dgraph.partition.ranks import Ranks
-from dgraph.partition.source import EdgeSource, Pieces, VertexSource
+from dgraph.partition.source import EdgeSource, VertexSource
 from dgraph.workers import Workers
 
 KIND, VERSION = "dgraph graph", 1

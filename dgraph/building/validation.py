@@ -11,8 +11,7 @@ import pandas as pd
 from dgraph.building import assembly
 from dgraph.building.remarks import REMARKS
 from dgraph.partition import placement
-from dgraph.partition.chunk import local, named
-from dgraph.partition.source import to_pandas
+from dgraph.partition.frame import local, named, to_pandas
 from dgraph.recovery import retried
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ def encode(chunk: Chunk, id_type: IdType) -> Encoded:
         found = _in_order([id_type.fit(np.asarray(side)) for side in sides])
         if found is not None:
             distinct, (sources, destinations) = found
-            return Encoded((sources, destinations), chunk.columns, distinct)
+            return Encoded((sources, destinations), distinct)
     return numbering.encode(chunk, id_type)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from dgraph.partition.chunk import Numbered
+from dgraph.partition.frame import is_lazy
 from dgraph.partition.ranks import IDENTITY
-from dgraph.partition.source import is_lazy
 from dgraph.recovery import retried
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from dgraph.io import lazy
 from dgraph.io.dialect import BLANKS
 from dgraph.io.parquet import check_block
 from dgraph.partition.device_frame import DeviceFrame
-from dgraph.partition.source import Pieces
+from dgraph.partition.frame import Pieces
 from dgraph.workers import Workers
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.io import generate
-from dgraph.partition.source import Pieces
+from dgraph.partition.frame import Pieces
 from dgraph.workers import Workers
 
 BLOCK = 1 << 21  # edges that one task makes

@@ -23,8 +23,8 @@ from dgraph.io.dialect import Dialect, read_head
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.registry import check_options, format_of
 from dgraph.options import whole_number
+from dgraph.partition.frame import to_pandas
 from dgraph.partition.ids import is_uuid, is_whole
-from dgraph.partition.source import to_pandas
 
 BLOCK_SIZE = 64 << 20
 _LINE = 1 << 16

@@ -20,7 +20,8 @@ from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightEr
 from dgraph.io import files, paths
 from dgraph.io.arrow import WITHOUT_VERTICES, edge_table, no_hidden_vertices
 from dgraph.io.edge_list import EdgeList, warn_of_other_ends
-from dgraph.partition import chunk, ids
+from dgraph.partition import ids
+from dgraph.partition.frame import column_of_numbers
 
 SUFFIXES = (".parquet", ".pq", ".parq")
 _NOTE = b"dgraph"
@@ -217,7 +218,7 @@ def check_block(table: pa.Table, weight: str | None, where: str) -> None:
             raise IdError(f"{where}, column {column!r}, row {row}: the id is missing (fill it in, or drop the row)")
     if weight is not None:
         try:
-            chunk.values(table, weight, is_weight=True)
+            column_of_numbers(table, weight, is_weight=True)
         except WeightError as error:
             raise WeightError(f"{where}, {error}") from error
 

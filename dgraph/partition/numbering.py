@@ -51,7 +51,6 @@ class Encoded:
     """A chunk whose ids are positions in a sorted list of its own distinct ids."""
 
     codes: tuple[np.ndarray, np.ndarray]
-    columns: dict[str, np.ndarray]
     distinct: pa.Array
 
     def __len__(self) -> int:
@@ -67,7 +66,7 @@ def encode(chunk: Chunk, id_type: IdType) -> Encoded:
     sides = [_listed(side, kind, id_type) for side in (chunk.sources, chunk.destinations)]
     table, codes = ranked([ids for ids, _ in sides], kind)
     sources, destinations = (code if rows is None else code[rows] for code, (_, rows) in zip(codes, sides, strict=True))
-    return Encoded((sources, destinations), chunk.columns, table)
+    return Encoded((sources, destinations), table)
 
 
 def _listed(ids: Ids, kind: pa.DataType, id_type: IdType) -> tuple[list[pa.Array], np.ndarray | None]:
@@ -158,7 +157,7 @@ def by_table(encoded: Encoded, ranks: Sequence[np.ndarray], starts: Sequence[int
     number = np.concatenate(parts) if parts else np.empty(0, dtype)
     everything = len(number) == starts[-1]  # the chunk has all ids: its codes are the numbers
     sources, destinations = encoded.codes if everything else (number[code] for code in encoded.codes)
-    return Numbered(sources, destinations, encoded.columns, IDENTITY)
+    return Numbered(sources, destinations, {}, IDENTITY)
 
 
 # -- the result --------------------------------------------------------------------------------------------------------

@@ -13,8 +13,6 @@ from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
 from dgraph.partition.chunk import Ids
 from dgraph.partition.proxies import Locals, Proxies, ProxyList
 
-ORDERS = "out", "incoming"
-
 
 @dataclass(frozen=True, eq=False)
 class Partition:
@@ -63,29 +61,28 @@ class Partition:
         `symmetric` graph both are the same."""
         other = self.incoming if order == "out" else self.out
         assert other is not None
-        return self._with({order: other if symmetric else other.transposed(workers, sort, columns)})
+        found = other if symmetric else other.transposed(workers, sort, columns)
+        return replace(self, out=found) if order == "out" else replace(self, incoming=found)
 
     def without(self, orders: Sequence[str]) -> Partition:
         """The partition without some orders, whose memory is free when nobody has them any more."""
-        return self._with(dict.fromkeys(orders))
+        gone: dict[str, Any] = dict.fromkeys(orders)
+        return replace(self, **gone)
 
     def beside(self, other: Partition) -> Partition:
         """This partition with the orders, too, that the same partition has as it was built before."""
-        return self._with({name: getattr(other, name) for name in ORDERS if getattr(self, name) is None})
+        return replace(self, out=self.out or other.out, incoming=self.incoming or other.incoming)
 
     def turned(self) -> Partition:
         """Every edge the other way round: of an undirected graph the same edges, by the opposite rule. Nothing is
         copied."""
         return replace(self, out=self.incoming, incoming=self.out, proxies=self.proxies.turned())
 
-    def _with(self, sides: dict[str, Any]) -> Partition:
-        return replace(self, **sides)
-
     def in_order(self, workers: int = 1) -> Partition:
         """The partition with the neighbours of each row by their numbers: sums over a row, wherever it is, are the same
         to the last bit."""
-        sides = {"out": self.out, "incoming": self.incoming}
-        return self._with({name: side and side.in_order_of(self.numbers, workers) for name, side in sides.items()})
+        out, incoming = (side and side.in_order_of(self.numbers, workers) for side in (self.out, self.incoming))
+        return replace(self, out=out, incoming=incoming)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +97,8 @@ class EdgePiece:
         """Rows in an order, and their neighbours."""
         return (self.sources, self.destinations) if order == "out" else (self.destinations, self.sources)
 
-    @property
-    def nbytes(self) -> int:
-        return self.sources.nbytes + self.destinations.nbytes + sum(c.nbytes for c in self.columns.values())
-
     def __sizeof__(self) -> int:  # what Dask counts, to spill in time
-        return self.nbytes
+        return self.sources.nbytes + self.destinations.nbytes + sum(c.nbytes for c in self.columns.values())
 
 
 def assemble(

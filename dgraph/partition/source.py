@@ -1,10 +1,8 @@
-"""The frames that a graph is made from, whatever their kind: their columns, and their pieces."""
+"""The frames that a graph is made from, edges and vertices, and which of their columns hold ids and weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from dgraph.errors import ColumnError, InputError, OptionError
-from dgraph.partition.chunk import names
 from dgraph.partition.device_frame import DeviceFrame, is_there
+from dgraph.partition.frame import Pieces, column_names, is_cudf, is_lazy
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +32,7 @@ class EdgeSource:
     @property
     def columns(self) -> list[str]:
         """The names of the columns beside the two ids."""
-        return [name for name in names(self.frame) if name not in (self.source, self.destination)]
+        return [name for name in column_names(self.frame) if name not in (self.source, self.destination)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,83 +46,13 @@ class VertexSource:
     @property
     def columns(self) -> list[str]:
         """The names of the attributes."""
-        return [name for name in names(self.frame) if name != self.id] if self.frame is not None else []
-
-
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """A lazy frame that needs no Dask frame: its columns without rows, and the tasks that make its pieces."""
-
-    empty: Callable[[], pd.DataFrame]
-    tasks: Callable[[], list[Any]]
-    cudf: bool = False  # whether cuDF makes them
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self._meta.columns)
-
-    @property
-    def _meta(self) -> pd.DataFrame:  # as Dask calls it
-        return self.empty()
-
-    def to_delayed(self) -> list[Any]:
-        return self.tasks()
-
-
-def is_lazy(frame: Any) -> bool:
-    """Whether a frame is Dask's; the others sit in the memory of this process."""
-    return hasattr(frame, "to_delayed") and hasattr(type(frame), "columns")  # a Delayed seems to have any
-
-
-def is_cudf(frame: Any) -> bool:
-    """Whether a frame is cuDF's or dask-cudf's, or made by cuDF."""
-    if isinstance(frame, Pieces):
-        return frame.cudf
-    return type(frame._meta if is_lazy(frame) else frame).__module__.split(".")[0] == "cudf"
-
-
-def rows(frame: Any) -> int:
-    """The rows of a frame in memory."""
-    return len(next(iter(frame.values()), ())) if isinstance(frame, dict) else len(frame)
-
-
-def cut(frame: Any, pieces: int) -> list[Any]:
-    """A frame in memory in slices that share its memory."""
-    size = rows(frame)
-    bounds = [size * i // pieces for i in range(pieces + 1)]
-    return [_slice(frame, a, z) for a, z in pairwise(bounds)]
-
-
-def _slice(frame: Any, start: int, stop: int) -> Any:
-    if isinstance(frame, dict):
-        return {name: values[start:stop] for name, values in frame.items()}
-    return frame.slice(start, stop - start) if isinstance(frame, pa.Table) else frame.iloc[start:stop]
-
-
-_WHOLE = [f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)]
-_NULLABLE = {pa.type_for_alias(name.lower()): pd.api.types.pandas_dtype(name) for name in _WHOLE}
-_NULLABLE[pa.bool_()] = pd.BooleanDtype()
-
-
-def to_pandas(frame: Any) -> pd.DataFrame:
-    """A frame in memory as one of pandas."""
-    if isinstance(frame, pd.DataFrame):
-        return frame
-    if isinstance(frame, dict):
-        return pd.DataFrame({name: np.asarray(values) for name, values in frame.items()})
-    if not isinstance(frame, pa.Table):
-        return frame.to_pandas()
-    names, frame = frame.column_names, frame.rename_columns([str(place) for place in range(frame.num_columns)])
-    whole = [field.name for field in frame.schema if field.nullable and field.type in _NULLABLE]
-    found = frame.drop_columns(whole).to_pandas()
-    found[whole] = frame.select(whole).to_pandas(types_mapper=_NULLABLE.get)
-    return found[frame.column_names].set_axis(names, axis=1)
+        return [name for name in column_names(self.frame) if name != self.id] if self.frame is not None else []
 
 
 def edge_source(frame: Any, source: str, destination: str, weight: str | None) -> EdgeSource:
     """A frame of edges whose columns exist."""
     of_cudf, frame = is_cudf(frame), _known(frame, "edges")
-    found = names(frame)
+    found = column_names(frame)
     for option, name in {"source": source, "destination": destination, "weight": weight}.items():
         if not _is_label(name):
             raise ColumnError(f"{option}= is a {type(name).__name__}: give the name of a column of the edges")
@@ -180,7 +108,7 @@ def vertex_source(vertices: Any) -> VertexSource:
     if isinstance(vertices, pd.Series | pd.Index | np.ndarray | list | tuple | pa.Array | pa.ChunkedArray):
         vertices = {"id": vertices if not isinstance(vertices, list | tuple) else np.asarray(vertices, dtype=object)}
     frame = _known(vertices, "vertices")
-    found = names(frame)
+    found = column_names(frame)
     if not found:
         raise ColumnError("the vertex frame has no columns; its column `id` (or the first) must list ids")
     if twice := next((name for name in found if found.count(name) > 1), None):

@@ -35,14 +35,14 @@ def write_array(folder: Path, name: str, array: np.ndarray) -> Entry:
     return {"bytes": path.stat().st_size, "checksum": checksum(array)}
 
 
-def read_array(folder: Path, name: str, entry: Entry, *, verify: bool = True) -> np.ndarray:
+def read_array(folder: Path, name: str, entry: Entry) -> np.ndarray:
     """The array of a block, mapped copy-on-write so that kernels see an ordinary array."""
     path = _found(folder / f"{name}.npy", entry)
     try:
         array = np.load(path, mmap_mode="c" if entry["bytes"] > 4096 else None, allow_pickle=False).view(np.ndarray)
     except Exception as cause:  # NumPy parses the header as Python's own tokens, and raises whatever comes of that
         raise StorageError(f"{path}: not a block of a saved graph ({cause}); save the graph again") from cause
-    if verify and checksum(array) != entry["checksum"]:
+    if checksum(array) != entry["checksum"]:
         raise StorageError(f"{path}: its checksum is wrong, so its content has changed; save the graph again")
     return array
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dgraph.building import numbers
 from dgraph.errors import IdError
 from dgraph.partition import numbering
-from dgraph.partition.chunk import Chunk, take, take_vertices
+from dgraph.partition.chunk import Chunk, chunk_of_edges, chunk_of_vertices
 from dgraph.partition.ids import IdType
 from dgraph.testing.strategies import KINDS, vertex_ids
 from dgraph.workers import Workers
@@ -43,7 +43,7 @@ def typed(values, like):
 
 def chunk(ids, sources, destinations):
     pick = [typed([ids[k] for k in end], ids) for end in (sources, destinations)]
-    return take({"src": pick[0], "dst": pick[1]}, "src", "dst")
+    return chunk_of_edges({"src": pick[0], "dst": pick[1]}, "src", "dst")
 
 
 def number(chunks, vertices=(), listed=range(0)):
@@ -59,7 +59,7 @@ def check(known, ids):
     assert list(known.id_type.restore(known.ids(1, len(ids) - 1))) == ids[1:-1]
     backwards = np.arange(len(ids))[::-1]
     assert list(known.id_type.restore(known.take(backwards))) == ids[::-1]
-    vertices = take_vertices({"id": typed(ids[::-1], ids)}, "id")
+    vertices = chunk_of_vertices({"id": typed(ids[::-1], ids)}, "id")
     np.testing.assert_array_equal(known.number_of(vertices), backwards)
     assert [known.find(value) for value in ids] == list(range(len(ids)))
     for value in (LEAST - 1, 2**64, 13, -5, "nobody", uuid.UUID(int=77), None, 1.0, True):
@@ -100,7 +100,7 @@ def test_a_find_names_the_value_and_an_example():
 
 def test_vertices_join_those_of_the_edges():
     edges = chunk([1, 5], [0], [1])
-    assert list(number([edges], [take_vertices({"id": np.array([9, 5, 2])}, "id")])[0].ids()) == [1, 2, 5, 9]
+    assert list(number([edges], [chunk_of_vertices({"id": np.array([9, 5, 2])}, "id")])[0].ids()) == [1, 2, 5, 9]
     assert list(number([edges], listed=range(4))[0].ids()) == [0, 1, 2, 3, 5]
     assert list(number([edges], listed=range(7))[0].ids()) == list(range(7))
     assert list(number([chunk([10**15, 3], [0], [1])], listed=range(2, 5))[0].ids()) == [2, 3, 4, 10**15]
@@ -110,13 +110,13 @@ def test_vertices_join_those_of_the_edges():
 
 def test_types_of_both_ends_meet():
     frame = {"src": np.array([1, 2], np.int8), "dst": np.array([300, 1], np.uint16)}
-    known, _ = number([take(frame, "src", "dst")])
+    known, _ = number([chunk_of_edges(frame, "src", "dst")])
     assert known.id_type == IdType("integer", "int32")
     assert list(known.ids()) == [1, 2, 300]
 
 
 def test_empty_chunks_go_with_any_kind():
-    empty = take({"src": [], "dst": []}, "src", "dst")
+    empty = chunk_of_edges({"src": [], "dst": []}, "src", "dst")
     for name in ("dense", "sparse", "beyond 2**63", "strings", "uuids"):
         known, numbered = number([empty, chunk(IDS[name], [0, 1], [-1, 2]), empty])
         assert known.size == len({0, 1, 2, len(IDS[name]) - 1})
@@ -137,7 +137,7 @@ def test_empty_chunks_go_with_any_kind():
     ids=["pandas", "Arrow", "Arrow, chunked"],
 )
 def test_a_category_that_no_edge_names_is_no_vertex(text):
-    known, _ = number([take({"src": text, "dst": np.array(["a", "a"])}, "src", "dst")])
+    known, _ = number([chunk_of_edges({"src": text, "dst": np.array(["a", "a"])}, "src", "dst")])
     assert list(known.id_type.restore(known.ids())) == ["a", "b"]
 
 
@@ -170,7 +170,7 @@ def test_buckets_are_the_one_table_cut(data, kind, buckets):
 def test_chunks_wait_in_little_room():
     """What is read on workers is kept until the last was: text by code, integers in four bytes where they fit."""
     text, small, large = (
-        take({"src": ids, "dst": ids}, "src", "dst")
+        chunk_of_edges({"src": ids, "dst": ids}, "src", "dst")
         for ids in (np.array(["a", "bc"] * 50, object), np.arange(100), np.arange(100) + 2**32)
     )
     for alone in (False, True):
