@@ -19,7 +19,8 @@ import numpy as np
 from dgraph.partition import placement, policies, rules
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
 from dgraph.partition.chunk import Numbered
-from dgraph.partition.numbering import Numbering, give_back
+from dgraph.partition.id_tables import give_back
+from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import EdgePiece, Partition, agree, assemble
 from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy

@@ -14,7 +14,7 @@ from dgraph.building import assembly, numbers, reading
 from dgraph.building.on_device import EdgesThere
 from dgraph.building.report import Stopwatch
 from dgraph.devices import distinct, rows
-from dgraph.partition import adjacency, numbering, rules
+from dgraph.partition import adjacency, id_tables, rules
 from dgraph.partition.adjacency import Sort
 from dgraph.partition.frame import is_lazy
 from dgraph.partition.numbering import Numbering
@@ -206,7 +206,7 @@ class Listed:
     @property
     def by(self) -> Any:
         """The module that finds distinct ids: on GPUs, or on CPUs, as for `sort`."""
-        return distinct if self.of_gpus else numbering
+        return distinct if self.of_gpus else id_tables
 
     @property
     def of_gpus(self) -> bool:

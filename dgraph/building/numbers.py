@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.partition import numbering
+from dgraph.partition import id_tables
 from dgraph.partition.chunk import Chunk, Numbered
+from dgraph.partition.id_tables import Encoded, give_back
 from dgraph.partition.ids import IdType
-from dgraph.partition.numbering import Encoded, Numbering, give_back
+from dgraph.partition.numbering import Numbering
 from dgraph.partition.ranks import IDENTITY, Ranks, union
-from dgraph.partition.survey import Survey, survey, survey_of_range
+from dgraph.partition.survey import Survey, occurring, occurring_in_range, survey, survey_of_range
 from dgraph.workers import Workers
 
 
@@ -30,11 +31,11 @@ def number(
     chunks: Sequence[Any],
     vertices: Sequence[Any],
     listed: range,
-    by: Any = numbering,
+    by: Any = id_tables,
     alone: bool = False,
 ) -> tuple[Numbering, list[Any], list[int]]:
     """The numbering of all ids, the chunks by number (held), and the rows of each chunk. `vertices` are chunks that
-    list ids without edges; so does the range `listed`. `by` finds distinct ids: `numbering`, or `devices/distinct.py`.
+    list ids without edges; so does the range `listed`. `by` finds distinct ids: `id_tables`, or `devices/distinct.py`.
     `alone`: nobody else has what the chunks are read from."""
     held = workers.hold([workers.call(waiting, chunk, alone) for chunk in [*chunks, *vertices]])
     surveys = workers.get([workers.call(itemgetter(0), one) for one in held])
@@ -59,9 +60,9 @@ def _by_tables(
 ) -> tuple[Numbering, list[Any]]:
     """The numbering by sorted lists of distinct ids; and by number the first `edges` chunks, those that have edges."""
     buckets = max(1, min(len(workers.addresses), len(encoded)))
-    samples = workers.get([workers.call(numbering.sample, one) for one in encoded]) if buckets > 1 else []
-    cuts = numbering.splitters(samples, buckets)
-    pieces = [workers.call(numbering.split, one, cuts) for one in encoded]
+    samples = workers.get([workers.call(id_tables.sample, one) for one in encoded]) if buckets > 1 else []
+    cuts = id_tables.splitters(samples, buckets)
+    pieces = [workers.call(id_tables.split, one, cuts) for one in encoded]
     merged = workers.hold(
         [workers.call(by.merge, [workers.call(itemgetter(b), piece) for piece in pieces]) for b in range(len(cuts) + 1)]
     )
@@ -69,7 +70,7 @@ def _by_tables(
     known = workers.keep(workers.call(Numbering.by_tables, id_type, tables))
     starts = [0, *accumulate(map(len, known.tables))]
     tasks = [
-        workers.call(numbering.by_table, one, [workers.call(_ranks_of, bucket, c) for bucket in merged], starts)
+        workers.call(id_tables.by_table, one, [workers.call(_ranks_of, bucket, c) for bucket in merged], starts)
         for c, one in enumerate(encoded[:edges])
     ]
     return known, workers.hold(tasks)
@@ -81,7 +82,7 @@ def waiting(chunk: Chunk, alone: bool) -> tuple[Survey, Chunk | Encoded]:
     found = survey(chunk)
     waits: Chunk | Encoded = chunk
     if chunk.id_type.kind in ("string", "uuid"):
-        waits = numbering.encode(chunk, chunk.id_type)
+        waits = id_tables.encode(chunk, chunk.id_type)
     elif alone and found.low is not None and found.high is not None and found.low >= 0 and found.high < 2**32:
         sources, destinations = (np.asarray(ids).astype(np.uint32) for ids in (chunk.sources, chunk.destinations))
         waits = replace(chunk, sources=sources, destinations=destinations)
@@ -102,7 +103,7 @@ def number_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callabl
         found = Numbered(chunk.sources, chunk.destinations, {}, known.ranks)
         return found if in_place else found.compact()
     encoded = encode(chunk, known.id_type)
-    return numbering.by_table(encoded, [known.number(encoded.distinct)], [0, known.size])
+    return id_tables.by_table(encoded, [known.number(encoded.distinct)], [0, known.size])
 
 
 def read_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[..., Encoded]) -> Numbered:
@@ -116,10 +117,10 @@ def _by_bitmap(workers: Workers, chunks: Sequence[Any], total: Survey, listed: r
         return Numbering.by_ranks(total.id_type, IDENTITY)
     if len(listed) and listed.start == total.low and listed.stop - 1 == total.high:
         return Numbering.by_ranks(total.id_type, Ranks.dense(listed.start, len(listed)))
-    occurring = [workers.call(numbering.occurring, chunk, total.low, total.high) for chunk in chunks]
+    found = [workers.call(occurring, chunk, total.low, total.high) for chunk in chunks]
     if len(listed):
-        occurring.append(workers.call(numbering.occurring_in_range, listed, total.low, total.high))
-    return workers.keep(workers.call(Numbering.by_bitmap, total.id_type, total.low, workers.reduce(union, occurring)))
+        found.append(workers.call(occurring_in_range, listed, total.low, total.high))
+    return workers.keep(workers.call(Numbering.by_bitmap, total.id_type, total.low, workers.reduce(union, found)))
 
 
 def _ranks_of(merged: tuple[Any, list[np.ndarray]], chunk: int) -> np.ndarray:

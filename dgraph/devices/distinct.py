@@ -1,4 +1,4 @@
-"""Distinct ids of a chunk, and of several lists as one, on a GPU: what `partition/numbering.py` finds by hashing, in
+"""Distinct ids of a chunk, and of several lists as one, on a GPU: what `partition/id_tables.py` finds by hashing, in
 the same order. Ids are integers; others, and where there is no GPU or no room on it, are left to that.
 
 Written over an array module, `xp`: CuPy, or in tests NumPy.
@@ -16,30 +16,30 @@ import pyarrow as pa
 from dgraph.devices import own_device, probe
 from dgraph.devices.rows import FEW, here, there
 from dgraph.errors import DeviceError
-from dgraph.partition import numbering
+from dgraph.partition import id_tables
 from dgraph.partition.chunk import Chunk
+from dgraph.partition.id_tables import Encoded
 from dgraph.partition.ids import IdType
-from dgraph.partition.numbering import Encoded
 
 BYTES = 64  # an id, while they are sorted
 
 
 def encode(chunk: Chunk, id_type: IdType) -> Encoded:
-    """The same as `numbering.encode`."""
+    """The same as `id_tables.encode`."""
     sides = chunk.sources, chunk.destinations
     if id_type.kind == "integer" and all(isinstance(side, np.ndarray) for side in sides):
         found = _in_order([id_type.fit(np.asarray(side)) for side in sides])
         if found is not None:
             distinct, (sources, destinations) = found
             return Encoded((sources, destinations), distinct)
-    return numbering.encode(chunk, id_type)
+    return id_tables.encode(chunk, id_type)
 
 
 def merge(pieces: Sequence[pa.Array]) -> tuple[pa.Array, list[np.ndarray]]:
-    """The same as `numbering.merge`."""
+    """The same as `id_tables.merge`."""
     of_integers = len(pieces) > 1 and pa.types.is_integer(pieces[0].type)
     found = _in_order([np.asarray(piece) for piece in pieces]) if of_integers else None
-    return numbering.merge(pieces) if found is None else found
+    return id_tables.merge(pieces) if found is None else found
 
 
 def _in_order(arrays: Sequence[np.ndarray]) -> tuple[pa.Array, list[np.ndarray]] | None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from dgraph.partition import kernels, threads
 from dgraph.partition.chunk import Chunk
 from dgraph.partition.ids import IdType
+from dgraph.partition.ranks import bitmap
 
 BITMAP_RANGE = 64  # a bitmap may span this many ids for each edge: then it is no larger than half the ids themselves
 
@@ -65,3 +68,13 @@ def survey_of_range(listed: range) -> Survey:
     if not len(listed):
         return Survey(IdType("none"), 0)
     return Survey(IdType("integer"), len(listed), 0, listed.start, listed.stop - 1)
+
+
+def occurring(chunk: Chunk, low: int, high: int) -> np.ndarray:
+    """A bitmap of the ids of a chunk."""
+    return bitmap([chunk.sources, chunk.destinations], low, high)
+
+
+def occurring_in_range(listed: range, low: int, high: int) -> np.ndarray:
+    """The same bitmap of ids that are listed as a range."""
+    return bitmap([np.arange(listed.start, listed.stop)], low, high)

@@ -15,7 +15,7 @@ from dgraph.building.on_device import EdgesThere
 from dgraph.devices import distinct, own_device
 from dgraph.devices.memory import Memory
 from dgraph.errors import ColumnError, WeightError
-from dgraph.partition import adjacency, numbering
+from dgraph.partition import adjacency, id_tables
 from dgraph.partition.chunk import Chunk
 from dgraph.partition.ids import IdType
 
@@ -145,7 +145,7 @@ def test_rows_of_several_partitions_are_sorted_there(rules, policy, monkeypatch)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_distinct_ids_are_those_of_the_cpu(lists):
     arrays, id_type = [np.array(one, np.int64) for one in lists], IdType("integer", "int64")
-    for by in (distinct, numbering):
+    for by in (distinct, id_tables):
         encoded = by.encode(Chunk(id_type, *arrays[:2]), id_type)
         merged, ranks = by.merge([by.encode(Chunk(id_type, one, one[:0]), id_type).distinct for one in arrays])
         found = [*encoded.codes, *ranks, np.asarray(encoded.distinct), np.asarray(merged)]
@@ -164,7 +164,7 @@ def test_ids_of_several_partitions_are_numbered_there(ids, rules, monkeypatch):
         rules = {"vertices": {"id": np.array(rules["vertices"]["id"], edges["src"].dtype)}}
     found, expected = (dg.Graph.from_edges(one, weight="w", parts=3, **rules) for one in (there(edges), edges))
     expected.partitioned(["out", "incoming"], ["w"])
-    monkeypatch.setattr(numbering, "ranked", None)  # the CPU's
+    monkeypatch.setattr(id_tables, "ranked", None)  # the CPU's
     found.partitioned(["out", "incoming"], ["w"])
     same(found, expected)
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from dgraph.building import numbers
 from dgraph.errors import IdError
-from dgraph.partition import numbering
+from dgraph.partition import id_tables
 from dgraph.partition.chunk import Chunk, chunk_of_edges, chunk_of_vertices
 from dgraph.partition.ids import IdType
+from dgraph.partition.numbering import Numbering
 from dgraph.testing.strategies import KINDS, vertex_ids
 from dgraph.workers import Workers
 
@@ -152,17 +153,17 @@ def test_buckets_are_the_one_table_cut(data, kind, buckets):
     ends = st.lists(st.integers(0, len(ids) - 1), max_size=10)
     chunks = [chunk(ids, end, end[::-1]) for end in (*data.draw(st.lists(ends, max_size=3)), range(len(ids)))]
     id_type = chunks[-1].id_type
-    encoded = [numbering.encode(one, id_type) for one in chunks]
-    cuts = numbering.splitters([numbering.sample(one, size=4) for one in encoded], buckets)
+    encoded = [id_tables.encode(one, id_type) for one in chunks]
+    cuts = id_tables.splitters([id_tables.sample(one, size=4) for one in encoded], buckets)
     assert len(cuts) < buckets or buckets == 1
-    pieces = [numbering.split(one, cuts) for one in encoded]
-    merged = [numbering.merge([piece[b] for piece in pieces]) for b in range(len(cuts) + 1)]
+    pieces = [id_tables.split(one, cuts) for one in encoded]
+    merged = [id_tables.merge([piece[b] for piece in pieces]) for b in range(len(cuts) + 1)]
     starts = np.concatenate([[0], np.cumsum([len(table) for table, _ in merged])]).tolist()
-    known = numbering.Numbering(id_type, starts[-1], tables=tuple(table for table, _ in merged))
+    known = Numbering(id_type, starts[-1], tables=tuple(table for table, _ in merged))
     assert list(id_type.restore(known.ids())) == ids
     assert [known.find(value) for value in ids] == list(range(len(ids)))
     for c, (one, code) in enumerate(zip(chunks, encoded, strict=True)):
-        numbered = numbering.by_table(code, [ranks[c] for _, ranks in merged], starts)
+        numbered = id_tables.by_table(code, [ranks[c] for _, ranks in merged], starts)
         assert list(id_type.restore(known.take(numbered.sources))) == list(id_type.restore(one.sources)) or not len(one)
         np.testing.assert_array_equal(numbered.sources, numbered.destinations[::-1])
 
@@ -193,7 +194,7 @@ def test_ids_that_come_in_pieces(pieces):
     starts = np.cumsum([0, *pieces])
     column = pa.chunked_array([names[a : a + size] for a, size in zip(starts, pieces, strict=False)], pa.string())
     others = pa.array(names[::-1], pa.string())
-    encoded = numbering.encode(Chunk(IdType("string"), column, others), IdType("string"))
+    encoded = id_tables.encode(Chunk(IdType("string"), column, others), IdType("string"))
     found = [encoded.distinct.take(pa.array(codes)).to_pylist() for codes in encoded.codes]
     assert found == [names, names[::-1]]
     assert encoded.distinct.to_pylist() == sorted(set(names))
