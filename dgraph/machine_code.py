@@ -28,7 +28,6 @@ REMEDY = (
 
 problems: list[str] = []  # told of once a process
 _compiler: Any = njit  # whose annotations know half of its options
-inlined = njit(nogil=True, inline="always")  # for small functions that kernels call: written out there
 
 
 def _without_linear_algebra() -> None:
@@ -68,6 +67,15 @@ def part_of_kernels(**options: Any) -> Callable[[Callable], Any]:
     """The same for functions that only kernels call, and Python cannot: they are compiled into their callers, and kept
     there."""
     return _compiler(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+
+
+# For parts that return no array. An option of Numba that is not public leaves out its counts of who refers to an array:
+# the threads of a team pass on the same arrays, and would all write to the same counts.
+scalar_part = part_of_kernels(_nrt=False)
+# The same for what happens at every edge, or for every few vertices that wait: LLVM writes it out in its callers. A
+# call hands over all that arrays are made of: for tables of ten that takes longer than many a step on a path. (Numba
+# writes out, too, by inline="always", and takes four times as long to compile that.)
+inlined = part_of_kernels(_nrt=False, forceinline=True)
 
 
 class Elsewhere(UserWideCacheLocator):

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 from numba import uint32, uint64
 
-from dgraph.machine_code import kept, part_of_kernels
+from dgraph.machine_code import inlined, kept
 from dgraph.partition import threads
 
 BLOCK = 64  # ids that are looked for side by side, so that they wait for memory together
 MOST = 8  # threads: each reads everything
 
-kernel, part = kept(), part_of_kernels(inline="always")
+kernel = kept()
 
 
 @dataclass
@@ -109,7 +109,7 @@ def distinct(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[li
 # -- kernels -----------------------------------------------------------------------------------------------------------
 
 
-@part
+@inlined
 def _half(data, at):
     """The four bytes from `at`: one load."""
     return (
@@ -120,13 +120,13 @@ def _half(data, at):
     )
 
 
-@part
+@inlined
 def _word(data, at):
     """The eight bytes from `at`: one load."""
     return _half(data, at) | _half(data, at + uint64(4)) << uint64(32)
 
 
-@part
+@inlined
 def _rest(data, at, length):
     """Fewer than eight bytes as one word, which their number makes unmistakable."""
     if length >= uint64(4):
@@ -137,13 +137,13 @@ def _rest(data, at, length):
     return word
 
 
-@part
+@inlined
 def _mixed(h, word):
     h = (h ^ word) * uint64(0x9E3779B97F4A7C15)
     return h ^ (h >> uint64(32))
 
 
-@part
+@inlined
 def _hash(data, at, length):
     h = _mixed(uint64(0), length)
     if length < uint64(8):
@@ -155,7 +155,7 @@ def _hash(data, at, length):
     return _mixed(_mixed(h, _word(data, last)), uint64(0))
 
 
-@part
+@inlined
 def _same(data, at, length, others, start, stop):
     """Whether some bytes are others[start..stop]."""
     if stop - start != length:
