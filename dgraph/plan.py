@@ -51,7 +51,7 @@ class Plan:
     blocks: BlockOptions | None = None  # of block descent
     checkpoints: Series | None = None
     rebalance: bool = False  # whether edges may move between supersteps
-    settle: LocalMethod | None = None  # how partitions go to their fixed points; None: by single steps
+    local_method: LocalMethod | None = None  # how partitions go to their fixed points; None: by single steps
     repartitioned: str = ""  # why the graph's partitions are not used as they are; empty if they are
 
     def options(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Plan:
         }
 
     def _local_rounds(self) -> str | int:
-        if self.settle:
+        if self.local_method:
             return "to the local fixed point"
         return self.local_rounds or ("by the program" if self.free else 1)
 

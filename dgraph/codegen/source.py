@@ -95,7 +95,7 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
         found.arrays |= more_arrays(analysis)
         DescentKernels(found, operator).write()
         DaemonBlocks(found, operator).write()
-    method = program.solver and program.solver.settle
+    method = program.solver and program.solver.local_method
     if target == "cpu" and method is not None and method.finds_messages:
         found.settled()
     kernels = found.kernels

@@ -45,12 +45,11 @@ def admit_build(graph: Graph, what: str, need: Footprint) -> None:
     _refuse(what, max(row["run"], row["build"]), limit, workers)
 
 
-def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe, settle: LocalMethod | None) -> None:
-    """Refuse a run if the workers cannot hold its partitions, their states, and what the local method `settle`
-    keeps."""
+def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe, local_method: LocalMethod | None) -> None:
+    """Refuse a run if the workers cannot hold its partitions, their states, and what the local method keeps."""
     (limit, workers), vertex, edge = _limit(graph), bytes_of_vertex(recipe), 0
-    if settle is not None:
-        beside, edge = settle.memory(len(recipe.analysis.edge_columns))
+    if local_method is not None:
+        beside, edge = local_method.memory(len(recipe.analysis.edge_columns))
         vertex += beside
     least = graph.num_vertices * vertex + graph.listed.num_arcs * (4 + edge)
     if limit is None or least * FAR < limit * workers:

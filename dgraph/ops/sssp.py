@@ -33,7 +33,7 @@ class ShortestPaths(VertexProgram):
     dist = State(float64, start=inf)
     merge = MIN
     source = VertexColumn(bool)
-    solver = Solver(shortest_paths, settle=Settle(settle))
+    solver = Solver(shortest_paths, local_method=Settle(settle))
 
     def seed(source):
         return 0.0 if source else inf
@@ -54,7 +54,7 @@ class WithTree(ShortestPaths):
     `unresolved` is how many vertices need an edge of length 0, and have none."""
 
     parent = State(int64, start=UNREACHED)
-    solver = Solver(shortest_path_tree, settle=Settle(settle, beside="parent"))
+    solver = Solver(shortest_path_tree, local_method=Settle(settle, beside="parent"))
 
     def apply(dist, parent, message):
         return min(dist, message), parent
@@ -72,7 +72,7 @@ class DistancesUpTo(ShortestPaths):
     """Vertices farther than `target` are not reached, and need not be looked at once the target's distance is known."""
 
     target = Parameter(vertex)
-    solver = Solver(shortest_paths, settle=Settle(settle, bound="bound"))
+    solver = Solver(shortest_paths, local_method=Settle(settle, bound="bound"))
 
     @Global(float64, MIN)
     def bound(dist, id, target):
@@ -89,7 +89,7 @@ class DistancesUpTo(ShortestPaths):
 class WithTreeUpTo(DistancesUpTo, WithTree):
     """Predecessors, too, of vertices that are not farther than `target`."""
 
-    solver = Solver(shortest_path_tree, settle=Settle(settle, beside="parent", bound="bound"))
+    solver = Solver(shortest_path_tree, local_method=Settle(settle, beside="parent", bound="bound"))
 
     def apply(dist, parent, message, bound):
         return (min(dist, message) if message <= bound else dist), parent
@@ -106,7 +106,7 @@ class WithTreeUpTo(DistancesUpTo, WithTree):
 class Hops(ShortestPaths):
     """Every edge is of length 1."""
 
-    solver = Solver(shortest_paths, orders=("out", "incoming"), settle=Settle(settle))
+    solver = Solver(shortest_paths, orders=("out", "incoming"), local_method=Settle(settle))
 
     def send(dist):
         return dist + 1
@@ -115,7 +115,7 @@ class Hops(ShortestPaths):
 class HopsUpTo(DistancesUpTo):
     """Every edge is of length 1."""
 
-    solver = Solver(shortest_paths, orders=("out", "incoming"), settle=Settle(settle, bound="bound"))
+    solver = Solver(shortest_paths, orders=("out", "incoming"), local_method=Settle(settle, bound="bound"))
 
     def send(dist):
         return dist + 1

@@ -55,12 +55,12 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
         if plan.blocks:  # they take them from the CPU's queue, beside it
             plan = replace(plan, device=CPU, settings=replace(plan.settings, daemons=BESIDE))
     plan = _suited(plan, analyse(program), graph.num_parts)
-    return replace(plan, settle=_settle(graph, plan, program))
+    return replace(plan, local_method=_local_method(graph, plan, program))
 
 
 def settled_by(graph: Graph, program: VertexProgram, asked: Asked) -> LocalMethod | None:
     """The local method that this run would take; None if it took single steps, or the program's solver."""
-    return choose(graph, program, asked).settle
+    return choose(graph, program, asked).local_method
 
 
 def _engine(graph: Graph, program: VertexProgram, asked: Asked) -> str:
@@ -173,7 +173,7 @@ def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     return replace(plan, blocks=blocks if plan.settings.direct else blocks.beside(plan.settings.daemons, analysis))
 
 
-def _settle(graph: Graph, plan: Plan, program: VertexProgram) -> LocalMethod | None:
+def _local_method(graph: Graph, plan: Plan, program: VertexProgram) -> LocalMethod | None:
     """The program's local method. None where rounds are single steps: because an option asks for that, or because the
     program counts rounds."""
     asked = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)
@@ -182,7 +182,7 @@ def _settle(graph: Graph, plan: Plan, program: VertexProgram) -> LocalMethod | N
     if program.diffuse is not None:  # no checkpoint has what it keeps
         sends_from_masters = graph.num_parts == 1 or graph.cut.sends_from_masters
         return program.diffuse if plan.free and plan.checkpoints is None and sends_from_masters else None
-    found = None if program.solver is None else program.solver.settle
+    found = None if program.solver is None else program.solver.local_method
     if found is None or found.in_rounds or "bulk_async" in engines_for(analyse(program)):
         return found
     return None

@@ -150,7 +150,7 @@ def _in_rounds(
     partitions, edge_columns, plan = partitions_for(graph, recipe.analysis, plan)
     homes = graph.workers.where(partitions)
     given = with_columns(graph, recipe.analysis, partitions, columns, homes, anew=bool(plan.repartitioned))
-    admit_run(graph, partitions, recipe, plan.settle)
+    admit_run(graph, partitions, recipe, plan.local_method)
     checkpoints = kept_for(graph, recipe, plan, given)
     cores = graph.workers.threads_of_each(len(partitions))
     cost = rebalancing.cost_of(graph) if plan.rebalance else None

@@ -78,7 +78,7 @@ class Job:
         rebalance = None if self.cost is None or alone else Rebalance(states, self.cost, self.round)
         pauses = Pauses(keeper, rebalance, self._resume(carried, keeper))
         limit, directed = self.plan.max_rounds, self.directed
-        kind = SettlingRounds if self.plan.settle else Rounds
+        kind = SettlingRounds if self.plan.local_method else Rounds
         rounds = kind(states, recipe, directed=directed, alone=alone, limit=limit, pauses=pauses)
         return Running(rounds, self.plan.begun(rounds))
 
@@ -103,7 +103,7 @@ class Job:
             direct = frozenset(part for part in range(partition.parts) if end.passes(part, self.gpus))
         post = Post(end, partition, direct)
         parts = edges, recipe, connection, post, switches, self.vertices, columns
-        method = self.plan.settle
+        method = self.plan.local_method
         if method is not None:
             return STATES[type(method)](method, *parts)
         if not recipe.analysis.synchronous:

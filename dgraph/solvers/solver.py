@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,13 @@ class Problem:
     @property
     def vertices(self) -> int:
         return self.edges.partition.num_owned
+
+
+class CsrArrays(NamedTuple):
+    """The arrays of an Adjacency, as kernels take them."""
+
+    indptr: np.ndarray
+    neighbours: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -131,9 +138,9 @@ class Diffuse(LocalMethod):
 
 @dataclass(frozen=True)
 class Solver:
-    """A program's own algorithm. `solve` runs where the graph is one partition, `settle` on each of several."""
+    """A program's own algorithm. `solve` runs where the graph is one partition, `local_method` on each of several."""
 
     solve: Callable[[Problem], Solved]
     orders: tuple[str, ...] = ("out",)  # of a directed graph's edges; rows of an undirected one have both directions
-    settle: LocalMethod | None = None
+    local_method: LocalMethod | None = None
     looks: int = 1  # about how often it looks at each vertex and edge: threads are started for much work only
