@@ -14,7 +14,7 @@ from dgraph.program import Parameter, State, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.labels import spread
+from dgraph.solvers.label_propagation import spread
 from dgraph.solvers.solver import Problem, Solved, Solver
 
 

@@ -25,7 +25,7 @@ from dgraph.program import Global, Message, Parameter, Result, State, VertexProg
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.labels import PATIENT, WAITS, spread
+from dgraph.solvers.label_propagation import PATIENT, WAITS, spread
 from dgraph.solvers.randomness import draw, sort_drawn
 from dgraph.solvers.solver import Problem, Solved, Solver
 

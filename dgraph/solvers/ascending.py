@@ -11,7 +11,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.team import atomic_max, kernel, share, team
+from dgraph.solvers.team import ONE, atomic_max, kernel, share, team
 
 PATIENCE = 2  # how often all edges are looked at before rows are sorted
 
@@ -51,7 +51,7 @@ def _find_disorder(rank, size, signals, indptr, neighbours, disorder):
     first, last = share(rank, size, indptr.size - 1)
     for u in range(uint64(first), uint64(last)):
         before = np.uint32(0)
-        for e in range(uint64(indptr[u]), uint64(indptr[u + uint64(1)])):
+        for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
             if neighbours[e] < before:
                 atomic_max(disorder, 0, 1)
                 return

@@ -10,7 +10,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.monoid import NONE, UNREACHED
-from dgraph.solvers.team import kernel
+from dgraph.solvers.team import ONE, kernel
 
 
 def by_steps(indptr, neighbours, weights, dist, parent, roots):
@@ -29,19 +29,19 @@ def _by_steps(indptr, neighbours, weights, dist, parent, first):
     for u in first:
         step[u] = 0
         queue[tail] = u
-        tail += uint64(1)
+        tail += ONE
     head = uint64(0)
     while head < tail:
         u = uint64(queue[head])
-        head += uint64(1)
-        for e in range(uint64(indptr[u]), uint64(indptr[u + uint64(1)])):
+        head += ONE
+        for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
             v = uint64(neighbours[e])
             if step[v] <= step[u] or dist[v] == np.inf or dist[u] + weights[e] != dist[v]:
                 continue
             if step[v] == UNREACHED:
                 step[v] = step[u] + 1
                 queue[tail] = v
-                tail += uint64(1)
+                tail += ONE
             parent[v] = min(parent[v], np.int64(u))
 
 
@@ -78,7 +78,7 @@ def _relax_in_turn(indptr, neighbours, weights, dist, parent, frontier):
         head = head + 1 if head + 1 < n else 0
         length -= 1
         waits[u] = False
-        for e in range(uint64(indptr[u]), uint64(indptr[u + uint64(1)])):
+        for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
             v = uint64(neighbours[e])
             new = dist[u] + weights[e]
             if new < dist[v]:
@@ -87,7 +87,7 @@ def _relax_in_turn(indptr, neighbours, weights, dist, parent, frontier):
                     waits[v] = True
                     queue[(head + length) % n] = v
                     length += 1
-        looked += indptr[u + uint64(1)] - indptr[u]
+        looked += indptr[u + ONE] - indptr[u]
         if looked >= due:
             due = looked + n + m
             if _above_cycle(parent, mark) != NONE:

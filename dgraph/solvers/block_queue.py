@@ -14,9 +14,18 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from dgraph.solvers.team import atomic_add, atomic_load, atomic_max, barrier, compare_and_swap, kernel, part, pass_on
+from dgraph.solvers.team import (
+    LINE,
+    atomic_add,
+    atomic_load,
+    atomic_max,
+    barrier,
+    compare_and_swap,
+    kernel,
+    part,
+    pass_on,
+)
 
-LINE = 16
 LOCK, COUNT, WORKING, EDGES, DONE, FIRED, STALENESS, LAST, CURSOR, TOLD = (LINE * i for i in range(10))
 STARTED = 10 * LINE  # for each rank: how many blocks were done when it took the one that it works on
 SHIFT, BLOCKS, OWNED, BUDGET, SWEEP, CYCLIC, TOGETHER, BOUND, FIRST = range(9)

@@ -11,7 +11,7 @@ from numba import uint64
 from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.ascending import order_of
 from dgraph.solvers.pulling import BITS, NOBODY, ONE, SEEN, ends, listed, pull
-from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.solver import CsrArrays, Problem, Solved
 from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, part, prefetch, share, team, worth
 
 
@@ -22,13 +22,6 @@ class Sizes(NamedTuple):
     beta: int = 18  # and no longer below 1/beta of the vertices
     alone: int = 1024  # edges out of a frontier below which one thread is quicker than several
     taken: int = 128  # vertices of a frontier, or words of a bitmap, that a thread takes at once
-
-
-class CsrArrays(NamedTuple):
-    """The arrays of an Adjacency."""
-
-    indptr: np.ndarray
-    neighbours: np.ndarray
 
 
 class Goal(NamedTuple):

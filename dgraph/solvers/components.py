@@ -7,9 +7,10 @@ import numpy as np
 from numba import uint64
 
 from dgraph.agents.edge_tables import EdgeTables
+from dgraph.machine_code import inlined
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, barrier, compare_and_swap, inner_part, kernel, part, prefetch, team, worth
+from dgraph.solvers.team import ONE, atomic_add, barrier, compare_and_swap, kernel, part, prefetch, team, worth
 
 ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
 MORE = 2  # and so many from the other end of its row, while less than half of the vertices are in that component
@@ -19,7 +20,6 @@ GRAIN = 4096  # vertices that a thread takes at once
 AHEAD = uint64(16)  # vertices whose neighbours, and trees, are asked for before their turn
 FAR = uint64(48)  # vertices whose edges are
 
-ONE = uint64(1)
 NOBODY = np.uint32((1 << 32) - 1)
 
 
@@ -147,7 +147,7 @@ def _link_one(first, last, nth, indptr, neighbours, above):
     return edges
 
 
-@inner_part
+@inlined
 def _nth(u, nth, indptr):
     """The place of the nth edge of a vertex; not before the end of its row if there is none."""
     if nth >= 0:

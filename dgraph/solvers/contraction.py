@@ -9,9 +9,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.solvers.components import flatten, link
-from dgraph.solvers.team import kernel
-
-ONE = uint64(1)
+from dgraph.solvers.team import ONE, kernel
 
 
 class Labels:

@@ -8,7 +8,7 @@ from numba import uint64
 
 from dgraph.solvers.neighbours import OTHERS, distinct, is_simple
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, atomic_min, barrier, kernel, team
+from dgraph.solvers.team import ONE, atomic_add, atomic_min, barrier, kernel, team
 
 LEVELS = 1 << 31  # more than there are
 GRAIN = 64  # vertices in a row that are one thread's: neighbours in number are often of one level
@@ -63,7 +63,7 @@ def _peel(rank, size, signals, begins, ends, others, left, waiting, going, share
         for u in range(begin, min(begin + uint64(GRAIN), n)):
             left[u] = ends[u] - begins[u]
             own[count] = u
-            count += uint64(1)
+            count += ONE
     level, turn = 0, 0
     while level < levels:
         barrier(size, signals)  # nobody brings down who is not looked at yet
@@ -88,16 +88,16 @@ def _peel(rank, size, signals, begins, ends, others, left, waiting, going, share
             continue
         peeled = uint64(0)
         while deep > uint64(0):
-            deep -= uint64(1)
+            deep -= ONE
             u = stack[deep]
-            peeled += uint64(1)
+            peeled += ONE
             for e in range(uint64(begins[u]), uint64(ends[u])):
                 v = others[e]
                 if left[v] > level:
                     before = atomic_add(left, v, -1)
                     if before == level + 1:
                         stack[deep] = v
-                        deep += uint64(1)
+                        deep += ONE
                     elif before <= level:  # another thread was quicker
                         atomic_add(left, v, 1)
         if peeled:

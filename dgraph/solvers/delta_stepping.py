@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dgraph.machine_code import inlined
 from dgraph.monoid import NONE, UNREACHED
 from dgraph.solvers.errand import STOP
 from dgraph.solvers.relaxing import BEYOND, FAR, FLAT, LOOKED, PathTables, Words, relax_chunk
@@ -20,7 +21,6 @@ from dgraph.solvers.slots import (
     LISTS,
     NOWHERE,
     SLOTS,
-    Lists,
     Waiting,
     any_long,
     before,
@@ -31,9 +31,10 @@ from dgraph.solvers.slots import (
     nearest,
     next_of,
     number_of,
+    of_thread,
     push,
 )
-from dgraph.solvers.team import atomic_add, atomic_load, atomic_min, barrier, inner_part, kernel, share, stopped, team
+from dgraph.solvers.team import atomic_add, atomic_load, atomic_min, barrier, kernel, share, stopped, team
 from dgraph.solvers.vertex_numbers import VertexNumbers
 
 SAMPLE = 4096  # edges by which the width of slots is chosen
@@ -78,7 +79,6 @@ def relax(
     target: int = NONE,
     bound: float = np.inf,
     threads: int = 1,
-    room: int | None = None,
     limit: int = ALL,
     waiting: Waiting | None = None,
     words: Words | None = None,
@@ -92,12 +92,11 @@ def relax(
 
     Three things may be left unfinished: distances above the `bound`, or above that of the `target`; and those that lead
     on from vertices still `waiting` afterwards, because no slot is begun after `limit` edges. `delta` is the width of a
-    slot, and must stay the same while some wait; `room` is how many vertices can wait at once, at least the frontier.
-    With `words`, distances are kept in these.
+    slot, and must stay the same while some wait. With `words`, distances are kept in these.
     """
-    scale, looked, flat, beyond = 1.0 / max(delta or width(rows), LEAST), 0, False, False
+    scale, looked, flat, beyond = 1.0 / max(delta or width(*rows[:3]), LEAST), 0, False, False
     senders = int(np.searchsorted(rows.indptr, rows.indptr[-1]))  # rows from there on are empty
-    waiting = waiting if waiting is not None else Waiting(len(rows.dist), threads, room)
+    waiting = waiting if waiting is not None else Waiting(len(rows.dist), threads)
     while len(frontier) or waiting.some:
         if len(rows.improved):
             rows.improved[frontier] = True
@@ -115,26 +114,25 @@ def relax(
     return Relaxed(looked, flat, beyond)
 
 
-def width(rows: PathTables) -> float:
+def width(indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray) -> float:
     """A width of slots such that, of the edges that lead on from an edge, one on average is no heavier; from a sample.
     Then a vertex hardly lowers another of its own slot, and few slots are empty, whatever the distribution of
     weights."""
-    step = max(1, len(rows.neighbours) // SAMPLE)
-    weights, ends = rows.weights[::step].astype(np.float64), rows.neighbours[::step].astype(np.int64)
-    weights = weights[(weights > 0) & (weights < np.inf)]
-    if not len(weights):
+    step = max(1, len(neighbours) // SAMPLE)
+    some, ends = weights[::step].astype(np.float64), neighbours[::step].astype(np.int64)
+    some = some[(some > 0) & (some < np.inf)]
+    if not len(some):
         return 1.0
-    leads_on = (rows.indptr[ends + 1] - rows.indptr[ends]).mean()
-    lighter = int((len(weights) - 1) / max(leads_on, 1.0))
-    return min(float(np.partition(weights, lighter)[lighter]), LARGEST)
+    leads_on = (indptr[ends + 1] - indptr[ends]).mean()
+    lighter = int((len(some) - 1) / max(leads_on, 1.0))
+    return min(float(np.partition(some, lighter)[lighter]), LARGEST)
 
 
 @kernel
 def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, scale, ends, lists_of_all, work):
     """Each thread has lists of its own; the chunks of the nearest slot are shared out. Where these are few, rank 0
     works off the lists of all threads, and moves the window, while the others wait. Returns where to go on."""
-    tails, marks, spare, pool, chained, shared = lists_of_all
-    dist, lists = rows.dist, Lists(tails[rank], marks[rank], spare[rank], pool, chained, shared)
+    dist, lists, tails, shared = rows.dist, of_thread(rank, lists_of_all), lists_of_all.tails, lists_of_all.shared
     first, last = share(rank, size, frontier.size)
     for i in range(first, last):
         push(list_of(number_of(dist[frontier[i]], scale), window), frontier[i], lists)
@@ -198,7 +196,7 @@ def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, sc
     return window, slot
 
 
-@inner_part
+@inlined
 def _matters(slot, window, ends, dist, scale):
     """Whether a path that is short enough may lead on from a vertex."""
     return first_of(slot, window) <= (ends.far if ends.target < 0 else number_of(dist[ends.target], scale))

@@ -17,8 +17,8 @@ from numba import uint64
 
 from dgraph.agents.edge_tables import EdgeTables, kept_with
 from dgraph.solvers.gather import Layout, gather, lay_out
-from dgraph.solvers.pagerank import dividing, summed
-from dgraph.solvers.team import atomic_add, kernel, team
+from dgraph.solvers.pagerank import dividing
+from dgraph.solvers.team import atomic_add, kernel, summed, team
 
 NOISE = 1e-13  # the share of all values that looks at the edges may change for ever, because numbers are rounded
 

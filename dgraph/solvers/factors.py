@@ -9,9 +9,8 @@ import numpy as np
 from numba import uint64
 
 from dgraph.solvers.components import flatten, link
-from dgraph.solvers.team import atomic_add, barrier, kernel, part, share, team
+from dgraph.solvers.team import ONE, atomic_add, barrier, kernel, part, share, team
 
-ONE = uint64(1)
 LITTLE = 1e-9  # of the trace, on the diagonal: of fewer ratings than factors the shortest factors are found
 SHORT = 1e-7  # of the longest component: shorter ones count as so long where factors are balanced
 FLAT = 1e-6  # of a vertex's largest curvature: less counts as so much, for nothing is known along such a component

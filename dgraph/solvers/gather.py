@@ -14,16 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
+from dgraph.agents.edge_tables import kept_with
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.neighbours import are_skewed
-from dgraph.solvers.team import atomic_add, barrier, kernel, part, prefetch_once, share, team
+from dgraph.solvers.solver import Problem
+from dgraph.solvers.team import ONE, atomic_add, barrier, kernel, part, prefetch_once, share, team
 
 GRAIN = 1 << 15  # edges and rows that a thread takes at a time
 CLASSES = 160  # of degrees: each of its own below 32, then two to every doubling
 COUNTERS = 4  # threads at most that count degrees, because each has a table of its own
 AHEAD = 512  # edges that are asked for before their turn
-LINE = 16  # senders on a cache line
-ONE = uint64(1)
+PER_LINE = 16  # senders on a cache line
 
 
 class RowEdges(NamedTuple):
@@ -51,6 +52,22 @@ class Layout:
     @property
     def edges(self) -> RowEdges:
         return RowEdges(self.cuts, self.indptr, self.senders, self.weights)
+
+
+def table_of(problem: Problem, along: str) -> Adjacency:
+    """Rows of those who are sent to; of an undirected graph all rows are alike, and found under "out"."""
+    edges = problem.edges
+    return (edges.receivers(along, at_once=True) if edges.directed else edges.senders("out"))[0]
+
+
+def layout_of(problem: Problem) -> Layout:
+    """The layout of a graph's edges, and of their weights if they are read; kept as long as the edges are."""
+    edges, table = problem.edges, table_of(problem, "out")
+    return kept_with(
+        table,
+        ("layout", edges.columns.get("weight")),
+        lambda: lay_out(table, edges.column(table, "weight"), problem.threads),
+    )
 
 
 def lay_out(table: Adjacency, weights: np.ndarray | None, threads: int) -> Layout:
@@ -168,7 +185,7 @@ def gather(edges, sent, lo, hi, sums):
             c += _brought(senders, weights, sent, e + uint64(2))
             d += _brought(senders, weights, sent, e + uint64(3))
             e += four
-            if e % uint64(LINE) < four:
+            if e % uint64(PER_LINE) < four:
                 prefetch_once(senders, e + uint64(AHEAD))
         while e != end:
             a += _brought(senders, weights, sent, e)
@@ -181,3 +198,12 @@ def _brought(senders, weights, sent, e):
     if weights is None:
         return sent[senders[e]]
     return weights[e] * sent[senders[e]]
+
+
+@part
+def total(sums, column):
+    """The sum of a column, block by block."""
+    added = 0.0
+    for b in range(len(sums)):
+        added += sums[b, column]
+    return added

@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 from numba import uint64
 
+from dgraph.machine_code import inlined
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.team import inner_part, kernel
+from dgraph.solvers.team import ONE, kernel
 
 FROM_HIGHER, FROM_LOWER, ANY = 0, 1, 2  # which edges: those that lead down, those that lead up, or all; never loops
 
@@ -25,7 +26,7 @@ def by_higher_end(edges: Adjacency, names: np.ndarray, shift: int, which: int) -
     return [(rows[a:z].copy(), others[a:z].copy()) for a, z in pairwise(bounds)]
 
 
-@inner_part
+@inlined
 def _chosen(u, v, which):
     return (u > v and which != FROM_LOWER) or (u < v and which != FROM_HIGHER)
 
@@ -36,7 +37,7 @@ def _count(indptr, neighbours, names, which, counts):
     blocks = uint64(counts.size - 1)
     for row in range(uint64(indptr.size - 1)):
         u = names[row]
-        for e in range(uint64(indptr[row]), uint64(indptr[row + uint64(1)])):
+        for e in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
             v = names[neighbours[e]]
             if _chosen(u, v, which):
                 counts[max(u, v) & blocks] += 1
@@ -48,7 +49,7 @@ def _write(indptr, neighbours, names, which, shift, offsets, rows, others):
     blocks = uint64(offsets.size - 1)
     for row in range(uint64(indptr.size - 1)):
         u = names[row]
-        for e in range(uint64(indptr[row]), uint64(indptr[row + uint64(1)])):
+        for e in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
             v = names[neighbours[e]]
             if _chosen(u, v, which):
                 high = uint64(max(u, v))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
-from dgraph.solvers.gather import RowEdges, blocks_of, gather
-from dgraph.solvers.pagerank import LINE, summed, table_of, total
+from dgraph.solvers.gather import RowEdges, blocks_of, gather, table_of, total
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, barrier, kernel, part, share, stopped, team
+from dgraph.solvers.team import LINE, atomic_add, barrier, kernel, part, share, stopped, summed, team
 
 
 def hubs_and_authorities(problem: Problem) -> Solved:

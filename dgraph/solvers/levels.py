@@ -14,7 +14,7 @@ from dgraph.agents.edge_tables import kept_with
 from dgraph.monoid import UNREACHED
 from dgraph.solvers.ascending import order_of
 from dgraph.solvers.solver import SOON, Unsettled
-from dgraph.solvers.team import kernel, part, prefetch
+from dgraph.solvers.team import ONE, kernel, part, prefetch
 from dgraph.solvers.vertex_numbers import VertexNumbers, number_of_vertex, numbers_of
 
 LARGE = 1 << 17  # edges out of a level, from which on a round of all workers costs less than they do
@@ -22,7 +22,7 @@ MANY = 1 << 20  # edges of a round
 ALPHA = 30  # to look for predecessors pays from 1/ALPHA of the edges on that have not been pushed along,
 SCAN = 8  # unless it is cheaper to push along an edge than to look at so many vertices, of which most are reached
 NEAR, FAR = uint64(8), uint64(24)  # whose row, and the place of whose row, is asked for before its turn
-ONE, SIX, LOW = uint64(1), uint64(6), uint64(63)
+SIX, LOW = uint64(6), uint64(63)
 
 
 class BothOrders(NamedTuple):
@@ -70,7 +70,7 @@ def settle(part: Unsettled, tight: Tight | None = None) -> tuple[int, np.ndarray
         now, following = (np.empty(size, np.uint32) for _ in range(2))
         part.kept["room"] = Scratch(now, following, np.zeros(-(-size // 64), np.uint64), np.zeros(4, np.int64))
     room, bits = part.kept["room"], np.int64(part.values["bits"])
-    frontier, levels = part.frontier, _levels(part.best, part.frontier, bits)
+    frontier, levels = part.frontier, part.best[part.frontier] >> bits
     if (levels[1:] < levels[:-1]).any():
         by_level = np.argsort(levels, kind="stable")
         frontier, levels = frontier[by_level], levels[by_level]
@@ -91,14 +91,6 @@ def _by_number(indptr: np.ndarray, numbers: np.ndarray) -> bool:
     """Whether the neighbours of each row have ascending numbers."""
     senders = numbers[np.flatnonzero(np.diff(indptr))]
     return bool((senders[1:] > senders[:-1]).all())
-
-
-@kernel
-def _levels(best, frontier, bits):
-    levels = np.empty(frontier.size, np.int64)
-    for i in range(uint64(frontier.size)):
-        levels[i] = best[frontier[i]] >> bits
-    return levels
 
 
 @kernel

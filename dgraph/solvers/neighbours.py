@@ -12,7 +12,7 @@ from numba import uint64
 from dgraph.agents.edge_tables import kept_with
 from dgraph.machine_code import inlined
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.team import atomic_add, atomic_load, atomic_max, kernel, team
+from dgraph.solvers.team import ONE, atomic_add, atomic_load, atomic_max, kernel, team
 
 ALL, OTHERS, LOWER = 0, 1, 2  # which neighbours a row keeps: of OTHERS not itself, of LOWER those that come before it
 GRAIN = 1024  # rows that a thread takes at a time
@@ -87,7 +87,7 @@ def _find_repeats(rank, size, signals, found, indptr, neighbours, marks):
         if begin >= n:
             break
         for u in range(uint64(begin), uint64(min(begin + GRAIN, n))):
-            first, last, ascends, before = uint64(indptr[u]), uint64(indptr[u + uint64(1)]), True, np.int64(-1)
+            first, last, ascends, before = uint64(indptr[u]), uint64(indptr[u + ONE]), True, np.int64(-1)
             for e in range(first, last):
                 x = np.int64(neighbours[e])
                 repeated = repeated or bool(x == np.int64(u))
@@ -135,12 +135,12 @@ def _distinct(
 @inlined
 def _take(row, u, indptr, neighbours, order, kept, mark, bit, others, end):
     """Append the neighbours that the row keeps and does not have yet, and mark them; returns where the row ends now."""
-    for e in range(uint64(indptr[u]), uint64(indptr[u + uint64(1)])):
+    for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
         x = uint64(neighbours[e]) if order is None else uint64(order[neighbours[e]])
         if kept == ALL or x < row or (kept == OTHERS and x != row):
             if mark[x] == 0:
                 others[end] = x
-                end += uint64(1)
+                end += ONE
             mark[x] |= np.uint8(bit)
     return end
 

@@ -12,16 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from dgraph.agents.edge_tables import kept_with
-from dgraph.machine_code import part_of_kernels
-from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.gather import Layout, gather, lay_out
+from dgraph.solvers.gather import Layout, gather, layout_of, table_of, total
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, barrier, kernel, part, share, stopped, team
-
-summed = part_of_kernels(fastmath={"reassoc"})  # several sums side by side: additions do not wait for each other
-
-LINE = 16  # words apart, so that counters are on cache lines of their own
+from dgraph.solvers.team import LINE, atomic_add, barrier, kernel, share, stopped, summed, team
 
 
 def page_rank(problem: Problem, dtype: Any = np.float64) -> Solved:
@@ -89,22 +82,6 @@ def strengths(problem: Problem) -> Solved:
     strength = np.bincount(table.neighbours, weights, n)
     totals = {"lowest": float(weights.min(initial=np.inf)), "highest": float(strength.max(initial=0))}
     return Solved({"strength": strength}, 1, len(weights), totals)
-
-
-def table_of(problem: Problem, along: str) -> Adjacency:
-    """Rows of those who are sent to; of an undirected graph all rows are alike, and found under "out"."""
-    edges = problem.edges
-    return (edges.receivers(along, at_once=True) if edges.directed else edges.senders("out"))[0]
-
-
-def layout_of(problem: Problem) -> Layout:
-    """The layout of a graph's edges, and of their weights if they are read; kept as long as the edges are."""
-    edges, table = problem.edges, table_of(problem, "out")
-    return kept_with(
-        table,
-        ("layout", edges.columns.get("weight")),
-        lambda: lay_out(table, edges.column(table, "weight"), problem.threads),
-    )
 
 
 def fixed_point(
@@ -208,12 +185,3 @@ def _score(lo, hi, came, restart, spread, alpha, jumps, again, scores):
         change += abs(score - scores[i])
         scores[i] = score
     return change
-
-
-@part
-def total(sums, column):
-    """The sum of a column, block by block."""
-    added = 0.0
-    for b in range(len(sums)):
-        added += sums[b, column]
-    return added

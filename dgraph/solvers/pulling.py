@@ -10,13 +10,13 @@ from numba import uint64
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from dgraph.monoid import NONE, UNREACHED
-from dgraph.solvers.team import atomic_add, barrier, part, share
+from dgraph.solvers.team import ONE, atomic_add, barrier, part, share
 
 _first: Any = trailing_zeros  # the place of a word's first bit
 
 BITS = np.int64(32)  # of a vertex, in words of (level, predecessor): the smaller word is the better one
 NOBODY = np.int64((1 << 32) - 1)  # the predecessor of a source
-ONE, SIX, LOW = uint64(1), uint64(6), uint64(63)
+SIX, LOW = uint64(6), uint64(63)
 NEXT, FOUND, SEEN = 0, 8, 16  # counts of a pulled level, on cache lines of their own
 
 

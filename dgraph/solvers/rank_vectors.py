@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from dgraph.solvers.gather import ONE
+from dgraph.solvers.gather import layout_of
 from dgraph.solvers.neighbours import are_skewed
-from dgraph.solvers.pagerank import LINE, dividing, layout_of, page_rank
+from dgraph.solvers.pagerank import dividing, page_rank
 from dgraph.solvers.solver import Problem, Solved
-from dgraph.solvers.team import atomic_add, barrier, kernel, part, prefetch, share, stopped, team
+from dgraph.solvers.team import LINE, ONE, atomic_add, barrier, kernel, part, prefetch, share, stopped, team
 
 CACHED = 1 << 25  # bytes that vertices send, beyond which looks at them are slow; twice as many if few are busy
 GROUP = 4  # components that are added up at a time; there are as many as fill whole groups

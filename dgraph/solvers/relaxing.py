@@ -14,15 +14,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
+from dgraph.machine_code import inlined
 from dgraph.monoid import UNREACHED
 from dgraph.solvers.slots import ROOM, free, list_of, number_of, push
 from dgraph.solvers.team import (
+    ONE,
     atomic_load,
     atomic_max,
     atomic_min,
     atomic_or,
     compare_and_swap,
-    inner_part,
     kernel,
     prefetch,
     share,
@@ -143,7 +144,7 @@ def _apart(rank, size, signals, known, dist, parent):
         parent[v] = UNREACHED if by == LOW else np.int64(by)
 
 
-@inner_part
+@inlined
 def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
     """Relax the edges of a chunk's vertices, and give back the chunk; returns the number of edges. Numba compiles only
     the form that the types need: with `words`, or None. In words, vertices so far that a distance might not fit are
@@ -160,7 +161,7 @@ def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
             lists.shared[BEYOND] = 1
             continue
         number = number_of_vertex(u, rows.numbers)
-        first, last = uint64(rows.indptr[u]), uint64(rows.indptr[u + uint64(1)])
+        first, last = uint64(rows.indptr[u]), uint64(rows.indptr[u + ONE])
         looked += last - first
         for e in range(first, last):
             v = uint64(rows.neighbours[e])
@@ -179,7 +180,7 @@ def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
     return looked
 
 
-@inner_part
+@inlined
 def _ask_ahead(i, end, rows, words, pool):
     """Ask for what will be read of the vertices that come after place i of the pool."""
     if i + uint64(AHEAD) < end:
@@ -196,7 +197,7 @@ def _ask_ahead(i, end, rows, words, pool):
         prefetch(rows.neighbours, row + 16)
 
 
-@inner_part
+@inlined
 def _lower(v, d, weight, number, alone, rows, shared):
     """Tell v of a path by the vertex of this number, at distance d. Returns whether that is shorter than all before;
     the new distance and the old; and whether v was marked as improved. Whoever sets the sign bit of a parent has that
@@ -229,7 +230,7 @@ def _lower(v, d, weight, number, alone, rows, shared):
     return _noted(v, new < old, rows), new, old, waited
 
 
-@inner_part
+@inlined
 def _lower_word(v, d, weight, number, alone, rows, known, shared):
     """The same with words. Where nobody asks who has improved, whoever had a distance before was marked."""
     length = uint64(np.int64(weight))
@@ -250,7 +251,7 @@ def _lower_word(v, d, weight, number, alone, rows, known, shared):
     return _noted(v, new < old, rows), new, old, waited
 
 
-@inner_part
+@inlined
 def _noted(v, lowered, rows):
     """Note for those who ask that v has a shorter path, or another parent only; returns which."""
     if lowered:

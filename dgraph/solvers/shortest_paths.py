@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from dgraph.agents.edge_tables import kept_with
@@ -56,26 +58,41 @@ def from_each(problem: Problem) -> Solved:
     return Solved({"distance": np.stack([dist for dist, _ in found], axis=1)}, edges=sum(looked for _, looked in found))
 
 
+@dataclass
+class Underway:
+    """What a partition keeps from one round to the next."""
+
+    waiting: Waiting
+    words: Words | None
+    tied: np.ndarray  # who has got another predecessor at the same distance; empty if nobody asks for these
+    returned: dict[int, float] = field(default_factory=dict)  # the vertex that stood for all who wait, at its distance
+
+
 def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     """Delta-stepping from the frontier, until LIMIT edges have been looked at. Vertices that wait then are kept, and
-    one of them is returned, so that there is a next round. The width of slots is chosen once. If predecessors are asked
-    for they are kept beside distances, and proxies whose master is to hear of another one count as improved. In words,
-    as long as all fits."""
-    threads, owned, own, edges = _threads(part), part.edges.partition.num_owned, part.kept, _weighted(part)
-    if not own:
+    one of them is returned, so that there is a next round. If predecessors are asked for they are kept beside
+    distances, and proxies whose master is to hear of another one count as improved. In words, as long as all fits."""
+    threads, owned = _threads(part), part.edges.partition.num_owned
+    if not part.kept:
         tied = np.zeros(len(part.beside), bool)
-        own |= {"tied": tied, "waiting": Waiting(len(part.best), threads), "named": {}, "words": _words(part)}
-    waiting, words, named = own["waiting"], own["words"], own["named"]
-    if words is not None and not words.learn(part.frontier, part.best, part.beside):
-        words = own["words"] = None
-    limit = max(1, LIMIT // SOON) if part.unheard else LIMIT
+        part.kept["paths"] = Underway(Waiting(len(part.best), threads), _words(part), tied)
+    own: Underway = part.kept["paths"]
+    if own.words is not None and not own.words.learn(part.frontier, part.best, part.beside):
+        own.words = None
+    waiting, words = own.waiting, own.words
     dist = part.best if words is None else words.dist
-    rows = PathTables(*edges, dist, part.beside, part.improved, numbers_of(part.edges), own["tied"])
-    if "delta" not in own:
-        own["delta"] = width(rows)
-    news = [u for u in part.frontier[:1].tolist() if named.get(u) == part.best[u]]
-    frontier, how = part.frontier[len(news) :], {"delta": own["delta"], "bound": part.values.get("bound", np.inf)}
-    found = relax(rows, frontier, **how, threads=threads, limit=limit, waiting=waiting, words=words)
+    rows = PathTables(*_weighted(part), dist, part.beside, part.improved, numbers_of(part.edges), own.tied)
+    known = [u for u in part.frontier[:1].tolist() if own.returned.get(u) == part.best[u]]  # it waits already
+    found = relax(
+        rows,
+        part.frontier[len(known) :],
+        delta=_width(part),
+        bound=part.values.get("bound", np.inf),
+        threads=threads,
+        limit=max(1, LIMIT // SOON) if part.unheard else LIMIT,
+        waiting=waiting,
+        words=words,
+    )
     left = waiting.one()
     if len(rows.tied):
         first = owned if words is None else 0  # in words, parents of all are still to be told
@@ -84,8 +101,8 @@ def settle(part: Unsettled) -> tuple[int, np.ndarray]:
     if words is not None:
         words.tell(part.improved, owned, part.best, part.beside)
     if found.beyond:  # all whom a path reaches go once more
-        left, waiting.slot, own["words"] = np.flatnonzero(part.best < np.inf).astype(np.uint32), LISTS, None
-    own["named"] = {} if found.beyond else {u: part.best[u] for u in left.tolist()}
+        left, waiting.slot, own.words = np.flatnonzero(part.best < np.inf).astype(np.uint32), LISTS, None
+    own.returned = {} if found.beyond else {u: part.best[u] for u in left.tolist()}
     return found.looked, left
 
 
@@ -101,18 +118,18 @@ def _relaxed(problem: Problem, sources: np.ndarray, *, tree: bool = False) -> tu
     if words is not None:
         words.known[sources] = FAR
         rows = rows_of(*edges, words.dist)._replace(improved=np.empty(0, bool))
-        found = relax(rows, sources, delta=_width(problem, rows), target=target, threads=threads, words=words)
+        found = relax(rows, sources, delta=_width(problem), target=target, threads=threads, words=words)
         if not found.beyond:
             return *words.apart(threads), found
     rows = rows_of(*edges, _start(problem, sources), tree=tree)
-    found = relax(rows, sources, delta=_width(problem, rows), target=target, threads=threads)
+    found = relax(rows, sources, delta=_width(problem), target=target, threads=threads)
     return rows.dist, rows.parent, found
 
 
-def _width(problem: Problem, rows: PathTables) -> float:
+def _width(part: Problem | Unsettled) -> float:
     """The width of slots, chosen once for the edges."""
-    (out,) = problem.edges.senders("out")
-    return kept_with(out, ("width", problem.edges.columns.get("weight")), lambda: width(rows))
+    (out,) = part.edges.senders("out")
+    return kept_with(out, ("width", part.edges.columns.get("weight")), lambda: width(*_weighted(part)))
 
 
 def _words(part: Problem | Unsettled) -> Words | None:

@@ -18,7 +18,8 @@ import numpy as np
 from numba import uint64
 from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 
-from dgraph.solvers.team import atomic_add, atomic_load, compare_and_swap, inner_part, kernel, scalar_part
+from dgraph.machine_code import inlined, scalar_part
+from dgraph.solvers.team import ONE, atomic_add, atomic_load, compare_and_swap, kernel, part
 
 BITS, TOP = 12, 62  # last bits, those of a slot; and of all numbers
 SLOTS = 1 << BITS  # in the window
@@ -33,7 +34,7 @@ USED, OVER, DROPPED = 0, 1, 8  # places in `shared`: chunks taken from the pool;
 HALF, LOW = np.int64(32), np.int64((1 << 32) - 1)  # of the word at OVER: how often it changed, and the chunk + 1
 
 WORDS = (LISTS + 63) // 64  # of a bit for each list
-ONE, LAST = uint64(1), uint64(63)
+LAST = uint64(63)
 
 _zeros: Any = leading_zeros
 _first: Any = trailing_zeros  # the place of a word's first bit
@@ -41,8 +42,8 @@ _first: Any = trailing_zeros  # the place of a word's first bit
 
 class Lists(NamedTuple):
     """A thread's waiting vertices by slot. tails[slot] is one past the last place of its list in the pool, 0 if it is
-    empty; chained[chunk] is the chunk before in its list. All threads share the pool; each chunk in it has one
-    owner."""
+    empty; chained[chunk] is the chunk before in its list. All threads share the pool; each chunk in it has one owner.
+    Of all threads together, `tails`, `marks` and `spare` have a row for each."""
 
     tails: np.ndarray
     marks: np.ndarray  # a bit for each list, set if it is not empty, and maybe if it is
@@ -52,15 +53,10 @@ class Lists(NamedTuple):
     shared: np.ndarray
 
 
-class AllLists(NamedTuple):
-    """The same of all threads: tails, marks and spare of each."""
-
-    tails: np.ndarray
-    marks: np.ndarray
-    spare: np.ndarray
-    pool: np.ndarray
-    chained: np.ndarray
-    shared: np.ndarray
+@part
+def of_thread(rank, lists):
+    """One thread's lists, of those of all."""
+    return Lists(lists.tails[rank], lists.marks[rank], lists.spare[rank], lists.pool, lists.chained, lists.shared)
 
 
 @kernel
@@ -84,7 +80,7 @@ def list_of(number, window):
     return number & (SLOTS - 1) if x < SLOTS else SLOTS + 63 - BITS - np.int64(_zeros(x))
 
 
-@inner_part
+@inlined
 def push(slot, u, lists):
     """Add a vertex to a slot's list."""
     place = lists.tails[slot]
@@ -141,7 +137,7 @@ def before(place, lists):
     return (lists.chained[uint64((place - 1) // ROOM)] + 1) * ROOM
 
 
-@inner_part
+@inlined
 def next_of(slot, lists, low, high):
     """The first slot or bin from `slot` on that is not empty, of the threads from `low` up to `high`; LISTS if there is
     none. It looks at marks, because most lists are empty, and clears those that are wrong. `lists` are of all."""
@@ -221,8 +217,7 @@ def move_all(slot, window, dist, scale, lists):
     for rank in range(len(lists.tails)):
         to = min(to, nearest(lists.tails[rank, slot], slot, window, dist, scale, lists))
     for rank in range(len(lists.tails)):
-        tails, marks, spare = lists.tails[rank], lists.marks[rank], lists.spare[rank]
-        there = move(slot, window, to, dist, scale, Lists(tails, marks, spare, lists.pool, lists.chained, lists.shared))
+        there = move(slot, window, to, dist, scale, of_thread(rank, lists))
     return there
 
 
@@ -245,8 +240,9 @@ class Waiting:
         self.far = NOWHERE  # the number of the last who matter
 
     @property
-    def lists(self) -> AllLists:
-        return AllLists(self.tails, self.marks, self.spare, self.pool, self.chained, self.shared)
+    def lists(self) -> Lists:
+        """Those of all threads."""
+        return Lists(self.tails, self.marks, self.spare, self.pool, self.chained, self.shared)
 
     @property
     def some(self) -> bool:

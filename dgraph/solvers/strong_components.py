@@ -10,16 +10,13 @@ import numpy as np
 from numba import uint32, uint64
 
 from dgraph.agents.edge_tables import EdgeTables
-from dgraph.machine_code import kept
 from dgraph.monoid import NONE
 from dgraph.solvers.breadth_first import Goal, search
 from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.team import ONE, kernel
 
 NEW, DONE = uint32(0), uint32((1 << 32) - 1)  # as the `low` of a vertex: not yet met, and in a component that is known
 NEAR = Goal(depth=128, target=NONE)  # as far as a search goes that shall find a component
-
-kernel = kept()
-one = uint64(1)
 
 
 def strong_components(problem: Problem) -> Solved:
@@ -70,25 +67,25 @@ def _search_in_depth(indptr, neighbours, low, component):
                 met += uint32(1)
                 low[u] = places[depth] = met
                 way[depth], edge[depth] = u, indptr[u]
-                looked += uint64(indptr[u + one] - indptr[u])
-            least, e, end, entered = low[u], edge[depth], uint64(indptr[u + one]), False
+                looked += uint64(indptr[u + ONE] - indptr[u])
+            least, e, end, entered = low[u], edge[depth], uint64(indptr[u + ONE]), False
             while e < end and not entered:
                 v = uint64(neighbours[e])
                 entered = low[v] == NEW
                 if low[v] < least and not entered:
                     least = low[v]
-                e += one
+                e += ONE
             low[u], edge[depth] = least, e
             if entered:
-                u, depth = v, depth + one
+                u, depth = v, depth + ONE
                 continue
             if least == places[depth]:
                 waits = _close(u, least, waiting, waits, low, component)
             else:
-                waiting[waits], waits = u, waits + one
+                waiting[waits], waits = u, waits + ONE
             if depth == 0:
                 break
-            depth -= one
+            depth -= ONE
             v, u = u, uint64(way[depth])
             if low[v] < low[u]:
                 low[u] = low[v]
@@ -99,8 +96,8 @@ def _search_in_depth(indptr, neighbours, low, component):
 def _close(u, place, waiting, waits, low, component):
     """Make one component of u and of all who were met after it and wait. Returns how many wait still."""
     first, smallest = waits, u
-    while first > 0 and low[waiting[first - one]] >= place:
-        first -= one
+    while first > 0 and low[waiting[first - ONE]] >= place:
+        first -= ONE
         smallest = min(smallest, uint64(waiting[first]))
     for i in range(first, waits):
         v = uint64(waiting[i])

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -27,16 +27,13 @@ SPINS = 2000  # looks at the round before a thread gives its core to others
 # Looks at edges that take longer than to start a thread for them and to meet it: measured on two cores, where most
 # operations break even at twice as many. On many cores no more are started than have so much to do each.
 LOOKS = 1 << 19
+LINE = 16  # words apart, so that counters are on cache lines of their own
+ONE = uint64(1)  # as places are counted: with a signed 1 they would be floats
 _larger = 1  # see `standing_for`
 
 kernel = kept()
 part = part_of_kernels()
-# For parts that return no array. An option of Numba that is not public leaves out its counts of who refers to an array:
-# the threads of a team pass on the same arrays, and would all write to the same counts.
-scalar_part = part_of_kernels(_nrt=False)
-# The same for what happens at every edge, or for every few vertices that wait: it is written out in its callers. A call
-# hands over all that each array is made of, which for tables of ten arrays takes longer than many a step on a path.
-inner_part = part_of_kernels(_nrt=False, forceinline=True)
+summed = part_of_kernels(fastmath={"reassoc"})  # several sums side by side: additions do not wait for each other
 _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 

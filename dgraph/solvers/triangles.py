@@ -11,7 +11,7 @@ from numba import uint64
 
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.neighbours import Neighbours
-from dgraph.solvers.team import atomic_add, barrier, kernel, part, prefetch, team
+from dgraph.solvers.team import ONE, atomic_add, barrier, kernel, part, prefetch, team
 
 GRAIN = 256  # rows that a thread takes at a time
 SHORT_GRAIN = 4096
@@ -20,16 +20,8 @@ SHORT = 8  # neighbours of neighbours: the length of a row, as an edge sees it o
 
 def are_short(table: Adjacency) -> bool:
     """Whether all rows are too short for marks to pay."""
-    return _squares(table.indptr) <= SHORT * table.num_edges
-
-
-@kernel
-def _squares(indptr):
-    """The sum of the squared lengths of rows."""
-    total = np.int64(0)
-    for u in range(uint64(indptr.size - 1)):
-        total += (indptr[u + uint64(1)] - indptr[u]) ** 2
-    return total
+    lengths = np.diff(table.indptr)
+    return bool(np.square(lengths, out=lengths).sum() <= SHORT * table.num_edges)
 
 
 def of_short_rows(table: Adjacency, threads: int, *, degrees: bool) -> tuple[np.ndarray, np.ndarray | None]:
@@ -78,7 +70,7 @@ def _count(
     mark, worth = marks[rank], counts[rank]
     n = len(bounds)
     shift, part, other = uint64(shift), uint64(part), uint64(other)
-    blocks = (uint64(1) << shift) - uint64(1)
+    blocks = (ONE << shift) - ONE
     while True:
         first = atomic_add(cursor, 0, GRAIN)
         if first >= n:
@@ -132,9 +124,9 @@ def _of_short_rows(rank, size, signals, cursor, indptr, neighbours, counts, degr
             break
         end = uint64(indptr[first])
         for u in range(uint64(first), uint64(min(first + SHORT_GRAIN, n))):
-            begin, end = end, uint64(indptr[u + uint64(1)])
+            begin, end = end, uint64(indptr[u + ONE])
             if end - begin >= uint64(lower.size):
-                lower = np.empty(end - begin + uint64(1), np.uint32)
+                lower = np.empty(end - begin + ONE, np.uint32)
             known = uint64(0)
             for e in range(begin, end):
                 x = neighbours[e]
@@ -144,11 +136,11 @@ def _of_short_rows(rank, size, signals, cursor, indptr, neighbours, counts, degr
                 degree[u] = 0
                 for e in range(begin, end):
                     degree[u] += neighbours[e] != u and not _is_repeat(neighbours, begin, e)
-            for i in range(uint64(1), known):
+            for i in range(ONE, known):
                 for j in range(i):
                     v, w = max(lower[i], lower[j]), min(lower[i], lower[j])
                     closed = False
-                    for e in range(uint64(indptr[v]), uint64(indptr[uint64(v) + uint64(1)])):
+                    for e in range(uint64(indptr[v]), uint64(indptr[uint64(v) + ONE])):
                         closed |= neighbours[e] == w
                     if closed and v != w and not (_is_repeat(lower, 0, i) or _is_repeat(lower, 0, j)):
                         atomic_add(counts, u, 1)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.agents.edge_tables import EdgeTables, kept_with
-from dgraph.solvers.team import inner_part
+from dgraph.machine_code import inlined
 
 
 class VertexNumbers(NamedTuple):
@@ -31,7 +31,7 @@ def numbers_of(edges: EdgeTables) -> VertexNumbers:
     return kept_with(edges.partition, "numbers in a row", found)
 
 
-@inner_part
+@inlined
 def number_of_vertex(u, numbers):
     """The number of a local vertex."""
     return numbers.first + np.int64(u) if u < uint64(numbers.in_a_row) else np.int64(numbers.each[u])

@@ -12,7 +12,7 @@ import numpy as np
 from dgraph.exchange.post import BROADCAST
 from dgraph.names import key
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.bounds import count_support, lose_support, lower
+from dgraph.solvers.core_bounds import count_support, lose_support, lower
 from dgraph.solvers.solver import Peel
 from dgraph.states.local_state import LocalState
 from dgraph.states.synchronous import SynchronousState

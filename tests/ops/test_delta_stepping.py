@@ -50,8 +50,8 @@ def test_threads_widths_and_little_room_change_nothing(name):
     expected = scipy_distances(rows)
     for threads, factor, room in ((1, 1, None), (2, 1, None), (3, 20, None), (2, 0.1, None), (2, 1, 0)):
         one = delta_stepping.rows_of(*rows[:3], rows.dist.copy(), tree=True)
-        width = delta_stepping.width(one) * factor
-        delta_stepping.relax(one, np.array([5], np.uint32), delta=width, threads=threads, room=room)
+        width, waiting = delta_stepping.width(*one[:3]) * factor, slots.Waiting(len(one.dist), threads, room)
+        delta_stepping.relax(one, np.array([5], np.uint32), delta=width, threads=threads, waiting=waiting)
         assert np.array_equal(one.dist, expected)
         assert np.array_equal(np.flatnonzero(one.improved), np.flatnonzero(one.dist < np.inf))
         assert np.array_equal(one.parent, smallest_nearer(one))
@@ -66,8 +66,8 @@ def test_words_hold_the_same_distances_and_predecessors(name):
         words = relaxing.words_of(len(rows.dist), largest)
         words.known[source] = relaxing.FAR
         one = delta_stepping.rows_of(*rows[:3], words.dist)
-        width = delta_stepping.width(one) * factor
-        found = delta_stepping.relax(one, source, delta=width, threads=threads, room=room, words=words)
+        width, waiting = delta_stepping.width(*one[:3]) * factor, slots.Waiting(len(one.dist), threads, room)
+        found = delta_stepping.relax(one, source, delta=width, threads=threads, waiting=waiting, words=words)
         assert not found.beyond and not found.flat
         dist, parent = words.apart(threads)
         assert np.array_equal(dist, expected)
@@ -118,7 +118,7 @@ def test_a_search_that_pauses_and_hears_of_better_ways_ends_like_one_that_knew_a
     for threads, factor in ((1, 1), (2, 1), (2, 0.001)):
         one = delta_stepping.rows_of(*rows[:3], np.full(len(rows.dist), np.inf))
         one.dist[start] = 0
-        delta, waiting = delta_stepping.width(one) * factor, slots.Waiting(len(one.dist), threads)
+        delta, waiting = delta_stepping.width(*one[:3]) * factor, slots.Waiting(len(one.dist), threads)
         frontier, heard, pauses = np.array([start], np.uint32), {start: 0.0}, 0
         while len(frontier) or waiting.some:
             limit = max(1000, len(rows.neighbours) // 10)

@@ -13,7 +13,7 @@ from real_graphs import real_graph
 import dgraph as dg
 from dgraph import errors, reference
 from dgraph.ops.label_propagation import LabelPropagation, WeightedLabelPropagation, _unit, label_propagation
-from dgraph.solvers.labels import PATIENT
+from dgraph.solvers.label_propagation import PATIENT
 from dgraph.solvers.randomness import sort_drawn
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import Edges, verify

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 from numba import uint64
 
-from dgraph.solvers.team import kernel, part
-
-ONE = uint64(1)
+from dgraph.solvers.team import ONE, kernel, part
 
 
 @kernel

@@ -12,18 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from numba import int64, uint64
 
+from dgraph.machine_code import inlined, scalar_part
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.randomness import uniform
 from dgraph.solvers.solver import Problem
-from dgraph.solvers.team import atomic_add, barrier, inner_part, kernel, part, scalar_part, stopped, team
+from dgraph.solvers.team import ONE, atomic_add, barrier, kernel, part, stopped, team
 
 PATIENT, WAITS = 16, 0.125  # taking turns: after so many rounds, this share of the vertices waits, drawn anew each time
 SPARSE = 16  # vertices that change tell their neighbours, unless they have more than one in so many of the edges
 GRAIN = 256  # vertices that a thread takes at once, fewer of a small graph; where nothing happens it passes them over
 FEW = 3  # labels that are compared with each other, which is quicker than to count them
 FIRST, SECOND, MOVING, RESTLESS, EDGES = 0, 8, 16, 32, 48  # the tally's places, on cache lines of their own
-
-one = uint64(1)
 
 
 class Votes(NamedTuple):
@@ -145,7 +144,7 @@ def _choose(grain, number, first, second, unit, wishes, room, turns):
             seen += _degree(u, first, second)
         if wanted[u] != label:
             wanting[grain] = True
-            restless += one
+            restless += ONE
             if _has_turn(u, number, label, wanted[u], turns):
                 moving += _degree(u, first, second)
     return restless, moving, seen
@@ -171,20 +170,20 @@ def _give(grain, number, everywhere, first, second, unit, wishes, turns):
                         _tell(u, second, unit, slack, busy, turns.grain)
 
 
-@inner_part
+@inlined
 def _ends_of(grain, wishes, turns):
     """The first vertex of a grain, and one past the last."""
     begin = uint64(grain) * uint64(turns.grain)
     return begin, min(begin + uint64(turns.grain), uint64(wishes.labels.size))
 
 
-@inner_part
+@inlined
 def _degree(u, first, second):
-    degree = uint64(first.indptr[u + one] - first.indptr[u])
-    return degree + uint64(second.indptr[u + one] - second.indptr[u]) if second.indptr.size > 1 else degree
+    degree = uint64(first.indptr[u + ONE] - first.indptr[u])
+    return degree + uint64(second.indptr[u + ONE] - second.indptr[u]) if second.indptr.size > 1 else degree
 
 
-@inner_part
+@inlined
 def _count(u, label, first, second, unit, labels, room, keeps):
     """The label that u wants, and its slack, from the labels of all its neighbours."""
     found = uint64(0), uint64(0), uint64(0)
@@ -202,12 +201,12 @@ def _count(u, label, first, second, unit, labels, room, keeps):
     return wish
 
 
-@inner_part
+@inlined
 def _gather(u, votes, unit, room, found, labels, label):
     """Add the neighbours' labels other than `label` behind the first `others` of the slots; with weights, their votes
     to the loads. Returns how many labels there are, and the votes for `label` and for others."""
     slots, loads, (others, own, theirs) = room.slots, room.loads, found
-    for e in range(uint64(votes.indptr[u]), uint64(votes.indptr[u + one])):
+    for e in range(uint64(votes.indptr[u]), uint64(votes.indptr[u + ONE])):
         slots[others] = labels[votes.neighbours[e]]
         if unit is None:
             others += uint64(slots[others] != label)
@@ -222,10 +221,10 @@ def _gather(u, votes, unit, room, found, labels, label):
     return others, own, theirs
 
 
-@inner_part
+@inlined
 def _tell(u, votes, unit, slack, busy, grain):
     """Lower the slack of every neighbour."""
-    for e in range(uint64(votes.indptr[u]), uint64(votes.indptr[u + one])):
+    for e in range(uint64(votes.indptr[u]), uint64(votes.indptr[u + ONE])):
         v, times = uint64(votes.neighbours[e]), 1
         if unit is not None:
             times = int64(math.ceil(votes.weights[e] * unit))
@@ -252,11 +251,11 @@ def _most_frequent(others, own, theirs, label, unit, room, keeps):
         for i in range(others):
             found = slots[i]
             if few:
-                times = one
+                times = ONE
                 for j in range(i):
                     times += uint64(slots[j] == found)
             else:
-                now = max(uint64(counts[found]), base) + (one if unit is None else loads[i])
+                now = max(uint64(counts[found]), base) + (ONE if unit is None else loads[i])
                 counts[found] = now
                 times = now - base
             if times > most or (times == most and found < best and not (keeps and best == label)):
