@@ -70,68 +70,68 @@ class CudaCrossing(Crossing):
 
     in_edges = "for e in range(uint64(indptr[v]) - edge_base, uint64(indptr[v + one]) - edge_base):"
 
-    def recount(self, phase: PhaseAnalysis) -> None:
+    def recount(self) -> None:
         """None: on a GPU all rows gather, side by side."""
 
-    def push(self, phase: PhaseAnalysis) -> None:
-        if not pushes(phase):
+    def push(self) -> None:
+        if not pushes(self.phase):
             return
         doc = "senders[lo:hi] send along their out-edges; whoever has a first message joins the queue."
         arguments = "senders", "group_size", "indptr", "edge_base", "row_low", "row_high", "parts", "part_size"
-        kernel = self.kernels.kernel(name_in(phase, "push"), doc, *arguments)
+        kernel = self.kernels.kernel(name_in(self.phase, "push"), doc, *arguments)
         kernel.add(THREADS, GROUPS)
         with kernel.block("for i in range(lo + group_number, hi, group_count):"):
             kernel.add("u = senders[i]", "if u < row_low or u >= row_high: continue")
-            source = self.name_source(kernel, phase)
+            source = self.name_source(kernel)
             kernel.add("part_start = uint64(indptr[u]) + part_size * parts[min(i, uint64(len(parts)) - one)]")
             kernel.add("part_end = min(part_start + part_size, uint64(indptr[u + one]))")
             with shared_edges(kernel, "part_start - edge_base", "part_end - edge_base"):
                 kernel.add(f"v = {kernel.of_edge('neighbours', 'e')}")
-                self.deliver_sent(kernel, phase, source)
+                self.deliver_sent(kernel, source)
                 self.enqueue(kernel)
 
-    def sweep(self, phase: PhaseAnalysis) -> None:
+    def sweep(self) -> None:
         """None: rows one after the other are no work for a grid of threads."""
 
-    def rows_of_pull(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
+    def rows_of_pull(self, kernel: KernelText) -> None:
         kernel.use("edge_base")
-        if not phase.combines or self.width:  # a thread a row
+        if not self.phase.combines or self.width:  # a thread a row
             with self.kernels.rows(kernel, "i"):
                 kernel.add(f"v = {kernel.use('row_list')}[i]")
-                if phase.combines:
-                    self.gather_vectors(kernel, phase)
+                if self.phase.combines:
+                    self.gather_vectors(kernel)
                 else:
-                    self.gather_neighbourhood(kernel, phase)
+                    self.gather_neighbourhood(kernel)
             return
         kernel.use("row_list")
         kernel.use("group_size")
         kernel.add(THREADS, GROUPS)
-        for m in phase.messages:
+        for m in self.messages:
             kernel.add(f"tile_{m.name} = cuda.shared.array(BLOCK, {dtype_name(m)})")
         kernel.add("in_block = thread - block_start", "group_ahead = in_block // group_size")
         # all threads of a block come to the end of this loop equally often: groups meet at barriers
         with kernel.block("for group_start in range(lo + group_number - group_ahead, hi, group_count):"):
             kernel.add("i = group_start + group_ahead", "v = row_list[min(i, hi - one)]")
-            self.gather_in_groups(kernel, phase)
+            self.gather_in_groups(kernel)
 
-    def gather_in_groups(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
+    def gather_in_groups(self, kernel: KernelText) -> None:
         """Each thread merges some of the edges in registers, the group merges in its block's memory, one stores."""
         enough = ""
-        if bounded(phase) and not self.analysis.synchronous:
-            enough = self.start_from_inbox(kernel, phase)
+        if bounded(self.phase) and not self.analysis.synchronous:
+            enough = self.start_from_inbox(kernel)
         else:
-            self.start_totals(kernel, phase)
+            self.start_totals(kernel)
         wanted = f"i < hi and not ({enough})" if enough else "i < hi"
         first, last = (f"uint64(indptr[{row}]) - edge_base" for row in ("v", "v + one"))
-        with kernel.block(f"if {wanted}:"), shared_edges(kernel, first, last), self.sender(kernel, phase):
-            self.name_sent(kernel, phase)
-            self.merge_into_totals(kernel, phase)
+        with kernel.block(f"if {wanted}:"), shared_edges(kernel, first, last), self.sender(kernel):
+            self.name_sent(kernel)
+            self.merge_into_totals(kernel)
             if enough:
                 kernel.add(f"if {enough}: break")
         with kernel.block("if group_size > one:"):
-            in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", merging(m.merge)) for m in phase.messages])
+            in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", merging(m.merge)) for m in self.messages])
         with kernel.block("if i < hi and in_group == 0:"):
-            self.store_totals(kernel, phase)
+            self.store_totals(kernel)
 
     def arrive(self, kernel: KernelText) -> None:
         with kernel.block(f"if {kernel.use('arrived')}[v] == 0:"):
@@ -144,16 +144,16 @@ class CudaCrossing(Crossing):
             kernel.add(f"own_{name} = {name}[{':'.join(ends)}]")
         return [f"own_{name}" for name in names]
 
-    def put(self, kernel: KernelText, phase: PhaseAnalysis, message: Message, place: str) -> None:
+    def put(self, kernel: KernelText, message: Message, place: str) -> None:
         """Into an inbox that others may write at the same time: look first, for most messages are no news."""
-        array, index = inbox(phase, message), "v" if message.shape is None else "(v, c)"
+        array, index = inbox(self.phase, message), "v" if message.shape is None else "(v, c)"
         name, atomic = message.name, message.merge.atomic
         if atomic is None:  # then nobody else does
-            super().put(kernel, phase, message, place)
+            super().put(kernel, message, place)
         elif message.dtype.kind == "b":  # all who write, write the same
             with kernel.block(f"if {merging(message.merge)}({place}, new_{name}) != {place}:"):
                 kernel.add(f"{place} = new_{name}", "changed = True")
-        elif phase.idempotent:
+        elif self.phase.idempotent:
             with kernel.block(f"if {merging(message.merge)}({place}, new_{name}) != {place}:"):
                 kernel.add(f"old_{name} = atomic_{atomic}({array}, {index}, new_{name})")
                 kernel.add(f"changed = changed or {merging(message.merge)}(old_{name}, new_{name}) != old_{name}")

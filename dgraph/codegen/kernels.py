@@ -46,23 +46,23 @@ class KernelTexts:
         self.analysis, self.arrays, self.width = analysis, arrays, analysis.width
         self.kept = kept_states(analysis)
         self.kernels: list[KernelText] = []
-        crossing = self.crossing(self)
         if analysis.start or analysis.seed:
             self.begin()
         for phase in analysis.phases:
+            crossing = self.crossing(self, phase)
             if analysis.synchronous:
                 self.emit(phase)
                 self.fire_all(phase)
             else:
                 self.fire(phase)
-                crossing.push(phase)
+                crossing.push()
                 if sweeps(phase, self.width):
-                    crossing.sweep(phase)
-            crossing.pull(phase)
+                    crossing.sweep()
+            crossing.pull()
             if recounts(analysis, phase):
-                crossing.recount(phase)
+                crossing.recount()
             if phase.combines:
-                crossing.receive(phase)
+                crossing.receive()
         each_round = analysis.globals_each_round
         self.fold("fold", each_round)
         self.fold("conclude", tuple(name for name in analysis.globals if name not in each_round))
