@@ -21,9 +21,9 @@ from dgraph.runs.choice import choose
 from dgraph.runs.columns import Given, check_columns, with_columns
 from dgraph.runs.found import Found
 from dgraph.runs.gathering import Gathering
+from dgraph.runs.inputs import parameters_of, partitions_for, vertex_columns_of
 from dgraph.runs.job import Job
 from dgraph.runs.progress import Progress, check_progress
-from dgraph.runs.reads import parameters_of, partitions_for, vertex_columns_of
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.resuming import forget, forgetting, kept_for
 from dgraph.runs.run_in_rounds import RunInRounds

@@ -25,7 +25,7 @@ from dgraph.plan import Plan
 from dgraph.runs import rebalancing
 from dgraph.runs.columns import apart
 from dgraph.runs.found import Found, Values, has_none
-from dgraph.runs.reads import vertex_columns_of
+from dgraph.runs.inputs import vertex_columns_of
 from dgraph.runs.rebalancing import Carried
 from dgraph.runs.steps import Steps
 from dgraph.solvers.solver import Contract, Diffuse, LocalMethod, Peel, Settle

@@ -25,7 +25,7 @@ from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
 from dgraph.plan import Plan
 from dgraph.runs.columns import apart
-from dgraph.runs.reads import edge_columns_of
+from dgraph.runs.inputs import edge_columns_of
 from dgraph.waiting import on_each
 
 REMEDY = "give another path, or remove what is there"

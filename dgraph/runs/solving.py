@@ -15,7 +15,7 @@ from dgraph.plan import Plan
 from dgraph.program import VertexProgram
 from dgraph.runs.columns import Given, apart, with_columns
 from dgraph.runs.found import Found, Values, has_none
-from dgraph.runs.reads import edge_columns_of, parameters_of, vertex_columns_of
+from dgraph.runs.inputs import edge_columns_of, parameters_of, vertex_columns_of
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_report import row_at_once
 from dgraph.solvers.errand import answered

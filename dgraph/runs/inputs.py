@@ -1,5 +1,4 @@
-"""What a program reads of a graph: columns of edges, partitions that hold them, and parameters with vertices by
-number."""
+"""What a run takes from a graph: columns of edges, partitions that hold them, and parameters with vertices by number."""
 
 from __future__ import annotations
 
