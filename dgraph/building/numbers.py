@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -42,8 +42,8 @@ def number(
     total = reduce(Survey.join, surveys, survey_of_range(listed)).of_one_type()
     rows = [one.edges for one in surveys[: len(chunks)]]
     everything: list[Any] = [workers.call(itemgetter(1), one) for one in held]
-    if total.by_bitmap:
-        known = _by_bitmap(workers, everything, total, listed)
+    if total.fits_bitmaps(len(workers.addresses) or 1):
+        known = _by_bitmap(workers, held, total, listed)
         shared, again = workers.share(known), everything[: len(rows)]
         tasks = [workers.call(number_again, chunk, shared, workers.client is None, by.encode) for chunk in again]
         return known, workers.hold(tasks), rows
@@ -112,12 +112,17 @@ def read_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[
     return number_again(chunk, known, in_place, encode)
 
 
-def _by_bitmap(workers: Workers, chunks: Sequence[Any], total: Survey, listed: range) -> Numbering:
+def _by_bitmap(workers: Workers, held: Sequence[Any], total: Survey, listed: range) -> Numbering:
+    """The numbering by a bitmap of each worker's chunks; one of each chunk would take many times the room of its
+    ids."""
     if total.low is None or total.high is None:
         return Numbering.by_ranks(total.id_type, IDENTITY)
     if len(listed) and listed.start == total.low and listed.stop - 1 == total.high:
         return Numbering.by_ranks(total.id_type, Ranks.dense(listed.start, len(listed)))
-    found = [workers.call(occurring, chunk, total.low, total.high) for chunk in chunks]
+    of_each: dict[str | None, list[Any]] = {}
+    for one, home in zip(held, workers.where(held) or repeat(None), strict=False):
+        of_each.setdefault(home, []).append(workers.call(itemgetter(1), one))
+    found = [workers.call(occurring, some, total.low, total.high, on=home) for home, some in of_each.items()]
     if len(listed):
         found.append(workers.call(occurring_in_range, listed, total.low, total.high))
     return workers.keep(workers.call(Numbering.by_bitmap, total.id_type, total.low, workers.reduce(union, found)))

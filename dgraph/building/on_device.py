@@ -87,7 +87,7 @@ class EdgesThere:
 
     def _number(self, total: Survey, listed: range) -> Numbering | None:
         assert total.low is not None and total.high is not None
-        if total.by_bitmap:
+        if total.fits_bitmaps(1):
             if len(listed) and listed.start == total.low and listed.stop - 1 == total.high:
                 return Numbering.by_ranks(total.id_type, Ranks.dense(listed.start, len(listed)))
             return Numbering.by_bitmap(total.id_type, total.low, self._bitmap(total.low, total.high, listed))

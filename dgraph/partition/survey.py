@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from dgraph.partition.chunk import Chunk
 from dgraph.partition.ids import IdType
 from dgraph.partition.ranks import bitmap
 
-BITMAP_RANGE = 64  # a bitmap may span this many ids for each edge: then it is no larger than half the ids themselves
+BITMAP_RANGE = 64  # bitmaps may span this many ids for each edge: then they are no larger than half the ids themselves
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,11 @@ class Survey:
             return replace(self, id_type=replace(self.id_type, dtype="uint64"))
         return self
 
-    @property
-    def by_bitmap(self) -> bool:
-        """Whether the ids are integers dense enough to be numbered without a table."""
+    def fits_bitmaps(self, workers: int) -> bool:
+        """Whether the ids are integers dense enough to be numbered without a table, by a bitmap on each worker."""
         if self.low is None or self.high is None:
             return self.id_type.kind in ("none", "integer")
-        return self.high < 2**63 and self.high - self.low < max(1 << 20, BITMAP_RANGE * self.rows)
+        return self.high < 2**63 and self.high - self.low < max(1 << 20, BITMAP_RANGE * self.rows // workers)
 
 
 def survey(chunk: Chunk) -> Survey:
@@ -70,9 +70,9 @@ def survey_of_range(listed: range) -> Survey:
     return Survey(IdType("integer"), len(listed), 0, listed.start, listed.stop - 1)
 
 
-def occurring(chunk: Chunk, low: int, high: int) -> np.ndarray:
-    """A bitmap of the ids of a chunk."""
-    return bitmap([chunk.sources, chunk.destinations], low, high)
+def occurring(chunks: Sequence[Chunk], low: int, high: int) -> np.ndarray:
+    """A bitmap of the ids of some chunks."""
+    return bitmap([ids for chunk in chunks for ids in (chunk.sources, chunk.destinations)], low, high)
 
 
 def occurring_in_range(listed: range, low: int, high: int) -> np.ndarray:

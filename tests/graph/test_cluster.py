@@ -14,6 +14,7 @@ from oracle import check_graph, collect, edges_of, listed
 
 import dgraph as dg
 from dgraph.errors import IdError, OptionError
+from dgraph.partition import survey
 from dgraph.testing.stand_in import StandIn
 from dgraph.workers import Workers
 
@@ -204,6 +205,24 @@ def test_tasks_grow_with_chunks_times_parts(client, monkeypatch):
     growth = counted[12] - counted[6], counted[6] - counted[3]
     assert growth[0] <= 4 * growth[1]
     assert counted[12] <= 3 * 12 * 12 + 20 * 12
+
+
+def test_a_worker_has_one_bitmap_of_its_ids(client, monkeypatch):
+    """However many its chunks are: of ids that are far apart a bitmap takes more room than a chunk."""
+    made = []
+    call = Workers.call
+
+    def counting(self, function, *arguments, **options):
+        made.extend([function] if function is survey.occurring else [])
+        return call(self, function, *arguments, **options)
+
+    monkeypatch.setattr(Workers, "call", counting)
+    frame = frame_of("dense") * 50
+    for where, bitmaps in ((client, len(client.scheduler_info()["workers"])), (None, 1)):
+        made.clear()
+        graph = dg.Graph.from_edges(dd.from_pandas(frame, npartitions=12, sort=False), client=where)
+        assert graph.numbering.ids().tolist() == sorted({*frame["src"], *frame["dst"]})
+        assert len(made) == bitmaps
 
 
 def components_of(frame, client=None):
