@@ -1,4 +1,4 @@
-"""What a run takes from a graph: columns of edges, partitions that hold them, and parameters with vertices by number."""
+"""What a run takes from a graph: columns of edges, partitions that hold these, parameters with vertices by number."""
 
 from __future__ import annotations
 
