@@ -227,6 +227,7 @@ class VertexProgram:
         """The length of the program's vectors, 0 if it has none."""
         declared = [*self.fields.values(), *(message for phase in self.phases for message in phase.messages)]
         lengths = {field.name: self._length(field) for field in declared if field.shape is not None}
+        lengths |= {f"{name}=": len(value) for name, value in self.values.items() if isinstance(value, np.ndarray)}
         if len(set(lengths.values())) > 1:
             raise OptionError(f"{type(self).__name__}: vectors of one program have one length, not {lengths}")
         return next(iter(lengths.values()), 0)
@@ -258,8 +259,7 @@ def _complete_phase(program: type[VertexProgram], phase: type[Phase]) -> None:
     if not states:
         raise ProgramError(f"{title} declares no State: say what a vertex holds, as dist = State(float64)")
     if not phase.messages:
-        merge = phase.merge or program.merge
-        if merge is None:
+        if (merge := phase.merge or program.merge) is None:
             raise ProgramError(f"{title} has no merge: say merge = MIN (or MAX, SUM ...), or declare a Message")
         message = Message(vertex if states[0].is_vertex else states[0].dtype, merge, shape=states[0].shape)  # type: ignore[arg-type]
         message.name = "message"

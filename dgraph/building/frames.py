@@ -132,18 +132,19 @@ def _owned(part: int, where: Placement, known: Numbering, meta: pd.DataFrame, pi
     if not columns:
         return table
     low, high = int(where.bounds[part]), int(where.bounds[part + 1])
-    positions, attributes = [], []
+    positions, attributes, numbers = [], [], []
     for piece in pieces:
         frame = local(piece)
         number = known.number_of(chunk_of_vertices(frame, name))
+        numbers.append(number)
         position = number if where.positions is None else where.positions[number]
         mine = np.flatnonzero((position >= low) & (position < high))
         positions.append(position[mine].astype(np.int64) - low)
         attributes.append(to_pandas(frame)[columns].iloc[mine])
     row = np.concatenate(positions)
-    twice = np.flatnonzero(np.bincount(row, minlength=1) > 1)
+    twice = np.flatnonzero(np.bincount(np.concatenate(numbers), minlength=1) > 1)
     if len(twice):
-        (id,) = table[name].iloc[twice[:1]].tolist()
+        (id,) = np.asarray(known.id_type.restore(known.take(twice[:1]))).tolist()
         raise InputError(f"the vertex frame lists {id!r} more than once; its attributes are unclear")
     aligned = pd.concat(attributes).astype(meta.dtypes[columns]).set_axis(row, axis=0).reindex(range(len(table)))
     return pd.concat([table, aligned], axis=1).astype(meta.dtypes)

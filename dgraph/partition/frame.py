@@ -72,9 +72,9 @@ _NULLABLE[pa.bool_()] = pd.BooleanDtype()
 def to_pandas(frame: Any) -> pd.DataFrame:
     """A frame in memory as one of pandas."""
     if isinstance(frame, pd.DataFrame):
-        return frame
+        return _in_own_order(frame)
     if isinstance(frame, dict):
-        return pd.DataFrame({name: np.asarray(values) for name, values in frame.items()})
+        return _in_own_order(pd.DataFrame({name: np.asarray(values) for name, values in frame.items()}))
     if not isinstance(frame, pa.Table):
         return frame.to_pandas()
     names, frame = frame.column_names, frame.rename_columns([str(place) for place in range(frame.num_columns)])
@@ -82,6 +82,12 @@ def to_pandas(frame: Any) -> pd.DataFrame:
     found = frame.drop_columns(whole).to_pandas()
     found[whole] = frame.select(whole).to_pandas(types_mapper=_NULLABLE.get)
     return found[frame.column_names].set_axis(names, axis=1)
+
+
+def _in_own_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with numbers in this machine's order of bytes: of others, pandas chooses no rows."""
+    kinds = {name: kind for name, kind in frame.dtypes.items() if isinstance(kind, np.dtype) and not kind.isnative}
+    return frame.astype({name: kind.newbyteorder("=") for name, kind in kinds.items()}) if kinds else frame
 
 
 def local(frame: Any) -> Any:
@@ -115,6 +121,8 @@ def column_of_numbers(frame: Any, name: str, is_weight: bool = False) -> np.ndar
     error = WeightError if is_weight else ColumnError
     if array.dtype.kind not in "iufcb":
         array = _as_numbers(column, array, name, error)
+    if array.ndim != 1:
+        raise error(f"column {name!r} has {array.ndim} dimensions; give one number in a row")
     if array.dtype.kind == "c":
         raise error(f"column {name!r} holds complex numbers; edges carry real numbers")
     if is_weight and array.dtype.kind == "f":

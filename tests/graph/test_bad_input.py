@@ -44,6 +44,7 @@ GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
         ({}, {"vertices": pd.DataFrame(index=[1])}, ColumnError, "no columns.*`id`"),
         ({"weight": ["1", "x"]}, {"weight": "weight"}, WeightError, "'weight', row 0: .*'1'.* is text.*convert"),
         ({"weight": [1.0, np.nan]}, {"weight": "weight"}, WeightError, "'weight', row 1.*missing.*fill or drop"),
+        ({"weight": np.ones((2, 2))}, {"weight": "weight"}, WeightError, "'weight' has 2 dimensions"),
         ({"weight": [1j, 1]}, {"weight": "weight"}, WeightError, "'weight'.*complex"),
         ({"weight": pd.array([1, None], "Int64")}, {"weight": "weight"}, WeightError, "'weight', row 1"),
         (

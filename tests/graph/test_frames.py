@@ -278,3 +278,7 @@ def test_bytes_in_any_order():
     frame = {"src": np.array([0, 300], ">i8"), "dst": np.array([300, 1], ">i4"), "weight": np.array([1, 2], ">f8")}
     graph = dg.Graph.from_edges(frame, weight="weight")
     check_graph(graph, [(0, 300, 1.0), (300, 1, 2.0)], weight="weight")
+    for given in (frame, pd.DataFrame(frame)):
+        graph = dg.Graph.from_edges(given, parts=2, vertices={"id": np.array([0, 1]), "age": np.array([7, 8], ">i4")})
+        assert sorted(graph.edges.compute()["weight"]) == [1.0, 2.0]
+        assert graph.vertices.compute()["age"].tolist()[:2] == [7, 8]

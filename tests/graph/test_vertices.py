@@ -146,10 +146,13 @@ def test_vertices_that_the_frame_does_not_list_lack_attributes(parts):
     assert graph.vertices._meta.dtypes.to_dict() == back.dtypes.to_dict()
 
 
-def test_a_vertex_listed_twice_has_no_clear_attributes():
-    graph = dg.Graph.from_edges(EDGES, vertices=pd.DataFrame({"id": [3, 3], "age": [1, 2]}))
-    with pytest.raises(InputError, match=r"lists .*3.* more than once"):
-        graph.vertices.compute()
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_vertex_listed_twice_has_no_clear_attributes(parts):
+    for ids in ([3, 3], [3, 3, 9], [1, 1]):  # as many as there are vertices, too, so that all might have attributes
+        listed = pd.DataFrame({"id": ids, "age": range(len(ids))})
+        graph = dg.Graph.from_edges(EDGES, vertices=listed, parts=parts)
+        with pytest.raises(InputError, match=rf"lists {ids[0]} more than once"):
+            graph.vertices.compute()
 
 
 @pytest.mark.parametrize("vertices", [10**20, range(-(2**64), 5), range(2**63 - 1, 2**63 + 2)])
