@@ -35,9 +35,16 @@ def _pagerank(counts: Counts) -> list[str]:
         told.append(
             f"vertices without an edge out ({counts.dangling:,}): their rank goes where jumps go, or as dangling= says"
         )
-    if counts.negative_weights:
-        told.append(f"negative weights ({counts.negative_weights:,}) are refused by weighted=True")
-    return told
+    return [*told, *_weighted(counts)]
+
+
+def _scores(counts: Counts) -> list[str]:
+    return [*_counting(counts), *_weighted(counts)]
+
+
+def _weighted(counts: Counts) -> list[str]:
+    below = counts.negative_weights
+    return [f"negative weights ({below:,}) are refused by weighted=True"] if below else []
 
 
 def _counting(counts: Counts) -> list[str]:
@@ -50,6 +57,10 @@ def _voting(counts: Counts) -> list[str]:
         votes = "twice " if counts.directed else ""
         told.append(f"self loops ({counts.kept_loops:,}) vote {votes}for the vertex's own label")
     return told
+
+
+def _label_propagation(counts: Counts) -> list[str]:
+    return [*_voting(counts), *_weighted(counts)]
 
 
 def _degrees(counts: Counts) -> list[str]:
@@ -77,10 +88,10 @@ REMARKS: dict[str, Callable[[Counts], list[str]]] = {  # nothing, where nothing 
     "cdlp": _voting,
     "core_number": _simple,
     "degrees": _degrees,
-    "hits": _counting,
+    "hits": _scores,
     "k_core": _simple,
-    "katz": _counting,
-    "label_propagation": _voting,
+    "katz": _scores,
+    "label_propagation": _label_propagation,
     "lcc": _simple,
     "matching": _matching,
     "pagerank": _pagerank,

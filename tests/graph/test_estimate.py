@@ -277,6 +277,8 @@ def test_operations_say_what_they_will_do():
     )
     assert found.operations["matching"] == "self loops (1) are refused: they join a side to itself"
     assert found.operations["degrees"] == "repeated edges (1) count each; self loops (1) add 2 to a degree"
+    for name in ("pagerank", "hits", "katz", "label_propagation"):  # those with weighted=
+        assert found.operations[name].endswith("negative weights (1) are refused by weighted=True")
     assert "wcc: isolated vertices (2) are components of their own" in repr(found)
     assert 'self loops (1) are kept (loops="drop" leaves them out)' in repr(found)
 

@@ -267,27 +267,6 @@ def test_parameters(values, problem):
         programs.ShortestPaths(**values)
 
 
-def test_vectors_are_as_long_as_declared():
-    class Pair(VertexProgram):
-        level = State(int64, shape=2)
-        source = Parameter(vertex, shape=2)
-        merge = MIN
-
-        def seed(id, source):
-            return 0 if id == source else 9
-
-        def send(level):
-            return level + 1
-
-        def apply(level, message):
-            return min(level, message)
-
-    assert Pair(source=[3, 5]).vector_length == 2
-    for source in ([3], [3, 5, 7], ["a", "b", "c"]):
-        with pytest.raises(OptionError, match=f"one length, not .*'source=': {len(source)}"):
-            Pair(source=source)
-
-
 def test_types():
     with pytest.raises(ProgramError, match="no type"):
         State("uint64")

@@ -15,7 +15,7 @@ from dgraph import reference
 from dgraph.codegen.source import generate
 from dgraph.errors import OptionError, ProgramError
 from dgraph.monoid import MIN, SUM, Monoid
-from dgraph.program import Message, Phase, State, VertexProgram
+from dgraph.program import Message, Parameter, Phase, State, VertexProgram, vertex
 
 SETTINGS = types.SimpleNamespace(step=1)
 
@@ -241,3 +241,24 @@ def test_what_python_allows_means_the_same():
     found = dg.run(graph, Shares()).compute()["share"].tolist()
     assert found == pytest.approx(reference.run(Shares(), triangle, 3).results()["share"])
     assert found == pytest.approx([4 / 3, 1, 1 / 2])
+
+
+def test_vectors_are_as_long_as_declared():
+    class Pair(VertexProgram):
+        level = State(int64, shape=2)
+        source = Parameter(vertex, shape=2)
+        merge = MIN
+
+        def seed(id, source):
+            return 0 if id == source else 9
+
+        def send(level):
+            return level + 1
+
+        def apply(level, message):
+            return min(level, message)
+
+    assert Pair(source=[3, 5]).vector_length == 2
+    for source in ([3], [3, 5, 7], ["a", "b", "c"]):
+        with pytest.raises(OptionError, match=f"one length, not .*'source=': {len(source)}"):
+            Pair(source=source)
