@@ -120,6 +120,7 @@ WORDS = {
     'isolated="drop"': "--drop-isolated",
     "renumber=True": "--renumber IDS",
     ", or give a function": "",
+    ", or {vertex: weight}": "",
     ", or format=)": ")",
     ", or None": ", or leave it out",
 }

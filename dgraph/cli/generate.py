@@ -51,7 +51,8 @@ def _command_for(name: str, generator: Callable) -> click.Command:
                 graph = generator(**values_of(generator, given), client=client)
             write_edges(graph, output, "drop")
             told = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
-        tell(told, as_json, f"{told['edges']:,} edges of the vertices 0 to {told['vertices'] - 1:,} in {output}")
+        who = f"the vertices 0 to {told['vertices'] - 1:,}" if told["vertices"] else "no vertices"
+        tell(told, as_json, f"{told['edges']:,} edges of {who} in {output}")
 
     example = f"  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
     generate.__doc__ = f"{described(generator)[0]}\n\n\b\nExample:\n{example}"

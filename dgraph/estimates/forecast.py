@@ -54,8 +54,11 @@ class Cluster:
         for name, least in (("workers", 1), ("cores", 0), ("devices", 0), ("latency", 0), ("start", 0)):
             if getattr(self, name) < least:
                 raise OptionError(f"{name}={getattr(self, name)!r} must be at least {least}")
-        if self.bandwidth <= 0 or self.device_cores <= 0 or self.capacity <= 0:
-            raise OptionError("bandwidth, and the cores and devices of a worker, must be above zero")
+        for name in ("bandwidth", "device_cores"):
+            if not 0 < getattr(self, name) < inf:
+                raise OptionError(f"{name}={getattr(self, name)!r} must be a number above zero")
+        if not self.capacity:
+            raise OptionError("cores=0 and devices=0: a worker computes on one or the other")
 
     @classmethod
     def described(cls, workers: int, *, bandwidth: str, latency: str, **others: Any) -> Cluster:

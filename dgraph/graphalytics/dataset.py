@@ -39,7 +39,11 @@ class Dataset:
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        return read_properties(str(self.folder / f"{self.name}.properties"))
+        return read_properties(self._file)
+
+    @property
+    def _file(self) -> str:
+        return str(self.folder / f"{self.name}.properties")
 
     @property
     def algorithms(self) -> list[str]:
@@ -56,7 +60,11 @@ class Dataset:
             text = self.properties.get(f"{algorithm}.{name}")
             if text is None:
                 raise OptionError(f"{self.name}.properties has no {algorithm}.{name}, which {algorithm} needs")
-            found[name] = read(text)
+            try:
+                found[name] = read(text)
+            except ValueError as cause:
+                problem = f"{algorithm}.{name} = {text!r} is no {'whole number' if read is int else 'number'}"
+                raise FileError(problem, path=self._file, remedy="correct this entry") from cause
         return found
 
     def graph(self, **options: Any) -> Any:
@@ -64,7 +72,7 @@ class Dataset:
         from dgraph.io.graphs import read_edges
 
         weight = self.properties.get("sssp.weight-property") or None
-        return read_edges(self.folder / f"{self.name}.properties", weight=weight, **options)
+        return read_edges(self._file, weight=weight, **options)
 
     def reference(self, algorithm: str) -> Path | None:
         """The file of the expected values, if there is one."""

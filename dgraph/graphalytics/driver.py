@@ -7,6 +7,7 @@ milliseconds, also to its log, which is where the harness looks.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import time
@@ -16,6 +17,7 @@ from typing import Any
 import click
 
 from dgraph.cli.command import Command
+from dgraph.errors import FileError
 from dgraph.graphalytics import algorithms
 
 HARNESS = {"ignore_unknown_options": True, "allow_extra_args": True}  # it gives every script more than it needs
@@ -47,10 +49,8 @@ def load(**given: Any) -> None:
     import pyarrow as pa
 
     import dgraph as dg
-    from dgraph.io import files
 
-    lines = files.read_bytes(given["input_vertex_path"]).splitlines()  # of an id each, and maybe a value
-    vertices = pa.table({"id": pa.array([int(line.split()[0]) for line in lines if line.strip()])})
+    vertices = pa.table({"id": pa.array(_ids(given["input_vertex_path"]), pa.int64())})
     how: dict[str, Any] = {
         "format": "text",
         "header": False,
@@ -60,6 +60,19 @@ def load(**given: Any) -> None:
     graph = dg.read_edges(given["input_edge_path"], directed=given["directed"], vertices=vertices, **how)
     graph.partitioned(("out", "incoming"), (graph.weight,) if graph.weight else ())
     graph.save(given["output_path"], overwrite=True)
+
+
+def _ids(path: str) -> list[int]:
+    """The ids in a file of vertices: the first number of each line, which may have a value behind it."""
+    from dgraph.io import files
+
+    found = []
+    for number, line in enumerate(files.read_bytes(path).decode(errors="replace").splitlines(), 1):
+        if words := line.split():
+            if not re.fullmatch(r"-?[0-9]{1,18}", words[0]):
+                raise FileError(f"{words[0]!r} is no id of a vertex, a whole number", path=path, line=number)
+            found.append(int(words[0]))
+    return found
 
 
 @driver.command("execute-job", cls=Command, context_settings=HARNESS)

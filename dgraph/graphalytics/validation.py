@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,15 +66,26 @@ def _matches(rule: str, found: np.ndarray, expected: np.ndarray, tolerance: floa
 
 def read_values(path: str | os.PathLike, whole: bool) -> pd.DataFrame:
     """A file of lines `vertex value`."""
-    rows = [line.split() for line in files.read_bytes(path).decode().splitlines() if line.strip()]
-    bad = next((number for number, row in enumerate(rows, 1) if len(row) != 2), None)
-    if bad is not None:
-        raise FileError("a line is not `vertex value`", path=path, line=bad)
+    lines = enumerate(files.read_bytes(path).decode(errors="replace").splitlines(), 1)
+    rows = [(number, words) for number, line in lines if (words := line.split())]
+    for number, words in rows:
+        if len(words) != 2:
+            remedy = "write a vertex and its value, with a blank between"
+            raise FileError("a line is not `vertex value`", path=path, line=number, remedy=remedy)
+    kinds = {"vertex": np.int64, "value": np.int64 if whole else np.float64}
+    return pd.DataFrame({name: _column(path, rows, place, kinds[name]) for place, name in enumerate(kinds)})
+
+
+def _column(path: str | os.PathLike, rows: list[tuple[int, list[str]]], place: int, kind: Any) -> np.ndarray:
+    """The numbers in one place of all lines; the line of one that is none is named."""
     try:
-        values = np.array([row[1] for row in rows]).astype(np.int64 if whole else np.float64)
-        return pd.DataFrame({"vertex": np.array([row[0] for row in rows]).astype(np.int64), "value": values})
-    except ValueError as cause:
-        raise FileError(f"not a number: {cause}", path=path) from cause
+        return np.array([words[place] for _, words in rows], str).astype(kind)
+    except (ValueError, OverflowError) as cause:
+        if len(rows) > 1:  # one after the other, to find it
+            for row in rows:
+                _column(path, [row], place, kind)
+        (number, words), what = rows[0], "whole number of 64 bits" if kind is np.int64 else "number"
+        raise FileError(f"{words[place]!r} is no {what}", path=path, line=number, remedy="correct this line") from cause
 
 
 def write_values(table: pd.DataFrame, path: str | os.PathLike) -> None:

@@ -25,6 +25,7 @@ from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, 
 UPDATES = ("gradient", "least_squares")
 BLOCKS = 64  # of "auto", at least: few edges lie within one, whose ends would not hear of each other
 HALVES = 0.5 ** np.arange(60)  # of a step that is not given
+MOST = 4096  # factors of a vertex, and threads: more would take the machine's memory
 LARGEST = 1e100  # a rating: squares of errors, and their sums, are numbers yet
 STANDS = {"engine": "block_descent", "device": "cpu", "daemons": "in process", "progress": False}  # what else is so
 
@@ -67,10 +68,14 @@ def factorize(
     no rating to learn from, a cold user or an item, has factors of 0: the mean is what is known.
     """
     _nothing_else(options)
-    whole_number("rank", rank)
-    whole_number("epochs", epochs)
-    block = None if block_size == "auto" else whole_number("block_size", block_size, or_none=True)
-    whole_number("threads", threads, or_none=True)
+    whole_number("rank", rank, 1, MOST)
+    whole_number("epochs", epochs, 1, 2**31 - 1)
+    block = (
+        None
+        if isinstance(block_size, str) and block_size == "auto"
+        else whole_number("block_size", block_size, or_none=True)
+    )
+    whole_number("threads", threads, 1, MOST, or_none=True)
     whole_number("random_seed", random_seed, 0)
     rate = 1.0 if learning_rate is None else learning_rate
     for name, value, low in (("regularization", regularization, 0.0), ("learning_rate", rate, 1e-300)):
@@ -82,7 +87,7 @@ def factorize(
     if graph.weight is None:
         raise ColumnError("factorize reads ratings, and the edges have no weights: name their column with weight=")
     way = SOLVE if update == "least_squares" else SEARCH if learning_rate is None else DESCEND
-    job = Factorization(graph.num_vertices, graph.directed, rank, regularization, way, rate, epochs, test)
+    job = Factorization(graph.num_vertices, graph.directed, rank, float(regularization), way, float(rate), epochs, test)
     how = block, threads or graph.workers.threads, random_seed
     chosen = {"update": update, "rank": rank, "block size": block or "auto", "random_seed": random_seed}
     chosen = {"engine": "block_descent", "device": "cpu", **chosen}
@@ -217,6 +222,5 @@ def _check(u: np.ndarray, v: np.ndarray, values: np.ndarray) -> None:
         )
     both = np.intersect1d(u, v)
     if len(both):
-        raise OptionError(
-            f"{len(both)} vertices are rated and rate: users and items are two sets, with edges from one to the other"
-        )
+        who = "1 vertex is rated and rates" if len(both) == 1 else f"{len(both)} vertices are rated and rate"
+        raise OptionError(f"{who}: users and items are two sets, with edges from one to the other")

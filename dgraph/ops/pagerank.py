@@ -192,10 +192,10 @@ def _shares(name: str, given: Any) -> dict[Any, float]:
         raise OptionError(f"{name}={short(given)}: give {{vertex: weight}}, or the same as a Series or a frame")
     for vertex, weight in weights.items():
         if not is_number(weight):
-            raise OptionError(f"{name}={dict(weights)!r}: the weight of {vertex!r} is {weight!r}, which is no number")
+            raise OptionError(f"{name}={short(weights)}: the weight of {vertex!r} is {weight!r}, which is no number")
     largest = max(weights.values(), default=0)
     if not (largest > 0 and all(0 <= weight < inf for weight in weights.values())):
-        raise OptionError(f"{name}={dict(weights)!r}: weights are finite and not negative, and one is above zero")
+        raise OptionError(f"{name}={short(weights)}: weights are finite and not negative, and one is above zero")
     shares = {vertex: weight / largest for vertex, weight in weights.items()}  # whose sum is a number, too
     total = sum(shares.values())
     return {vertex: share / total for vertex, share in shares.items()}

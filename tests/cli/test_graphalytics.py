@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import dgraph as dg
 from dgraph.cli.app import dgraph
+from dgraph.errors import FileError
 from dgraph.graphalytics.dataset import Dataset
 from dgraph.graphalytics.driver import driver
 from dgraph.graphalytics.validation import compare, read_values, validate, write_values
@@ -178,6 +179,47 @@ def test_a_data_set_that_is_for_other_algorithms(tmp_path):
     run(f"generate uniform --vertices 40 --edges 99 -o {tmp_path}/tiny.properties")
     done = run(f"graphalytics {tmp_path} --algorithm bfs")
     assert (done.exit_code, "has data for lcc, wcc, and not for bfs" in done.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("bfs.source-vertex = first", "bfs.source-vertex = 'first' is no whole number (correct this entry)"),
+        ("pr.damping-factor = high\ngraph.tiny.pr.num-iterations = 3", "pr.damping-factor = 'high' is no number"),
+        ("cdlp.max-iterations = 5.5", "cdlp.max-iterations = '5.5' is no whole number"),
+    ],
+)
+def test_parameters_that_are_no_numbers(tmp_path, entry, told):
+    run(f"generate uniform --vertices 40 --edges 99 -o {tmp_path}/tiny.properties")
+    with (tmp_path / "tiny.properties").open("a") as file:
+        file.write(f"graph.tiny.{entry}\n")
+    done = run(f"graphalytics {tmp_path} --algorithm {entry.partition('.')[0]}")
+    assert (done.exit_code, f"tiny.properties: {told}" in done.output) == (2, True), done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("1 0\n\n2 x\n", 3, "'x' is no whole number of 64 bits (correct this line)"),
+        ("1 0\na 1\n", 2, "'a' is no whole number of 64 bits"),
+        ("1 0\n2 99999999999999999999\n", 2, "'99999999999999999999' is no whole number of 64 bits"),
+        ("\n1 0\n2\n", 3, "a line is not `vertex value` (write a vertex and its value"),
+        ("1 0\n2 \xff\n", 2, "is no whole number"),
+    ],
+)
+def test_a_reference_that_is_none_is_told_with_its_line(tmp_path, text, line, told):
+    (tmp_path / "a-BFS").write_bytes(text.encode("latin-1"))
+    with pytest.raises(FileError, match=f"a-BFS, line {line}: ") as refused:
+        read_values(tmp_path / "a-BFS", whole=True)
+    assert told in str(refused.value)
+
+
+def test_vertices_that_are_no_numbers_are_told_with_their_line(tmp_path):
+    (tmp_path / "g.v").write_text("1\n\nann\n")
+    given = f"--input-vertex-path {tmp_path}/g.v --input-edge-path {tmp_path}/g.e --output-path {tmp_path}/g.dgraph"
+    line = f"load-graph --graph-name g {given} --directed true --weighted false"
+    done = CliRunner().invoke(driver, line.split())
+    assert (done.exit_code, "g.v, line 3: 'ann' is no id of a vertex" in done.output) == (2, True), done.output
 
 
 def test_a_folder_without_data_sets(tmp_path):

@@ -215,7 +215,7 @@ def test_what_makes_no_sense_is_refused(graph, asked, message):
 def test_graphs_without_ratings_are_refused():
     with pytest.raises(ColumnError, match="factorize reads ratings"):
         dg.factorize(dg.rmat(scale=4, seed=1))
-    with pytest.raises(OptionError, match="vertices are rated and rate"):
+    with pytest.raises(OptionError, match="1 vertex is rated and rates: users and items are two sets"):
         dg.factorize(frame_of([("a", "b", 1.0), ("b", "c", 2.0)]))
 
 
@@ -226,3 +226,22 @@ def test_steps_that_are_looked_for_end_where_least_squares_does(seed):
     options = {"rank": 4, "regularization": 0.3, "epochs": 30, "random_seed": seed}
     held = [dg.factorize(graph, update=one, **options).report["held_out"].iloc[-1] for one in UPDATES]
     assert held[0] == pytest.approx(held[1], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"rank": 2**40}, "rank=.* from 1 to 4096"),
+        ({"threads": 2**40}, "threads=.* from 1 to 4096"),
+        ({"epochs": 2**63}, "epochs=.* from 1 to 2147483647"),
+        ({"block_size": np.zeros(2)}, "block_size=.* must be a whole number"),
+    ],
+)
+def test_numbers_too_large_are_refused_in_words(option, said):
+    with pytest.raises(OptionError, match=said):
+        dg.factorize(dg.ratings(users=3, items=3, ratings=6), **option)
+
+
+def test_a_whole_regularization_is_a_number_however_large():
+    found = dg.factorize(dg.ratings(users=3, items=3, ratings=6), regularization=2**63, test=0, epochs=1)
+    assert np.isfinite(found.report["rmse"]).all()
