@@ -214,7 +214,7 @@ def _storage(kind: IdType) -> pa.DataType:
 
 def local_folder(path: Any) -> Path:
     """The folder that a path or a `file://` URL names."""
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise OptionError(f"{path!r} is no path: name a folder")
     text = os.fspath(path)
     if text.startswith("file://"):

@@ -99,14 +99,15 @@ class Folder:
         return 0
 
     def others(self) -> list[Piece]:
-        """One piece of each run of the same program on something else."""
+        """One piece of each run of the same program on something else, if any of its pieces is whole."""
         fs, root = _filesystem(self.path)
         found = []
         for name in _names(fs, root):
             if name != self.name and name.rpartition("-")[0] == _word(self.program):
-                pieces = sorted(fs.glob(f"{root}/{name}/*/p*.piece"))
-                if pieces:
-                    found.append(from_bytes(fs.cat_file(pieces[-1]), pieces[-1]))
+                for piece in sorted(fs.glob(f"{root}/{name}/*/p*.piece"), reverse=True):
+                    with suppress(StorageError):
+                        found.append(from_bytes(fs.cat_file(piece), piece))
+                        break
         return found
 
     def forget(self, before: int | None = None) -> None:

@@ -50,6 +50,8 @@ def _absolute(path: str) -> str:
 
 def filesystem(path: str | os.PathLike) -> tuple[Any, str]:
     """The fsspec file system of a path or URL, and the path inside it."""
+    if not os.fspath(path):
+        raise FileError("is no path", path="''", remedy="the current folder is '.'")
     try:
         return fsspec.core.url_to_fs(os.fspath(path))
     except (ValueError, ImportError, TypeError) as error:

@@ -113,6 +113,10 @@ def test_another_run_s_checkpoint_is_refused(tmp_path):
         first_superstep(other, tmp_path, max_iter=20)
     with pytest.raises(OptionError, match=r"alpha is 0\.5 and was 0\.85"):
         first_superstep(graph, tmp_path, max_iter=20, alpha=0.5)
+    last = max(tmp_path.glob("*/*/p*.piece"))
+    last.write_bytes(last.read_bytes()[:-50])  # what is torn tells nothing, but the others do
+    with pytest.raises(OptionError, match=r"alpha is 0\.5 and was 0\.85"):
+        first_superstep(graph, tmp_path, max_iter=20, alpha=0.5)
     assert dg.wcc(graph, checkpoint=tmp_path).rounds > 0  # another program keeps its own
     assert first_superstep(graph, tmp_path, max_iter=20) > 1
 

@@ -41,7 +41,8 @@ def read_file(suffix: str, data: bytes) -> None:
 def read_lazily(suffix: str, data: bytes) -> None:
     path = FOLDER / f"{os.getpid()}-lazy{suffix}"
     path.write_bytes(data)
-    lazy_edge_list(path, columns="all", block_size=16).edges.compute(scheduler="sync")
+    blocks = {} if suffix == ".parquet" else {"block_size": 16}
+    lazy_edge_list(path, columns="all", **blocks).edges.compute(scheduler="sync")
 
 
 def read_manifest(data: bytes) -> None:

@@ -180,6 +180,9 @@ def test_writing_what_is_no_graph_or_to_no_file(tmp_path):
     for path in (None, 5, b"edges.csv"):
         with pytest.raises(OptionError, match="is no path: name a file"):
             dg.write_edges(dg.Graph.from_edges(GOOD), path)
+    for of_nothing in (dg.read_edges, lambda path: dg.write_edges(dg.Graph.from_edges(GOOD), path, format="csv")):
+        with pytest.raises(InputError, match=r"'': is no path \(the current folder is '\.'\)"):
+            of_nothing("")
     with pytest.raises(OptionError, match="did you mean isolated="):
         dg.write_edges(dg.Graph.from_edges(GOOD), tmp_path / "a.csv", isolate="drop")
 

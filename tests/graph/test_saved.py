@@ -148,7 +148,7 @@ def test_how_a_graph_is_opened_is_checked(asked, tmp_path):
 
 def test_how_a_graph_is_saved_is_checked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for path in (None, 5, b"g"):
+    for path in (None, 5, b"g", ""):
         with pytest.raises(OptionError, match="is no path: name a folder"):
             example().save(path)
         with pytest.raises(OptionError, match="is no path: name a folder"):
