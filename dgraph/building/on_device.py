@@ -200,9 +200,8 @@ class EdgesThere:
     def _column(self, frame: DeviceFrame, name: str, is_weight: bool) -> Any:
         column = frame[name]
         if column.dtype.kind not in "iufb" or (is_weight and column.dtype.kind == "f" and self.xp.isnan(column).any()):
-            return self.memory.moved(
-                column_of_numbers(frame.to_arrow(), name, is_weight)
-            ).raw  # which says what is wrong
+            told = column_of_numbers(frame.to_arrow(), name, is_weight)  # or what is wrong
+            return self.memory.moved(told).raw
         return column
 
 

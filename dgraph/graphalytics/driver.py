@@ -69,7 +69,7 @@ def _ids(path: str) -> list[int]:
     found = []
     for number, line in enumerate(files.read_bytes(path).decode(errors="replace").splitlines(), 1):
         if words := line.split():
-            if not re.fullmatch(r"-?[0-9]{1,18}", words[0]):
+            if not re.fullmatch(r"-?[0-9]{1,19}", words[0]) or not -(2**63) <= int(words[0]) < 2**63:
                 raise FileError(f"{words[0]!r} is no id of a vertex, a whole number", path=path, line=number)
             found.append(int(words[0]))
     return found
