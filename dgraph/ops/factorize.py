@@ -70,11 +70,8 @@ def factorize(
     _nothing_else(options)
     whole_number("rank", rank, 1, MOST)
     whole_number("epochs", epochs, 1, 2**31 - 1)
-    block = (
-        None
-        if isinstance(block_size, str) and block_size == "auto"
-        else whole_number("block_size", block_size, or_none=True)
-    )
+    auto = isinstance(block_size, str) and block_size == "auto"
+    block = None if auto else whole_number("block_size", block_size, or_none=True)
     whole_number("threads", threads, 1, MOST, or_none=True)
     whole_number("random_seed", random_seed, 0)
     rate = 1.0 if learning_rate is None else learning_rate
