@@ -20,6 +20,7 @@ from dgraph.devices.simulator import share_once
 from dgraph.errors import DeviceError, OptionError
 
 HERE = Path(__file__).parent
+BUDGET = 64  # registers a thread: the 65,536 of a multiprocessor hold four blocks of 256 threads
 EDGES = dg.rmat(scale=4, edge_factor=4, seed=1)
 
 
@@ -35,10 +36,10 @@ def test_every_program_runs_in_the_simulator():
 
 
 @pytest.mark.skipif(find_spec("numba_cuda") is None, reason="numba-cuda is not installed: `make test-cuda` installs it")
-@pytest.mark.parametrize(("capability", "most"), [("7.5", 68), ("8.0", 64), ("9.0", 56), ("10.0", 56)])
-def test_every_kernel_compiles_within_its_budget(capability, most):
+@pytest.mark.parametrize("capability", ["7.5", "8.0", "9.0", "10.0"])
+def test_every_kernel_compiles_within_its_budget(capability):
     for kernel, (registers, stack, spilled) in told_by("compiled.py", capability).items():
-        assert registers <= most, kernel
+        assert registers <= BUDGET, kernel
         assert stack == spilled == 0, kernel
 
 
