@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from itertools import cycle
+from operator import itemgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -122,6 +123,10 @@ class Workers(Staying):
         if on is not None:
             task.dask.layers[task.key].annotations = {"workers": [on], "allow_other_workers": True}
         return task
+
+    def item(self, held: Any, place: Any) -> Any:
+        """An item of a held result: what is in this process needs no task."""
+        return held[place] if self.client is None else self.call(itemgetter(place), held)
 
     def hold(self, tasks: Sequence[Delayed]) -> list[Any]:
         """Start tasks, and hold their results."""

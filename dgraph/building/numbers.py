@@ -38,10 +38,10 @@ def number(
     list ids without edges; so does the range `listed`. `by` finds distinct ids: `id_tables`, or `devices/distinct.py`.
     `alone`: nobody else has what the chunks are read from."""
     held = workers.hold([workers.call(waiting, chunk, alone) for chunk in [*chunks, *vertices]])
-    surveys = workers.get([workers.call(itemgetter(0), one) for one in held])
+    surveys = workers.get([workers.item(one, 0) for one in held])
     total = reduce(Survey.join, surveys, survey_of_range(listed)).of_one_type()
     rows = [one.edges for one in surveys[: len(chunks)]]
-    everything: list[Any] = [workers.call(itemgetter(1), one) for one in held]
+    everything: list[Any] = [workers.item(one, 1) for one in held]
     if total.fits_bitmaps(len(workers.addresses) or 1):
         known = _by_bitmap(workers, held, total, listed)
         shared, again = workers.share(known), everything[: len(rows)]
@@ -66,7 +66,7 @@ def _by_tables(
     merged = workers.hold(
         [workers.call(by.merge, [workers.call(itemgetter(b), piece) for piece in pieces]) for b in range(len(cuts) + 1)]
     )
-    tables = [workers.call(itemgetter(0), bucket) for bucket in merged]
+    tables = [workers.item(bucket, 0) for bucket in merged]
     known = workers.keep(workers.call(Numbering.by_tables, id_type, tables))
     starts = [0, *accumulate(map(len, known.tables))]
     tasks = [
@@ -121,7 +121,7 @@ def _by_bitmap(workers: Workers, held: Sequence[Any], total: Survey, listed: ran
         return Numbering.by_ranks(total.id_type, Ranks.dense(listed.start, len(listed)))
     of_each: dict[str | None, list[Any]] = {}
     for one, home in zip(held, workers.where(held) or repeat(None), strict=False):
-        of_each.setdefault(home, []).append(workers.call(itemgetter(1), one))
+        of_each.setdefault(home, []).append(workers.item(one, 1))
     found = [workers.call(occurring, some, total.low, total.high, on=home) for home, some in of_each.items()]
     if len(listed):
         found.append(workers.call(occurring_in_range, listed, total.low, total.high))
