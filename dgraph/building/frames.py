@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -47,16 +47,16 @@ def edges(graph: Graph) -> dd.DataFrame:
         split = workers.call(placement.split, moved, found, graph.num_parts, False, graph.listed.rules.skip_loops)
         placed.append(split)
     starts = np.concatenate([[0], np.cumsum(graph.listed.rows)]).astype(np.int64)
-    ends = (source.source, source.destination)
+    ends, kind = (source.source, source.destination), graph.numbering.id_type.dtype
     tasks = []
     for part in range(graph.num_parts):
-        mine = [workers.call(itemgetter(part), split) for split in placed]
+        mine = workers.call(_by_row, [workers.call(itemgetter(part), split) for split in placed], merged)
         tables = [
-            workers.call(_rows, frame, mine, int(start), int(stop), ends, merged)
+            workers.call(_rows, frame, mine, int(start), int(stop), ends, kind)
             for frame, start, stop in zip(graph.listed.edge_pieces, starts, starts[1:], strict=False)
         ]
         tasks.append(workers.call(_joined, tables))
-    return _frame(workers, tasks, _meta(source.frame))
+    return _frame(workers, tasks, _of_one_sign(_meta(source.frame), ends, kind))
 
 
 @retried
@@ -73,29 +73,39 @@ def _numeric(graph: Graph) -> list[str]:
     return [name for name in graph.edge_columns if pd.api.types.is_numeric_dtype(meta[name].dtype)]
 
 
+def _by_row(pieces: Sequence[EdgePiece], merged: Sequence[str]) -> dict[str, np.ndarray]:
+    """Which rows of the user's frame a partition has, in their order; whether each is flipped, and merged values."""
+    found = {name: np.concatenate([piece.columns[name] for piece in pieces]) for name in (ROW, FLIPPED, *merged)}
+    order = np.argsort(found[ROW], kind="stable")
+    return {name: column[order] for name, column in found.items()}
+
+
 def _rows(
-    frame: Any, pieces: Sequence[EdgePiece], start: int, stop: int, ends: tuple[str, str], merged: Sequence[str]
+    frame: Any, mine: Mapping[str, np.ndarray], start: int, stop: int, ends: tuple[str, str], kind: str
 ) -> pd.DataFrame:
-    """The rows of one piece of the user's frame (start..stop of all rows) that `pieces` name."""
-    found = []
-    for piece in pieces:
-        row = piece.columns[ROW]
-        mine = np.flatnonzero((row >= start) & (row < stop))
-        mine = mine[np.argsort(row[mine], kind="stable")]
-        if not len(mine):
-            continue
-        table = to_pandas(local(frame)).iloc[row[mine] - start].reset_index(drop=True)
-        for name in merged:
-            table[name] = piece.columns[name][mine]
-        flipped = piece.columns[FLIPPED][mine]
-        if flipped.any():
-            source, destination = ends
-            table[source], table[destination] = (
-                table[source].where(~flipped, table[destination]),
-                table[destination].where(~flipped, table[source]),
-            )
-        found.append(table)
-    return _joined(found) if found else to_pandas(local(frame)).iloc[:0]
+    """Of one piece of the user's frame (start..stop of all rows) those rows that are among `mine`; `kind` is the type
+    of the graph's ids."""
+    here = slice(*np.searchsorted(mine[ROW], (start, stop)))
+    table = to_pandas(local(frame)).iloc[mine[ROW][here] - start].reset_index(drop=True)
+    table = _of_one_sign(table, ends, kind)
+    for name in mine.keys() - {ROW, FLIPPED}:
+        table[name] = mine[name][here]
+    flipped = mine[FLIPPED][here]
+    if flipped.any():
+        source, destination = ends
+        table[source], table[destination] = (
+            table[source].where(~flipped, table[destination]),
+            table[destination].where(~flipped, table[source]),
+        )
+    return table
+
+
+def _of_one_sign(table: pd.DataFrame, ends: Sequence[str], kind: str) -> pd.DataFrame:
+    """The table with ids that are signed, or unsigned, as those of the graph are: pandas makes floats of both together,
+    and of ids beyond 2**53 others."""
+    signs = {"int64": "u", "uint64": "i"}  # narrower types never met the other sign
+    odd = [name for name in ends if table[name].dtype.kind == signs.get(kind)]
+    return table.astype(dict.fromkeys(odd, kind)) if odd else table
 
 
 def vertices(graph: Graph) -> dd.DataFrame:

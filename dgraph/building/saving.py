@@ -153,7 +153,12 @@ def _write_shared(graph: Graph, folder: Path) -> dict[str, store.Entry]:
         for part, piece in enumerate(frames.vertices(graph).to_delayed()):
             (table,) = graph.workers.get([piece])
             name = f"vertices{part}"
-            blocks[f"{name}.arrow"] = store.write_table(folder, name, pa.Table.from_pandas(table, preserve_index=False))
+            try:
+                listed = pa.Table.from_pandas(table, preserve_index=False)
+            except (pa.ArrowException, OverflowError, UnicodeError) as cause:
+                remedy = "make the values of a vertex column alike, or leave it out"
+                raise ColumnError(f"{folder}: a column of vertices cannot be saved: {cause} ({remedy})") from cause
+            blocks[f"{name}.arrow"] = store.write_table(folder, name, listed)
     return blocks
 
 

@@ -29,7 +29,7 @@ def to_table(frame: Any) -> pa.Table:
         else:
             try:
                 table = pa.Table.from_pandas(pd.DataFrame(frame), preserve_index=False)
-            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError) as error:
+            except (pa.ArrowException, OverflowError, UnicodeError) as error:
                 raise ColumnError(
                     f"a column mixes types or has no Arrow type: {error} (make its values alike)"
                 ) from error

@@ -208,7 +208,7 @@ def is_integer_text(column: pa.ChunkedArray) -> bool:
 
 def settle(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of text as integers or numbers when all of it is, else as it is."""
-    kinds = (pa.int64(), pa.float64()) if is_integer_text(column) else (pa.float64(),)
+    kinds = (pa.int64(), pa.uint64(), pa.float64()) if is_integer_text(column) else (pa.float64(),)
     if kinds == (pa.float64(),) and pc.any(pc.match_substring_regex(column, r"^[-+]?0[0-9xX]")).as_py():
         return column
     for kind in kinds:

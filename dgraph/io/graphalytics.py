@@ -22,7 +22,7 @@ from dgraph.io.arrow import edge_table, to_table, vertex_ids, weight_and_others
 from dgraph.io.delimited import read_table, require_rows
 from dgraph.io.dialect import BLANKS, Dialect, read_head, split_line
 from dgraph.io.edge_list import EdgeList
-from dgraph.io.text import check_text_ids
+from dgraph.io.text import check_text_ids, warn_of_whole_numbers
 
 SUFFIXES = (".v", ".e", ".properties")
 
@@ -188,6 +188,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
         raise IdError(f"{path}: ids are strings in one column and integers in another (give both the same type)")
     for column in columns:
         check_text_ids(column, path, quoted=False)
+    warn_of_whole_numbers(columns, path)
     ids = np.unique(
         np.concatenate(
             [

@@ -231,9 +231,10 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
         source, destination = np.maximum(source, destination), np.minimum(source, destination)
     field = "pattern"
     if weights is not None:
+        weights = weights.astype(np.int8) if weights.dtype.kind == "b" else weights
         field = "integer" if weights.dtype.kind in "iu" else "unsigned-integer" if weights.dtype.kind == "u" else "real"
         field = "unsigned-integer" if weights.dtype == np.uint64 else field
-    data = {"i": source, "j": destination} | ({} if weights is None else {"v": weights + 0})
+    data = {"i": source, "j": destination} | ({} if weights is None else {"v": weights})
     with files.atomic(path) as stream:
         stream.write(f"%%MatrixMarket matrix coordinate {field} {symmetry}\n{n} {n} {len(source)}\n".encode())
         options = pyarrow.csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")

@@ -6,6 +6,7 @@ Lines that start with `#` or `%` are comments; an empty field and `\\N` mean "mi
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow.csv
 from dgraph.errors import ColumnError, FileError, IdError, OptionError
 from dgraph.io import files, paths
 from dgraph.io.arrow import concatenate, edge_table, no_hidden_vertices, weight_and_others
-from dgraph.io.delimited import read_table
+from dgraph.io.delimited import is_integer_text, read_table
 from dgraph.io.dialect import Dialect, has_header, looks_like_number, sniff
 from dgraph.io.edge_list import EdgeList, warn_of_first_row, warn_of_other_ends
 
@@ -150,6 +151,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike, *, suffix: str | None = 
     no_hidden_vertices(edge_list, table, path, "text lists edges only")
     for name in (source, destination):
         check_text_ids(table[name], path, quoted=suffix in _QUOTED)
+    warn_of_whole_numbers([table[source], table[destination]], path)
     if suffix in _QUOTED:
         order = [source, destination, *(name for name in table.column_names if name not in (source, destination))]
         _write_quoted(_with_plain_header(table.select(order), path), path, "," if suffix == ".csv" else "\t")
@@ -208,6 +210,16 @@ def check_text_ids(column: pa.ChunkedArray, path: str | os.PathLike, *, quoted: 
     if bad is not None:
         remedy = "write .parquet" if quoted else "write .csv or .parquet"
         raise IdError(f"{path}: id {bad!r} holds a blank, a delimiter, a quote or a comment sign ({remedy})")
+
+
+def warn_of_whole_numbers(columns: Sequence[pa.ChunkedArray], path: str | os.PathLike) -> None:
+    """Tell of strings that are all whole numbers, as which they would be read, how to read them as strings."""
+    if all(pa.types.is_string(column.type) and is_integer_text(column) for column in columns) and len(columns[0]):
+        warnings.warn(
+            f"{path}: ids are strings, all whole numbers, as {columns[0][0].as_py()!r} is, and text tells no types: "
+            f'read it with id_type="string"',
+            stacklevel=2,
+        )
 
 
 def _first_match(column: pa.ChunkedArray, pattern: str) -> str | None:

@@ -113,12 +113,16 @@ def column_of_numbers(frame: Any, name: str, is_weight: bool = False) -> np.ndar
     """A column as numbers that kernels know; weights keep whole numbers whole. Text or missing weights raise an error
     with the row."""
     column = named(frame, name)
+    is_whole = _is_whole(column)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(column, pa.Array):
         column = column.to_pandas() if column.null_count else column.to_numpy(zero_copy_only=False)
     array = column.to_numpy() if isinstance(column, pd.Series) else np.asarray(column)
     error = WeightError if is_weight else ColumnError
+    if is_whole and not is_weight and array.dtype.kind == "f" and (np.abs(array) >= 2**53).any():
+        remedy = "a float, as numbers beside a missing one are, cannot tell it from the next; fill in what is missing"
+        raise error(f"column {name!r}: a whole number near {array[np.nanargmax(np.abs(array))]:.0f}: {remedy}")
     if array.dtype.kind not in "iufcb":
         array = _as_numbers(column, array, name, error)
     if array.ndim != 1:
@@ -133,6 +137,13 @@ def column_of_numbers(frame: Any, name: str, is_weight: bool = False) -> np.ndar
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):  # halves and long doubles, which kernels lack
         kind = np.dtype(np.float32 if array.dtype.itemsize < 4 else np.float64)
     return np.ascontiguousarray(array, kind)
+
+
+def _is_whole(column: Any) -> bool:
+    """Whether a column is of whole numbers, of which some may be missing."""
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return pa.types.is_integer(column.type)
+    return isinstance(column, pd.Series) and column.dtype.kind in "iu"
 
 
 def _as_numbers(column: Any, array: np.ndarray, name: str, error: type[ColumnError | WeightError]) -> np.ndarray:

@@ -227,7 +227,11 @@ def test_ids_beyond_signed_ones_meet_columns_of_signed_ones(parts):
     unsigned, signed = pd.DataFrame({"src": frame["src"]}), pd.DataFrame({"src": [1, 2, 3]})
     pieces = [dask.delayed(one.assign(dst=1)) for one in (unsigned, signed)]
     lazy = dd.from_delayed(pieces, meta=unsigned.assign(dst=1).iloc[:0], verify_meta=False)
-    assert dg.Graph.from_edges(lazy).vertices.compute()["id"].tolist() == [1, 2, 3, 5, 2**63, top]
+    of_both = dg.Graph.from_edges(lazy, parts=parts)
+    assert of_both.vertices.compute()["id"].tolist() == [1, 2, 3, 5, 2**63, top]
+    back = of_both.edges.compute()
+    assert sorted(back["src"]) == [1, 2, 3, 5, 2**63, top]
+    assert back.dtypes.tolist() == of_both.edges.dtypes.tolist() == [np.dtype("uint64")] * 2
     for below in ({**frame, "dst": np.array([5, 7, -1])}, {"src": np.array([2**63] * 3, np.uint64), "dst": [1, -1, 1]}):
         with pytest.raises(IdError, match=r"id \d+ and ids below zero have no common 64-bit type; make strings"):
             dg.Graph.from_edges({name: np.asarray(ids) for name, ids in below.items()}, parts=parts)

@@ -218,3 +218,14 @@ def test_columns_that_are_no_numbers_are_chosen_or_refused(tmp_path):
     assert not list(tmp_path.iterdir())
     graph.save(tmp_path / "g", columns=["cost"])
     assert list(dg.open_graph(tmp_path / "g").edges.columns) == ["src", "dst", "cost"]
+
+
+@pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]"])
+def test_whole_numbers_that_gaps_would_round_are_refused(tmp_path, kind):
+    frame = pd.DataFrame({"src": [1, 2, 3], "dst": [2, 3, 1]})
+    dg.Graph.from_edges(frame.assign(x=pd.array([1, None, 2**53 - 1], kind))).save(tmp_path / "a")
+    assert dg.open_graph(tmp_path / "a").edges.compute()["x"].max() == 2**53 - 1
+    with pytest.raises(ColumnError, match="'x': a whole number near 9007199254740992: a float"):
+        dg.Graph.from_edges(frame.assign(x=pd.array([1, None, 2**53 + 1], kind))).save(tmp_path / "b")
+    dg.Graph.from_edges(frame.assign(x=pd.array([1, 2, 2**53 + 1], kind))).save(tmp_path / "c")
+    assert dg.open_graph(tmp_path / "c").edges.compute()["x"].max() == 2**53 + 1

@@ -2,12 +2,13 @@
 
 from uuid import UUID
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import dgraph as dg
-from dgraph.errors import DgraphError, FileError, OptionError
+from dgraph.errors import ColumnError, DgraphError, FileError, OptionError
 from dgraph.io import EdgeList, files, read_edge_list, write_edge_list
 
 EDGES = EdgeList(pd.DataFrame({"source": range(1000), "destination": range(1, 1001)}), "source", "destination")
@@ -108,3 +109,37 @@ def test_columns_called_by_numbers_are_written_as_text(tmp_path):
     dg.write_edges(graph, tmp_path / "edges.parquet")
     back = dg.read_edges(tmp_path / "edges.parquet").edges.compute()
     assert back[["1", "0", "2"]].to_numpy().tolist() == [[2, 1, 3.5]]
+
+
+def test_whole_numbers_beyond_signed_ones_and_zeros_below_zero_come_back_from_text(tmp_path):
+    frame = {"src": [1, 2], "dst": [2, 1], "hash": np.array([2**64 - 1, 2**53 + 1], np.uint64), "w": [-0.0, 1.5]}
+    dg.write_edges(dg.Graph.from_edges(frame, weight="w"), tmp_path / "a.csv")
+    back = dg.read_edges(tmp_path / "a.csv", weight="w", columns=["hash"]).edges.compute()
+    assert back["hash"].tolist() == [2**64 - 1, 2**53 + 1]
+    del frame["hash"]
+    dg.write_edges(dg.Graph.from_edges(frame, weight="w"), tmp_path / "a.mtx")
+    for found in (back, dg.read_edges(tmp_path / "a.mtx").edges.compute()):
+        assert np.signbit(found.iloc[:, 2]).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".el", ".e"])
+def test_strings_that_text_would_make_numbers_are_told(tmp_path, suffix):
+    graph = dg.Graph.from_edges({"src": ["1", "2"], "dst": ["2", "10"]})
+    with pytest.warns(UserWarning, match="ids are strings, all whole numbers, as '1' is.*id_type=\"string\""):
+        dg.write_edges(graph, tmp_path / f"a{suffix}")
+    back = dg.read_edges(tmp_path / f"a{suffix}", id_type="string")
+    assert back.vertices.compute()["id"].tolist() == ["1", "10", "2"]
+    dg.write_edges(dg.Graph.from_edges({"src": ["1", "02"], "dst": ["2", "10"]}), tmp_path / f"b{suffix}")
+    assert dg.read_edges(tmp_path / f"b{suffix}").vertices.compute()["id"].tolist() == ["02", "1", "10", "2"]
+
+
+@pytest.mark.parametrize("values", [[1j, 2j], [1, "a"]], ids=["complex", "mixed"])
+def test_columns_that_no_file_can_hold_are_refused(tmp_path, values):
+    frame = pd.DataFrame({"src": [1, 2], "dst": [2, 1]})
+    values = pd.Series(values)
+    with pytest.raises(ColumnError, match="has no Arrow type"):
+        dg.write_edges(dg.Graph.from_edges(frame.assign(x=values)), tmp_path / "a.csv")
+    graph = dg.Graph.from_edges(frame, vertices=pd.DataFrame({"id": [1, 2], "x": values}))
+    with pytest.raises(ColumnError, match=r"a column of vertices cannot be saved.*leave it out"):
+        graph.save(tmp_path / "g")
+    assert not list(tmp_path.iterdir())
