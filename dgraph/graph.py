@@ -23,6 +23,7 @@ from dgraph.partition.placement import Placement
 from dgraph.partition.source import EdgeSource, VertexSource, edge_source, vertex_source
 from dgraph.recovery import retry
 from dgraph.staying import Staying
+from dgraph.wording import counted
 from dgraph.workers import Workers
 
 if TYPE_CHECKING:
@@ -188,11 +189,8 @@ class Graph(Staying):
         return self.client
 
     def __repr__(self) -> str:
-        kind, parts = "directed" if self.directed else "undirected", "not read yet"
-        if self.listed.is_read:
-            parts = f"{self.num_parts} partition{'s' * (self.num_parts != 1)} by {self.policy}"
-            kind = f"{kind}, {self.num_vertices:,} vertices, {self.num_edges:,} edges"
-        return f"<Graph: {kind}, {parts}>"
+        parts = f", {counted(self.num_parts, 'partition')} by {self.policy}" if self.listed.is_read else ""
+        return f"<Graph: {self.listed}{parts}>"
 
     def validate(self) -> Validation:
         """Count what can surprise: loops, repeats, isolated and dangling vertices, missing or negative weights. Say

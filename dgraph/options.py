@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from dgraph.errors import InputError, OptionError
+from dgraph.wording import given, nearest
 
 AUTO = "auto"  # as suits the rest
 P = ParamSpec("P")
@@ -28,16 +28,18 @@ def known_options(*more: Callable[..., Any]) -> Callable[[Callable[P, R]], Calla
         named = [name for name in known if name not in ("cls", "frame", "graph", "program")]
 
         @wraps(function)
-        def checked(*given: P.args, **options: P.kwargs) -> R:
-            if "graph" in known and given and not hasattr(given[0], "num_vertices"):
+        def checked(*positional: P.args, **options: P.kwargs) -> R:
+            if "graph" in known and positional and not hasattr(positional[0], "num_vertices"):
                 remedy = "Graph.from_edges makes one of a frame, dgraph.read_edges of a file"
-                raise InputError(f"{function.__name__} takes a dgraph.Graph, not {type(given[0]).__name__}; {remedy}")
+                raise InputError(
+                    f"{function.__name__} takes a dgraph.Graph, not {type(positional[0]).__name__}; {remedy}"
+                )
             for name, value in options.items():
                 if name not in known:
-                    near = get_close_matches(name, named, 1)
-                    remedy = f"did you mean {near[0]}=?" if near else f"it has {', '.join(named)}"
-                    raise OptionError(f"{name}={value!r}: {function.__name__} has no such option; {remedy}")
-            return function(*given, **options)
+                    near = nearest(name, named)
+                    remedy = f"did you mean {near}=?" if near else f"it has {', '.join(named)}"
+                    raise OptionError(f"{given(name, value)}: {function.__name__} has no such option; {remedy}")
+            return function(*positional, **options)
 
         return checked
 
@@ -52,7 +54,7 @@ def whole_number(name: str, value: Any, low: int = 1, high: int | None = None, *
     if not whole or value < low or (high is not None and value > high):
         bounds = {0: ", zero or more", 1: " above zero"}.get(low, f" from {low} on")
         bounds = bounds if high is None else f" from {low} to {high}"
-        raise OptionError(f"{name}={value!r} must be a whole number{bounds}{', or None' if or_none else ''}")
+        raise OptionError(f"{given(name, value)} must be a whole number{bounds}{', or None' if or_none else ''}")
     return int(value)
 
 
@@ -61,7 +63,7 @@ def check_limits(max_iter: Any, tol: Any) -> None:
     `tol`."""
     whole_number("max_iter", max_iter)
     if tol is not None and not (is_number(tol) and tol >= 0):
-        raise OptionError(f"tol={tol!r} must be above zero, or 0 for exactly max_iter= rounds")
+        raise OptionError(f"{given('tol', tol)} must be above zero, or 0 for exactly max_iter= rounds")
 
 
 def is_number(value: Any) -> bool:
@@ -72,7 +74,7 @@ def is_number(value: Any) -> bool:
 def switch(name: str, value: Any) -> bool:
     """`value`, which must be True or False: a word would count as True, whatever it says."""
     if not isinstance(value, bool | np.bool_):
-        raise OptionError(f"{name}={value!r} is a switch: give True or False")
+        raise OptionError(f"{given(name, value)} is a switch: give True or False")
     return bool(value)
 
 
@@ -80,8 +82,14 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
     """`value`, which must be one of some words."""
     choices = list(choices)
     if not (isinstance(value, str) and value in choices):
-        raise OptionError(f"{name}={value!r} is not known; choose one of {', '.join(choices)}")
+        raise OptionError(f"{given(name, value)} is not known; choose one of {', '.join(choices)}")
     return value
+
+
+def is_same(value: Any, usual: Any) -> bool:
+    """Whether a value is the usual one. Frames, arrays and pandas' NA never are: asked by ==, they answer with
+    something that is neither true nor false."""
+    return value is usual or (isinstance(value, str | int | float | np.generic) and bool(value == usual))
 
 
 def vertices(name: str, value: Any, *, at_least: int = 1) -> list[Any]:

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dgraph.coherence import check_phase, functions_of
 from dgraph.errors import OptionError, ProgramError
 from dgraph.monoid import NONE, Merge, Monoid, Neighbourhood
 from dgraph.names import check_merges, check_names
@@ -264,37 +265,5 @@ def _complete_phase(program: type[VertexProgram], phase: type[Phase]) -> None:
         message = Message(vertex if states[0].is_vertex else states[0].dtype, merge, shape=states[0].shape)  # type: ignore[arg-type]
         message.name = "message"
         phase.messages = (message,)
-    if missing := [name for name in ("send", "apply") if name not in vars(phase)]:
-        raise ProgramError(f"{title} has no function {' and no '.join(missing)}")
-    phase.functions = {name: vars(phase)[name] for name in ("send", "apply")}
-    _check_phase(program, phase, title)
-
-
-def _check_phase(program: type[VertexProgram], phase: type[Phase], title: str) -> None:
-    """Refuse messages that no inbox can merge, and what does not suit the kind of program."""
-    merges = [message.merge for message in phase.messages]
-    whole = next((one for one in merges if isinstance(one, Neighbourhood)), None)
-    if whole is not None and merges != [whole] * whole.fields:
-        fields = "a value and what it weighs" if whole.fields > 1 else "one field"
-        raise ProgramError(f"{title}: {whole} merges whole neighbourhoods, of messages of {fields} and nothing else")
-    for message in phase.messages:
-        if program.fields.get(message.name, message) is not message:
-            raise ProgramError(f"{title}: {message.name!r} is a message and a field; give one of them another name")
-        if not message.merge.combines and (message.dtype.kind != "i" or message.shape is not None):
-            raise ProgramError(f"{title}: {message.merge} merges whole numbers, not {message.dtype.name} or vectors")
-    if phase.along not in ("out", "in", "both"):
-        raise ProgramError(f'{title}: along = {phase.along!r}; messages go along "out", "in" or "both"')
-    if program.kind not in ("accumulative", "synchronous"):
-        raise ProgramError(f'{title}: kind = {program.kind!r}; a program is "accumulative" or "synchronous"')
-    if program.kind == "accumulative":
-        if "seed" not in program.functions:
-            raise ProgramError(f"{title} is accumulative and has no seed: say what the first message to a vertex is")
-        if phase.name:
-            raise ProgramError(f'{title}: programs of several phases are of kind = "synchronous"')
-        if not all(message.merge.combines for message in phase.messages):
-            raise ProgramError(
-                f"{title}: {phase.messages[0].merge} needs a whole neighbourhood at once, which only programs of "
-                'kind = "synchronous" gather in every round'
-            )
-    elif "seed" in program.functions:
-        raise ProgramError(f"{title} is synchronous: every vertex fires in every round; say `start`, not `seed`")
+    phase.functions = functions_of(phase, title, states)
+    check_phase(program, phase, title)

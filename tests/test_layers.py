@@ -18,6 +18,7 @@ LAYERS = {
     "dgraph.monoid": 1,
     "dgraph.options": 1,
     "dgraph.program": 1,
+    "dgraph.coherence": 1,
     "dgraph.names": 1,
     "dgraph.syntax": 1,
     "dgraph.definition": 1,
@@ -30,6 +31,7 @@ LAYERS = {
     "dgraph.laws": 1,
     "dgraph.exact": 1,
     "dgraph.machine_code": 1,
+    "dgraph.wording": 1,
     # 2  edges at rest, proxies, address tables
     "dgraph.partition": 2,
     # 3  who runs blocks, and kernels generated from a program

@@ -80,6 +80,8 @@ def test_options_too_many_or_too_few(graph):
     found = dg.bfs(graph, 100)
     with pytest.raises(OptionError, match="source= is missing"):
         verify("bfs", graph, found)
+    with pytest.raises(OptionError, match=r'mean= is missing: .* has it as totals\["mean"\]'):
+        verify("factorize", graph, {"factors": np.zeros((1, 2))}, rmse=1.0)
     with pytest.raises(OptionError, match=r"depth= is no option .*depth_limit"):
         verify("bfs", graph, found, source=100, depth=3)
     with pytest.raises(OptionError, match=r"distance= is no option"):

@@ -14,7 +14,8 @@ from dgraph.agents.daemon import CpuDaemon, Daemon
 from dgraph.agents.process_daemon import PATIENCE, ProcessDaemon
 from dgraph.devices.probe import CPU, CUDA, need_cuda
 from dgraph.errors import OptionError
-from dgraph.options import AUTO
+from dgraph.options import AUTO, is_same
+from dgraph.wording import given
 
 CACHE = 64 << 20  # bytes of vertices that a daemon keeps, a partition
 IN_PROCESS, OWN_PROCESS = "in process", "own process"
@@ -105,13 +106,17 @@ def settings(
     daemons: Any, pipeline_block: Any, vertex_cache: Any, memory_budget: Any = None, workers: int | None = None
 ) -> Settings:
     """Check what a user asked for; with `workers`, also that there are no more of them than that."""
-    if pipeline_block not in (AUTO, None) and not _whole(pipeline_block, 1):
-        raise OptionError(f'pipeline_block={pipeline_block!r} must be a number of edges, "auto", or None: no pipeline')
-    if vertex_cache != AUTO and not _whole(vertex_cache, 0):
-        raise OptionError(f'vertex_cache={vertex_cache!r} must be a number of bytes, 0 for none, or "auto"')
+    if not _is_one(pipeline_block, AUTO, None) and not _whole(pipeline_block, 1):
+        raise OptionError(
+            f'{given("pipeline_block", pipeline_block)} must be a number of edges, "auto", or None: no pipeline'
+        )
+    if not is_same(vertex_cache, AUTO) and not _whole(vertex_cache, 0):
+        raise OptionError(f'{given("vertex_cache", vertex_cache)} must be a number of bytes, 0 for none, or "auto"')
     kinds: Any = _kinds_of_each(daemons, workers) if isinstance(daemons, Mapping) else _kinds(daemons)
     if memory_budget is not None and not _whole(memory_budget, 1):
-        raise OptionError(f"memory_budget={memory_budget!r} must be a number of bytes, or None: what the GPU has")
+        raise OptionError(
+            f"{given('memory_budget', memory_budget)} must be a number of bytes, or None: what the GPU has"
+        )
     if memory_budget is not None and kinds:
         raise OptionError(f"memory_budget={memory_budget!r} is for a GPU that holds tables, not for {daemons=}")
     if not kinds:
@@ -119,7 +124,7 @@ def settings(
             ("pipeline_block", pipeline_block if memory_budget is None else AUTO, AUTO),
             ("vertex_cache", vertex_cache, AUTO),
         ):
-            if value != usual:
+            if not is_same(value, usual):
                 raise OptionError(
                     f"{name}={value!r} is for daemons that take blocks, not for daemons={daemons!r}: choose "
                     f'daemons="{OWN_PROCESS}" or daemons=["{IN_PROCESS}"]'
@@ -133,20 +138,24 @@ def _kinds_of_each(daemons: Mapping[Any, Any], workers: int | None) -> dict[int,
         if not _whole(worker, 0) or (workers is not None and worker >= workers):
             those = "from 0 on" if workers is None else f"from 0 to {workers - 1}: a graph has no more than partitions"
             raise OptionError(f"daemons= names {worker!r}, which is no worker; they are numbered {those}")
-    return {int(worker): _kinds(given) for worker, given in daemons.items()}
+    return {int(worker): _kinds(asked) for worker, asked in daemons.items()}
 
 
-def _kinds(given: Any) -> tuple[Kind, ...]:
-    if given in (AUTO, IN_PROCESS, None):
+def _kinds(asked: Any) -> tuple[Kind, ...]:
+    if _is_one(asked, AUTO, IN_PROCESS, None):
         return ()  # alone in its process, the CPU needs no blocks
-    several = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    several = list(asked) if isinstance(asked, Sequence) and not isinstance(asked, str) else [asked]
     found: list[Any] = [KINDS.get(one) if isinstance(one, str) else one for one in several]
     if not found or not all(isinstance(one, Kind) for one in found):
         raise OptionError(
-            f"daemons={given!r} is not known; the kinds are {', '.join(map(repr, KINDS))}: choose one, or a list of "
-            "them, which take blocks from one queue"
+            f"{given('daemons', asked)} is not known; the kinds are {', '.join(map(repr, KINDS))}: choose one, or a "
+            "list of them, which take blocks from one queue"
         )
     return tuple(found)
+
+
+def _is_one(value: Any, *words: str | None) -> bool:
+    return any(is_same(value, one) for one in words)
 
 
 def _whole(value: Any, least: int) -> bool:

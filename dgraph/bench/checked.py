@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
 from dgraph.errors import FileError
+from dgraph.wording import nearest
 
 NEEDED = object()  # the default of a key that must be there
 WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", dict: "a table"}
@@ -106,8 +106,8 @@ class TomlTable:
         known = [*known, *self.taken]
         for key in self.content:
             if key not in known:
-                near = get_close_matches(key, known, n=1)
-                self.refuse(key, "is no key", f"did you mean {near[0]}?" if near else f"keys are {', '.join(known)}")
+                near = nearest(key, known)
+                self.refuse(key, "is no key", f"did you mean {near}?" if near else f"keys are {', '.join(known)}")
 
     def check_options(self, operation: str, options: Mapping[str, Any]) -> None:
         """Refuse options that neither the operation nor `dgraph.run` takes."""

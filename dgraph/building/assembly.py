@@ -24,7 +24,7 @@ from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import EdgePiece, Partition, agree, assemble
 from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy
-from dgraph.partition.proxies import Proxies, ProxyList
+from dgraph.partition.proxies import Proxies, ProxyList, check_room
 from dgraph.workers import Workers
 
 RANGES = 8  # in which the rows of the only partition are sorted
@@ -146,6 +146,7 @@ def whole(
     in_place: bool,
 ) -> Partition:
     """The only partition of a graph. `in_place` says that all of it happens in this process."""
+    check_room(0, 1, ids.size)
     by_table = not any(chunk.ranks.size for chunk in chunks)  # then numbers are arrays of their own
     if in_place and by_table and sort is build and sum(map(len, chunks)) > placement.AT_ONCE:
         return in_ranges(chunks, ids, order, mirror, skip_loops, threads_each)

@@ -21,6 +21,7 @@ from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.partition.source import EdgeSource, VertexSource
 from dgraph.recovery import retry
+from dgraph.wording import counted
 from dgraph.workers import Workers, lost
 
 if TYPE_CHECKING:
@@ -73,6 +74,10 @@ class Listed:
         self._vertex_pieces: list[Any] | None = None
 
     # -- how much there is ---------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        many = f"{counted(self.num_vertices, 'vertex')}, {counted(self.num_edges, 'edge')}" if self.is_read else ""
+        return f"{'directed' if self.rules.directed else 'undirected'}, {many or 'not read yet'}"
 
     @property
     def is_read(self) -> bool:

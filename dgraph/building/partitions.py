@@ -11,6 +11,7 @@ from typing import Any, overload
 from dgraph.building.report import PartitionReport
 from dgraph.partition.partition import Partition, stats
 from dgraph.staying import Staying
+from dgraph.wording import counted
 from dgraph.workers import Workers, lost
 
 
@@ -117,7 +118,7 @@ class Partitions(Staying, Sequence):
         same = len(set(self.kept.values())) == 1
         sides = [ways[order] + ("" if same else _with(names)) for order, names in self.kept.items()]
         told = " and ".join(sides) + (_with(self.columns) if same else "")
-        return f"<{len(self)} partition{'s' * (len(self) != 1)} by {self.policy} in {where}: edges {told}>"
+        return f"<{counted(len(self), 'partition')} by {self.policy} in {where}: edges {told}>"
 
 
 def _all(names: Iterable[str]) -> tuple[str, ...]:

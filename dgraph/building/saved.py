@@ -16,7 +16,7 @@ from dgraph.building.listed import Rules
 from dgraph.building.shares import MOST_PARTS, check_capacities
 from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
-from dgraph.options import known_options, whole_number
+from dgraph.options import is_same, known_options, whole_number
 from dgraph.partition import policies, store
 from dgraph.partition.frame import Pieces
 from dgraph.partition.ids import IdType
@@ -99,7 +99,11 @@ class Saved:
 
     def graph(self, workers: Workers, policy: Any, parts: int, capacities: Any) -> Graph:
         content = self.content
-        as_saved = policy in (None, content["policy"]) and parts == len(content["owned"]) and capacities is None
+        as_saved = (
+            (policy is None or is_same(policy, content["policy"]))
+            and parts == len(content["owned"])
+            and capacities is None
+        )
         if policy is None:
             policy = content["policy"] if content["policy"] in policies.NAMES else "auto"
         names = (content["source"], content["destination"])

@@ -14,22 +14,28 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from dgraph.cli.command import Command, Ending
+from dgraph.cli.command import Command, Group
 from dgraph.cli.doing import CLEAR
 from dgraph.cli.options import FILE, Whole, as_json, offered
 from dgraph.cli.options import output as written
 from dgraph.cli.place import Place, decorated, runs_somewhere
+from dgraph.wording import counted
 
 AXES = ("operation", "graph", "setting")
 fill = partial(filled, width=110, break_on_hyphens=False)
 
 
-class Suites(Ending, click.Group):
+class Suites(Group):
     """The commands of `dgraph bench`: `compare`, and for every other name the run of the suite that is called so, or
     whose file that is."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return ["compare"]
+
+    def choices(self, context: click.Context) -> list[str]:
+        from dgraph.bench.suite import shipped
+
+        return ["compare", *shipped()]
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         from dgraph.bench.suite import shipped
@@ -39,7 +45,11 @@ class Suites(Ending, click.Group):
         return known or FILE.shell_complete(context, self.params[0], incomplete)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        return compare if name == "compare" else _command_for(name)
+        if name == "compare":
+            return compare
+        of_a_file = name.endswith(".toml") or Path(name).exists()
+        known = of_a_file or context.resilient_parsing or name in self.choices(context)
+        return _command_for(name) if known else None
 
 
 @click.command(
@@ -224,7 +234,7 @@ def compare(before: str, after: str, least: float, everything: bool, check: bool
             click.echo(table.as_text(cells) + "\n")
         known = sum(row["noise"] is not None for row in rows)
         if unmatched:
-            click.echo(f"{unmatched} case{'s' * (unmatched != 1)} of one run alone: nothing to compare with")
+            click.echo(f"{counted(unmatched, 'case')} of one run alone: nothing to compare with")
         click.echo(f"{len(worse)} of {known} figures got worse by more than the noise and {100 * least:g} %")
     if check and worse:
         click.get_current_context().exit(1)

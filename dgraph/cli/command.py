@@ -88,12 +88,16 @@ class Group(Ending, click.Group):
             typed = self.typed(context)
             near = nearest(given[0], typed)
             meant = f"did you mean `{context.command_path} {typed[near]}`? " if near else ""
-            context.fail(f"there is no {given[0]!r}; {meant}choose one of {', '.join(self.list_commands(context))}")
+            context.fail(f"there is no {given[0]!r}; {meant}choose one of {', '.join(self.choices(context))}")
         return super().resolve_command(context, given)
+
+    def choices(self, context: click.Context) -> list[str]:
+        """The names that are known."""
+        return self.list_commands(context)
 
     def typed(self, context: click.Context) -> dict[str, str]:
         """Each word that may be meant, and what to type for it after this group's own name."""
-        return {name: name for name in self.list_commands(context)}
+        return {name: name for name in self.choices(context)}
 
 
 def nearest(given: str, known: Iterable[str]) -> str:

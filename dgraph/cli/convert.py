@@ -9,6 +9,7 @@ from dgraph.cli.graphs import GivenGraph, reads_graph
 from dgraph.cli.options import Written, as_json
 from dgraph.cli.options import output as written
 from dgraph.cli.results import check_format, write_edges
+from dgraph.wording import counted
 
 
 @click.command("convert", cls=Command)
@@ -32,4 +33,4 @@ def command(edges: GivenGraph, output: str, drop_isolated: bool, renumber: str |
     with edges.graph() as graph:
         write_edges(graph, output, "drop" if drop_isolated else "refuse", renumber)
         told = {"vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
-    tell(told, as_json, f"{told['edges']:,} edges of {told['vertices']:,} vertices in {output}")
+    tell(told, as_json, f"{counted(told['edges'], 'edge')} of {counted(told['vertices'], 'vertex')} in {output}")

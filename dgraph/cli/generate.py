@@ -14,6 +14,7 @@ from dgraph.cli.options import output as written
 from dgraph.cli.place import Place, runs_somewhere
 from dgraph.cli.results import check_format, write_edges
 from dgraph.cli.signatures import described, options_of, values_of
+from dgraph.wording import counted
 
 EXAMPLES = {
     "rmat": "--scale 10",
@@ -52,7 +53,7 @@ def _command_for(name: str, generator: Callable) -> click.Command:
             write_edges(graph, output, "drop")
             told = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
         who = f"the vertices 0 to {told['vertices'] - 1:,}" if told["vertices"] else "no vertices"
-        tell(told, as_json, f"{told['edges']:,} edges of {who} in {output}")
+        tell(told, as_json, f"{counted(told['edges'], 'edge')} of {who} in {output}")
 
     example = f"  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
     generate.__doc__ = f"{described(generator)[0]}\n\n\b\nExample:\n{example}"

@@ -42,6 +42,7 @@ READING = (
     click.option("--source", metavar="COLUMN", help="Column of the edges' sources: a name, or a number, from 0."),
     click.option("--destination", metavar="COLUMN", help="Column of destinations, likewise.  [default: the second]"),
     click.option("--weight", metavar="COLUMN", help="Column of weights, likewise.  [default: none, or the format's]"),
+    click.option("--unweighted", is_flag=True, help="Leave out the weights that a file says it has."),
     click.option(
         "--columns",
         multiple=True,
@@ -88,6 +89,7 @@ class GivenGraph:
             directed = False if how.pop("undirected") else None
             if (Path(path) / MANIFEST).is_file():
                 given = [name for name in how if name not in ("policy", "parts") and how[name] not in (False, "keep")]
+                given = ["weight" if name == "unweighted" else name for name in given]
                 if given or directed is False:
                     raise OptionError(f"{path} is a saved graph, which has its own {', '.join(given) or 'direction'}")
                 policy = None if how["policy"] == "auto" else how["policy"]
@@ -95,11 +97,15 @@ class GivenGraph:
                 return
             if self.path == "-":
                 how.setdefault("format", "text")
+            if how.pop("unweighted"):
+                if "weight" in how:
+                    raise OptionError("--weight and --unweighted exclude each other: leave one out")
+                how["weight"] = False
             if "vertex_file" in how:
                 if "vertices" in how:
                     raise OptionError("--vertices and --vertex-file exclude each other: name one")
                 how["vertices"] = _vertices(how.pop("vertex_file"))
-            how |= {name: int(how[name]) for name in COLUMNS if how.get(name, "").isdecimal()}
+            how |= {name: int(how[name]) for name in COLUMNS if str(how.get(name)).isdecimal()}
             with doing(f"reading {'standard input' if self.path == '-' else self.path}"):
                 graph = dg.read_edges(path, directed=directed, client=client, **how)
             yield graph

@@ -16,6 +16,7 @@ import click
 from dgraph.cli.doing import doing
 from dgraph.cli.options import FILE, Whole
 from dgraph.errors import OptionError, RunError
+from dgraph.wording import counted
 
 PLACE = (
     click.option("--workers", type=Whole(1), help="Start so many worker processes on this machine."),
@@ -56,7 +57,7 @@ class Place:
             from dgraph.bench.place import local_cluster
 
             with ExitStack() as stack:
-                with doing(f"starting {self.workers} worker{'s' * (self.workers != 1)}"):
+                with doing(f"starting {counted(self.workers, 'worker')}"):
                     client = stack.enter_context(local_cluster(self.workers))
                 yield client
             return

@@ -19,6 +19,7 @@ from dgraph.cli.place import decorated
 from dgraph.cli.results import write_frames, write_result, writer_of
 from dgraph.cli.signatures import OF, described, id_reader, options_of, values_of
 from dgraph.errors import OptionError
+from dgraph.wording import counted
 
 RUNNING = (
     engine,
@@ -110,8 +111,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
                 "seconds": {step: round(value, 4) for step, value in seconds.items()},
                 "output": output,
             }
-        text = f"{name} of {told['vertices']:,} vertices and {told['edges']:,} edges: "
-        text += f"{result.rounds} round{'s' * (result.rounds != 1)}, "
+        text = f"{name} of {counted(told['vertices'], 'vertex')} and {counted(told['edges'], 'edge')}: "
+        text += f"{counted(result.rounds, 'round')}, "
         text += "".join(f"{what.replace('_', ' ')} {told[what]:.6g}, " for what in ERRORS if what in told)
         tell(told, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
 

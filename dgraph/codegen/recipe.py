@@ -15,6 +15,7 @@ import numpy as np
 from dgraph.analysis import Analysis, PhaseAnalysis, analyse, component_of
 from dgraph.codegen.compile import Kernels, load
 from dgraph.codegen.source import Source, generate
+from dgraph.errors import ProgramError
 from dgraph.program import VertexProgram
 from dgraph.reads import Reads
 
@@ -53,14 +54,21 @@ class Recipe:
 
     def _stops(self, values: list[Any]) -> bool:
         """What `stop` returns: by the rules of Python, and where these have no answer, as for 1 / 0, by those of
-        kernels."""
+        kernels. What has no answer there either, as math.log(0), is an error."""
         assert self.stop is not None
         try:
-            return bool(self.stop(*values))
-        except ArithmeticError:
-            with np.errstate(all="ignore"):
-                values = [one if isinstance(one, bool) else np.asarray(one)[()] for one in values]
+            try:
                 return bool(self.stop(*values))
+            except ArithmeticError:
+                with np.errstate(all="ignore"):
+                    return bool(self.stop(*(one if isinstance(one, bool) else np.asarray(one)[()] for one in values)))
+        except (ArithmeticError, ValueError) as error:
+            assert self.analysis.stop is not None
+            known = ", ".join(f"{name}={one}" for name, one in zip(self.analysis.stop.kinds, values, strict=True))
+            raise ProgramError(
+                f"{self.analysis.title}.stop has no answer for {known}: {error}; ask first whether a value can be "
+                "used, as in `value > 0 and math.log(value) < limit`"
+            ) from error
 
     def _functions(self) -> Iterator[Callable]:
         if self.stop is not None:

@@ -22,6 +22,7 @@ from dgraph.options import one_of, whole_number
 from dgraph.partition import kernels, placement, policies
 from dgraph.partition.placement import DegreeTable
 from dgraph.partition.ranks import IDENTITY
+from dgraph.wording import counted
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
@@ -58,9 +59,8 @@ class Estimate:
         if self.policy is None:
             least = format_bytes(int(self.frame[["build", "run"]].max(axis=1).min()))
             advice = f"nothing fits: give at least {least} a worker, or more workers"
-        graph = f"{about}{self.vertices:,} vertices, {about}{self.edges:,} edges"
-        workers = f"{self.workers} worker{'s' * (self.workers != 1)}"
-        return f"{self.op} on {workers}{limit}: {graph}\n{sizes.to_string()}\n{advice}"
+        graph = f"{about}{counted(self.vertices, 'vertex')}, {about}{counted(self.edges, 'edge')}"
+        return f"{self.op} on {counted(self.workers, 'worker')}{limit}: {graph}\n{sizes.to_string()}\n{advice}"
 
 
 def estimate(graph: Graph, op: str, workers: int | None, memory: int | str | None) -> Estimate:

@@ -26,6 +26,7 @@ from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.sample import Sample, sample
 from dgraph.partition.threads import cores as cores_here
 from dgraph.solvers.team import standing_for
+from dgraph.wording import counted
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
@@ -112,10 +113,9 @@ class Forecast:
         for name in shown:
             form: Callable = format_bytes if name in ("memory", "traffic") else "{:.3g} s".format
             shown[name] = shown[name].map(form)
-        many = [(self.cluster.workers, "worker"), (self.cluster.capacity, "core")]
-        workers, cores = (f"{number:g} {what}{'s' * (number != 1)}" for number, what in many)
-        rounds = f"{self.coefficients.rounds} round{'s' * (self.coefficients.rounds != 1)}"
-        head = f"{self.op} on {workers} of {cores}: {self.vertices:,} vertices, {self.edges:,} edges, {rounds}"
+        where = f"{counted(self.cluster.workers, 'worker')} of {counted(self.cluster.capacity, 'core')}"
+        many = (self.vertices, "vertex"), (self.edges, "edge"), (self.coefficients.rounds, "round")
+        head = f"{self.op} on {where}: {', '.join(counted(number, what) for number, what in many)}"
         return f"{head}\n{shown.to_string()}\nquickest policy: {self.policy}"
 
 

@@ -22,6 +22,8 @@ from dgraph.io import files
 from dgraph.io.diagnosis import GAPS, MISSING, explain
 from dgraph.io.dialect import BLANKS, Dialect, looks_like_number
 from dgraph.io.lines import BLOCK, CleanLines
+from dgraph.options import is_same
+from dgraph.wording import given
 
 INTEGER_TEXT = r"^(0|-?[1-9][0-9]*)$"
 NUMBER_TEXT = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
@@ -41,8 +43,8 @@ def read_table(
 
     `open_stream` reads some of its rows in place of all of them.
     """
-    if id_type not in ID_TYPES:
-        raise OptionError(f"id_type={id_type!r} is none of {', '.join(map(repr, ID_TYPES))}")
+    if not any(is_same(id_type, one) for one in ID_TYPES):
+        raise OptionError(f"{given('id_type', id_type)} is none of {', '.join(map(repr, ID_TYPES))}")
     fixed = not any(kind == "id" for kind in kinds.values())
     whole_ids = id_type == "int64" or (id_type is None and _sample_is_integer(dialect, kinds, "id"))
     whole_weights = _sample_is_integer(dialect, kinds, "weight")

@@ -14,6 +14,7 @@ from dgraph.io.dialect import BLANKS, Dialect, looks_like_number, split_line
 
 MISSING = ("", "\\N")  # how a text file says that a value is missing
 GAPS = (*MISSING, "NA", "N/A", "nan", "NaN", "null", "NULL", "None")  # and how it says so among numbers
+ARROWS = ("->", "-->", "=>", "==>", "--", "<-", "<--", "<->", "\N{RIGHTWARDS ARROW}")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _DIGITS = re.compile(r"-?[0-9]+")
 _SMALLEST, _LARGEST_SIGNED, _LARGEST = -(2**63), 2**63 - 1, 2**64 - 1
@@ -60,6 +61,15 @@ def explain(path, dialect, kinds, cause, *, integers=False, gaps=False):
                 raise FileError(f"{field!r} is not {_CALLED[kind]}", path=path, line=line, remedy="correct this line")
     if cause is not None:
         raise FileError(f"cannot be parsed: {cause}", path=path, remedy="check its delimiter and its quotes")
+
+
+def refuse_arrows(path: str, dialect: Dialect, ends: tuple[int, int]) -> None:
+    """Refuse rows as `a -> b` where nobody has said which columns are the ends: all edges would lead to one vertex,
+    which is called "->"."""
+    sample = [row for row in dialect.sample if len(row) > max(ends)]
+    if sample and all(any(row[end] in ARROWS for end in ends) for row in sample):
+        problem = f"an arrow between the ids would be one itself: {_show(list(sample[0]))}"
+        raise FileError(problem, path=path, remedy="name the columns on its two sides: source=0, destination=2")
 
 
 class _Sizes:

@@ -20,8 +20,10 @@ from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightEr
 from dgraph.io import files, paths
 from dgraph.io.arrow import WITHOUT_VERTICES, edge_table, no_hidden_vertices
 from dgraph.io.edge_list import EdgeList, warn_of_other_ends
+from dgraph.options import is_same
 from dgraph.partition import ids
 from dgraph.partition.frame import column_of_numbers
+from dgraph.wording import given
 
 SUFFIXES = (".parquet", ".pq", ".parq")
 _NOTE = b"dgraph"
@@ -102,6 +104,8 @@ def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[s
     def place(column, what):
         if isinstance(column, int) and not isinstance(column, bool) and -len(known) <= column < len(known):
             return known[column]
+        if not isinstance(column, str | int):
+            raise ColumnError(f"{path}: {given(what, column)} is neither the name of a column nor its position")
         if column in known:
             return column
         if f"/{column}=" in names[0]:
@@ -126,7 +130,7 @@ def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[s
     if weight is True:
         weight = note.get("weight") or "weight"
     weight = note.get("weight") if weight is None else None if weight is False else place(weight, "weight")
-    if columns == "all":
+    if is_same(columns, "all"):
         columns = known
     elif isinstance(columns, str):
         raise OptionError(f'columns={columns!r} is neither a list of columns nor "all"')

@@ -18,8 +18,11 @@ from dgraph.errors import ColumnError, FileError, IdError, OptionError
 from dgraph.io import files, paths
 from dgraph.io.arrow import concatenate, edge_table, no_hidden_vertices, weight_and_others
 from dgraph.io.delimited import is_integer_text, read_table
+from dgraph.io.diagnosis import refuse_arrows
 from dgraph.io.dialect import Dialect, has_header, looks_like_number, sniff
 from dgraph.io.edge_list import EdgeList, warn_of_first_row, warn_of_other_ends
+from dgraph.options import is_same
+from dgraph.wording import given
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".el", ".wel", ".edges", ".edgelist", ".snap", ".dat", ".ncol")
 _UNSAFE = r'[\x00-\x20\x7f,;|"]|^[#%]|^\\N$'  # in an id, for a list without quotes
@@ -84,8 +87,10 @@ class Wanted:
             at_source = free.pop(0)
         if at_destination is None:
             at_destination = free.pop(0)
-        if source is None and destination is None and dialect.header:
-            warn_of_other_ends(names, (names[at_source], names[at_destination]))
+        if source is None and destination is None:
+            refuse_arrows(path, dialect, (at_source, at_destination))
+            if dialect.header:
+                warn_of_other_ends(names, (names[at_source], names[at_destination]))
         if at_source == at_destination:
             raise OptionError(f"{path}: source and destination are both column {names[at_source]!r}")
         at_weight = None if weight is None or weight is False else self._place(weight, "weight")
@@ -96,7 +101,7 @@ class Wanted:
         if at_weight is not None:
             self.kinds[names[at_weight]] = "weight"
             labels |= {} if dialect.header else {at_weight: "weight"}
-        if columns == "all":
+        if is_same(columns, "all"):
             columns = names
         elif isinstance(columns, str):
             raise OptionError(f'columns={columns!r} is neither a list of columns nor "all"')
@@ -118,6 +123,8 @@ class Wanted:
             raise ColumnError(
                 f"{self._path}: {what}={column}, but there are only {len(names)} columns (0 is the first)"
             )
+        if not isinstance(column, str):
+            raise ColumnError(f"{self._path}: {given(what, column)} is neither the name of a column nor its position")
         if column in names:
             return names.index(column)
         defaults = {"source": 0, "destination": 1, "weight": 2}

@@ -21,6 +21,7 @@ from dgraph.partition.chunk import Chunk, Ids
 from dgraph.partition.id_tables import Scalars, encode
 from dgraph.partition.ids import IdType
 from dgraph.partition.ranks import Ranks
+from dgraph.wording import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,7 @@ class Numbering:
                 if k < len(found) and found[k] == wanted:
                     return base + k
                 base += len(table)
-        raise IdError(f"the graph has no vertex {value!r}; it has {self.size} vertices{self._example()}")
+        raise IdError(f"the graph has no vertex {value!r}; it has {counted(self.size, 'vertex')}{self._example()}")
 
     def _example(self) -> str:
         return f", the first is {self.id_type.restore(self.ids(0, 1)).tolist()[0]!r}" if self.size else ""

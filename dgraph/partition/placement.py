@@ -134,7 +134,7 @@ def by_metis(policy: Policy, chunks: Sequence[Numbered], size: int, shares: Sequ
     ends = [rules.piece_of(chunk, skip_loops=True) for chunk in chunks]
     bare = [EdgePiece(piece.sources, piece.destinations, {}) for piece in ends]
     simple = rules.merge_repeats(bare, size, repeats="first", directed=False, workers=workers)
-    if not len(simple) or size <= len(shares):  # METIS would print that it cannot, and go on
+    if not len(simple) or size <= len(shares):  # nothing to cut, or a part for each vertex
         return Placement(policy, policies.split_evenly(np.ones(size), shares))
     both = [EdgeSlice(simple.sources, simple.destinations), EdgeSlice(simple.destinations, simple.sources)]
     graph = build(both, size, workers=workers)

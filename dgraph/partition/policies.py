@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dgraph.errors import OptionError
+from dgraph.wording import given
 
 NAMES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
 OUTGOING, INCOMING, CARTESIAN, HYBRID, BY_USER = range(5)  # the `rule` of kernels.place; BY_USER has a table of its own
@@ -72,7 +73,9 @@ def choose(policy: Any, parts: int) -> Policy:
         policy = "outgoing" if parts <= FEW_PARTS else "cartesian"
     if isinstance(policy, str) and policy in NAMES:
         return Policy(policy, OUTGOING if policy == "metis" else NAMES.index(policy))
-    raise OptionError(f"policy={policy!r} is not known; choose one of {', '.join(NAMES)}, auto, or give a function")
+    raise OptionError(
+        f"{given('policy', policy)} is not known; choose one of {', '.join(NAMES)}, auto, or give a function"
+    )
 
 
 def _from_function(function: Callable[..., Any]) -> Policy:

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dgraph.errors import OptionError
 from dgraph.partition import kernels
 from dgraph.partition.ranks import Ranks
 
 HAS_IN, HAS_OUT = 1, 2
+MOST_LOCAL = 2**32 - 1  # local ids are of 32 bits, and the last one is nobody's
 _ORDER = np.array([3, 0, 2, 1], np.uint8)  # flags -> place in the group: in-edges only, both, out-edges only
 
 
@@ -118,6 +120,15 @@ class Locals:
         return out
 
 
+def check_room(part: int, parts: int, owned: int, copied: int = 0) -> None:
+    """Refuse a partition of more vertices than there are local ids."""
+    if owned + copied > MOST_LOCAL:
+        raise OptionError(
+            f"partition {part} of {parts} has {owned:,} vertices and copies of {copied:,} others, and a partition "
+            f"counts no more than {MOST_LOCAL:,}: divide the graph into more with parts="
+        )
+
+
 def find(part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinations: Sequence[np.ndarray]) -> Locals:
     """The proxies that a partition's edges call for. Edges name vertices by position."""
     low, high = int(bounds[part]), int(bounds[part + 1])
@@ -126,7 +137,9 @@ def find(part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinati
     for positions in (*sources, *destinations):
         kernels.mark_outside(positions, low, high, words)
     before = np.empty(len(words), np.uint32)
-    found = np.empty(int(kernels.count_before(words, before)), np.int64)
+    copied = int(kernels.count_before(words, before))
+    check_room(part, len(bounds) - 1, high - low, copied)
+    found = np.empty(copied, np.int64)
     kernels.set_bits(words, found)
 
     flags = np.zeros(len(found), np.uint8)

@@ -76,12 +76,12 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | None) -
 
 
 def _is_label(name: Any) -> bool:
-    """Whether a column can be called so: not by a column itself, say."""
+    """Whether a column can be called so: not by a column itself, say, or by pandas' NA, which equals nothing."""
     try:
         hash(name)
     except TypeError:
         return False
-    return True
+    return name is not pd.NA
 
 
 def _index(frame: Any) -> list[Any]:

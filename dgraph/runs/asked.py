@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dgraph.codegen.descent import OPERATORS
 from dgraph.devices.probe import CPU
 from dgraph.graph import Graph
-from dgraph.options import AUTO
-from dgraph.plan import DESCENT, LOCAL, WITHOUT_ROUNDS
+from dgraph.options import AUTO, is_same, one_of, switch
+from dgraph.plan import CUGRAPH, DESCENT, DEVICES, ENGINES, LOCAL, WITHOUT_ROUNDS
 from dgraph.program import VertexProgram
+from dgraph.runs.steps import EXCHANGES
+from dgraph.states.block_options import MODES, ORDERS
 
 OF_ROUNDS = (  # what only rounds can obey
     "max_rounds",
@@ -24,6 +28,24 @@ OF_ROUNDS = (  # what only rounds can obey
     "exchange",
 )
 OF_BLOCKS = ("block_size", "order", "mode", "operator")
+DIRECTIONS = (AUTO, "push", "pull")
+WORDS: dict[str, tuple[str, ...]] = {  # what options say that are words
+    "engine": (AUTO, LOCAL, *ENGINES, CUGRAPH),
+    "device": DEVICES,
+    "direction": DIRECTIONS,
+    "exchange": EXCHANGES,
+    "order": ORDERS,
+    "mode": MODES,
+    "operator": OPERATORS,
+}
+
+
+def check_words(options: Mapping[str, Any]) -> None:
+    """Refuse what is no word where one is asked for. This comes before anybody compares it: of an array nobody can say
+    whether it is "auto". Words that are not known are refused later, with what the run at hand may choose."""
+    for name, choices in WORDS.items():
+        if not isinstance(options.get(name), str | None):
+            one_of(name, options[name], choices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +78,18 @@ class Asked:
     mode: str | None = None
     operator: str | None = None
 
+    def __post_init__(self) -> None:
+        check_words(vars(self))
+        switch("deterministic", self.deterministic)  # who chooses a device asks it before all are checked
+
     def unusual(self, *names: str) -> dict[str, Any]:
         """Of these options, those that are not at their defaults."""
-        return {name: getattr(self, name) for name in names if getattr(self, name) != getattr(type(self), name)}
+        return {name: value for name in names if not is_same(value := getattr(self, name), getattr(type(self), name))}
 
     @property
     def by_daemons(self) -> bool:
         """Whether daemons compute, and not the worker itself."""
-        return self.daemons not in (AUTO, "in process", None)
+        return not any(is_same(self.daemons, one) for one in (AUTO, "in process", None))
 
     def device_on(self, graph: Graph) -> str:
         """The device to take: the CPU in place of "auto" where no worker has a GPU, or where only a CPU can do what was
@@ -80,7 +106,8 @@ class Asked:
 
     def solves_whole(self, graph: Graph, program: VertexProgram) -> bool:
         """Whether the solver would do it all if the graph were one partition."""
-        needs_rounds = self.progress or self.by_daemons or self.unusual("checkpoint", *OF_ROUNDS)
+        shown = not any(is_same(self.progress, one) for one in (None, False))
+        needs_rounds = shown or self.by_daemons or self.unusual("checkpoint", *OF_ROUNDS)
         return program.solver is not None and not needs_rounds and self.device_on(graph) == CPU
 
     def sends_changes(self, graph: Graph) -> bool:

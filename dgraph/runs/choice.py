@@ -15,16 +15,17 @@ from dgraph.engines.cugraph_calls import OPERATIONS
 from dgraph.errors import OptionError
 from dgraph.exact import exact_sums
 from dgraph.graph import Graph
-from dgraph.options import AUTO, one_of, switch, whole_number
+from dgraph.options import AUTO, is_same, one_of, switch, whole_number
 from dgraph.plan import CUGRAPH, DESCENT, DEVICES, ENGINES, LOCAL, WITHOUT_ROUNDS, Plan
 from dgraph.program import VertexProgram
 from dgraph.runs import rebalancing
-from dgraph.runs.asked import OF_BLOCKS, Asked
+from dgraph.runs.asked import DIRECTIONS, OF_BLOCKS, WORDS, Asked
 from dgraph.runs.steps import EXCHANGES
 from dgraph.solvers.solver import LocalMethod
 from dgraph.states.block_options import BlockOptions
 from dgraph.states.switches import Switches
 from dgraph.suitability import engines_for, obstacle
+from dgraph.wording import counted, given
 
 
 def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
@@ -71,14 +72,18 @@ def _engine(graph: Graph, program: VertexProgram, asked: Asked) -> str:
         raise OptionError(f'engine={engine!r} is for {", ".join(OPERATIONS)} alone; choose engine="auto"')
     solved = asked.solves(graph, program)
     if engine == LOCAL and not solved:
-        why = "the program has no solver" if program.solver is None else f"the graph has {graph.num_parts} partitions"
+        why = (
+            "the program has no solver"
+            if program.solver is None
+            else f"the graph has {counted(graph.num_parts, 'partition')}"
+        )
         raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(ENGINES)}')
-    one_of("engine", engine, (AUTO, LOCAL, *ENGINES, CUGRAPH))
+    one_of("engine", engine, WORDS["engine"])
     return engine if engine != AUTO else LOCAL if solved else "gas"
 
 
 def _switches(asked: Asked) -> Switches:
-    direction = one_of("direction", asked.direction, (AUTO, "push", "pull"))
+    direction = one_of("direction", asked.direction, DIRECTIONS)
     deterministic = switch("deterministic", asked.deterministic)
     return Switches(
         active_only=switch("active_only", asked.active_only),
@@ -96,8 +101,8 @@ def _blocks(asked: Asked) -> BlockOptions | None:
     if asked.engine == DESCENT:
         return BlockOptions.asked({name: getattr(asked, name) for name in OF_BLOCKS})
     for name, value in asked.unusual(*OF_BLOCKS).items():
-        if value != AUTO:
-            raise OptionError(f"{name}={value!r} is for engine={DESCENT!r}, not for engine={asked.engine!r}")
+        if not is_same(value, AUTO):
+            raise OptionError(f"{given(name, value)} is for engine={DESCENT!r}, not for engine={asked.engine!r}")
     return None
 
 

@@ -105,9 +105,10 @@ def run(
                   blocks of `pipeline_block` edges, each round; partitions that do fit stay.
     block_size, order, mode, operator: "block_descent" only. How many vertices are brought up to date at a time (a power
                   of two is taken, or "auto"); "priority", the block with most to gain before others, or "cyclic": by
-                  default the first where blocks push; how workers wait for each other: "async", never (partitions that
-                  pull: after an epoch), "barrier", after a block each (partitions: after an epoch), "bsp", after all
-                  blocks (then the rest is no matter); a block's vertices "pull" from all their in-edges, "push" what
+                  default the first where blocks push (where they pull and read a global value, as PageRank's do, it
+                  cannot be had); how workers wait for each other: "async", never (partitions that pull: after an
+                  epoch), "barrier", after a block each (partitions: after an epoch), "bsp", after all blocks (then the
+                  rest is no matter); a block's vertices "pull" from all their in-edges, "push" what
                   has changed along their out-edges (a synchronous program: if floats add up, on one partition), or
                   "pull_push": write to a slot for each edge, read in order.
     """

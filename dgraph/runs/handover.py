@@ -32,6 +32,7 @@ from dgraph.runs.gpu_team import TEAM, answers
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.run_report import row_at_once
 from dgraph.runs.unsettled import warn_not_converged
+from dgraph.wording import counted
 
 OF_VERTICES = ("component", "predecessor")  # columns
 
@@ -67,7 +68,7 @@ def _by_cugraph(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult
         smallest = workers.reduce(_smallest, [workers.call(Arcs.nearest, one, whole, call.steps) for one in shares])
         whole = workers.call(with_predecessors, whole, smallest, on=on[0])
     result = workers.wait(workers.hold([workers.call(_found, found, whole, shape, on=on[0])]))
-    taken = f"to {len(on)} GPU{'s' * (len(on) > 1)}"
+    taken = f"to {counted(len(on), 'GPU')}"
     return RunResult(graph, result, OF_VERTICES, {"engine": CUGRAPH, "device": "cuda", "repartitioned": taken})
 
 

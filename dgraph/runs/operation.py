@@ -9,11 +9,13 @@ from typing import Any, ParamSpec
 
 from dgraph.engines.cugraph_calls import OPERATIONS
 from dgraph.errors import OptionError
-from dgraph.options import known_options
+from dgraph.options import is_same, known_options
 from dgraph.plan import CUGRAPH
+from dgraph.runs.asked import check_words
 from dgraph.runs.execution import run
 from dgraph.runs.handover import handed_over
 from dgraph.runs.result import RunResult
+from dgraph.wording import given
 
 P = ParamSpec("P")
 
@@ -21,24 +23,20 @@ P = ParamSpec("P")
 def operation(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
     """Decorates an operation. It knows its own options and those of `run`; `engine="cugraph"` hands it over, if cuGraph
     has it."""
-    return known_options(run)(_or_by_cugraph(function) if function.__name__ in OPERATIONS else function)
-
-
-def _or_by_cugraph(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
-    """The operation, which `engine="cugraph"` hands over."""
     signature = inspect.signature(function)
 
     @wraps(function)
-    def chosen(*given: P.args, **options: P.kwargs) -> RunResult:
-        if options.get("engine") != CUGRAPH:
-            return function(*given, **options)
-        asked = signature.bind(*given, **options)
+    def chosen(*positional: P.args, **options: P.kwargs) -> RunResult:
+        check_words(options)
+        if options.get("engine") != CUGRAPH or function.__name__ not in OPERATIONS:
+            return function(*positional, **options)
+        asked = signature.bind(*positional, **options)
         asked.apply_defaults()
         graph = asked.arguments.pop("graph")
         wanted = _obeyed(function.__name__, signature, asked.arguments)
         return handed_over(graph, function.__name__, wanted)
 
-    return chosen
+    return known_options(run)(chosen)
 
 
 def _obeyed(name: str, signature: inspect.Signature, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -48,8 +46,8 @@ def _obeyed(name: str, signature: inspect.Signature, arguments: dict[str, Any]) 
     if options.get("device", "auto") not in ("auto", "cuda"):
         refused["device"] = options["device"]
     others = {one: value for one, value in arguments.items() if one not in known}
-    refused |= {one: value for one, value in others.items() if value != signature.parameters[one].default}
+    refused |= {one: value for one, value in others.items() if not is_same(value, signature.parameters[one].default)}
     if refused:
-        what = ", ".join(f"{one}={value!r}" for one, value in refused.items())
+        what = ", ".join(given(one, value) for one, value in refused.items())
         raise OptionError(f'{what} cannot be had with engine={CUGRAPH!r}: leave it out, or choose engine="auto"')
     return {one: value for one, value in arguments.items() if one in known}

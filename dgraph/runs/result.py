@@ -21,6 +21,7 @@ from dgraph.runs.found import Found, Held, Values
 from dgraph.runs.run_report import COLUMNS, RunReport
 from dgraph.runs.tables import numbered_table, of_vectors, table
 from dgraph.staying import Staying
+from dgraph.wording import counted
 from dgraph.workers import itself, lost
 
 if TYPE_CHECKING:
@@ -212,11 +213,11 @@ class RunResult(Staying):
 
     def __repr__(self) -> str:
         names = ", ".join(self._empty.columns)
-        rounds = f"{self.rounds} round{'s' * (self.rounds != 1)}"
+        rounds = counted(self.rounds, "round")
         if "milliseconds to find the end" in self._options:
             took = self._options["milliseconds to find the end"]
             rounds = f"{self.report.options['local rounds taken']} local rounds, their end found in {took:g} ms"
-        return f"<result of {rounds}: {names} of {self._numbering.size:,} vertices>"
+        return f"<result of {rounds}: {names} of {counted(self._numbering.size, 'vertex')}>"
 
 
 class ResultColumn(Staying):

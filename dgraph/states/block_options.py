@@ -10,7 +10,7 @@ from typing import Any
 from dgraph.analysis import Analysis, PhaseAnalysis
 from dgraph.codegen.descent import OPERATORS
 from dgraph.errors import OptionError
-from dgraph.options import one_of, whole_number
+from dgraph.options import AUTO, is_same, one_of, whole_number
 from dgraph.program import Message
 
 ORDERS = ("priority", "cyclic")
@@ -45,7 +45,7 @@ class BlockOptions:
     @classmethod
     def asked(cls, options: Mapping[str, Any]) -> BlockOptions:
         """Check what a user said; None and "auto" leave an option open."""
-        given = {name: value for name, value in options.items() if value is not None and value != "auto"}
+        given = {name: value for name, value in options.items() if not (value is None or is_same(value, AUTO))}
         for name, known in (("order", ORDERS), ("mode", MODES), ("operator", OPERATORS)):
             if name in given:
                 one_of(name, given[name], known)
@@ -70,8 +70,12 @@ class BlockOptions:
                 'send; choose operator="push"'
             )
         order = self.order or ("priority" if operator == "push" else "cyclic")  # whichever was measured to be quicker
-        if analysis.synchronous and operator != "push" and analysis.phases[0].apply.of("global"):
-            order = "cyclic"  # after each epoch there is news for all blocks
+        news_for_all = analysis.synchronous and operator != "push" and bool(analysis.phases[0].apply.of("global"))
+        if order == "priority" and news_for_all and self.mode != "bsp":
+            raise OptionError(
+                f'order="priority" finds no block before others where {analysis.title} gathers: it reads a global '
+                "value, so after each epoch there is news for all blocks; leave it out"
+            )
         free = self.mode == "async" and not analysis.synchronous and (operator == "push" or parts == 1)
         waits = self.mode == "async" and parts > 1 and not free
         return replace(self, operator=operator, order=order, free=free, waits=waits)
@@ -102,5 +106,5 @@ class BlockOptions:
         if self.mode == "bsp":
             return {"mode": "bsp", "block size": "all vertices"}
         mode = f"{self.mode}, but partitions wait after each epoch" if self.waits else self.mode
-        size = self.size or "by the number of vertices"
+        size = 1 << (self.size - 1).bit_length() if self.size else "by the number of vertices"
         return {"operator": self.operator, "order": self.order, "mode": mode, "block size": size}

@@ -75,9 +75,17 @@ def test_a_figure_that_nobody_measures(run, tiny):
     assert (done.exit_code, "figure 'hours' was not measured" in done.output) == (2, True)
 
 
-def test_a_suite_that_is_none(run):
-    done = run("bench quik")
-    assert (done.exit_code, "quik: is neither a suite nor a TOML file (the suites are" in done.output) == (2, True)
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("quik", "there is no 'quik'; did you mean `dgraph bench quick`? choose one of compare, "),
+        ("comprae before after", "there is no 'comprae'; did you mean `dgraph bench compare`? choose one of compare, "),
+        ("quik.toml", "quik.toml: is neither a suite nor a TOML file (the suites are"),
+    ],
+)
+def test_a_suite_that_is_none(run, asked, told):
+    done = run(f"bench {asked}")
+    assert (done.exit_code, told in done.output) == (2, True)
 
 
 def test_a_graph_from_a_file(tmp_path, run):

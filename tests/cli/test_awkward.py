@@ -44,6 +44,15 @@ def test_columns_are_kept_where_they_are_named(run, tmp_path):
         assert run(f"convert paid.csv {options} -o -").stdout.splitlines()[0].replace('"', "") == columns
 
 
+def test_a_weight_that_the_file_names_is_left_out(run):
+    run("convert calls.csv --weight minutes -o weighted.parquet")
+    kept = {"": "minutes", "--unweighted": "dst", "--weight minutes": "minutes"}
+    for options, last in kept.items():
+        head = run(f"convert weighted.parquet {options} -o -").stdout.splitlines()[0]
+        assert head.replace('"', "").split(",")[-1] == last
+    assert "exclude each other" in run("convert weighted.parquet --unweighted --weight minutes -o -").output
+
+
 def test_compressed_edges_in_a_pipe(run):
     assert run("run wcc - -o -", input=gzip.compress(Path("calls.csv").read_bytes())).output.count("ann") == 5
 

@@ -68,3 +68,9 @@ def check(name: str, directed: bool, result) -> None:
     options = result.report.options
     if options["local rounds"] == 1 and options["engine"] != "bulk_async":  # whose rounds are those of a partition
         assert oracle.rounds - 1 <= result.rounds <= oracle.rounds
+
+
+def has_order(what, order, mode):
+    """Whether blocks of a program and operator can go in an order: PageRank that gathers has them go in turn."""
+    name, operator = what
+    return order == "cyclic" or mode == "bsp" or operator == "push" or not name.endswith("PageRank")

@@ -30,6 +30,7 @@ def test_a_program_that_cannot_is_refused(name):
         ("Components", {"max_rounds": 3}, "max_rounds=3 cannot be had"),
         ("Components", {"engine": "gas", "block_size": 8}, "block_size=8 is for engine='block_descent'"),
         ("Katz", {"operator": "pull"}, 'choose operator="push"'),
+        ("PageRank", {"order": "priority"}, 'order="priority" finds no block before others where PageRank gathers'),
     ],
 )
 def test_what_makes_no_sense_is_refused(name, asked, message):
@@ -153,7 +154,8 @@ def test_the_report_tells_what_was_done(parts):
     mode = dg.pagerank(graph, **engine, operator="pull").report.options["mode"]
     assert mode == ("async" if parts == 1 else "async, but partitions wait after each epoch")
     assert dg.wcc(graph, **engine).report.options["mode"] == "async"
-    assert dg.pagerank(graph, **engine, operator="pull", order="priority").report.options["order"] == "cyclic"
+    taken = dg.wcc(graph, **engine, block_size=100, order="priority").report.options
+    assert (taken["order"], taken["block size"]) == ("priority", 128)
 
 
 @pytest.mark.parametrize("mode", ["async", "barrier", "bsp"])

@@ -11,6 +11,7 @@ import pytest
 import dgraph as dg
 from dgraph import reference
 from dgraph.analysis import analyse
+from dgraph.errors import ProgramError
 from dgraph.suitability import engines_for
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 3), (0, 2), (4, 3)]
@@ -259,6 +260,17 @@ class Never(dg.VertexProgram):
 
     def stop(change, whole, round):
         return change / whole < 0.1 or round == 5
+
+
+def test_a_stop_that_has_no_answer_is_named():
+    class Logarithm(Never):
+        def stop(change, whole, round):
+            return math.log(change * 0) < round
+
+    with pytest.raises(
+        ProgramError, match=r"Logarithm.stop has no answer for change=.*, round=1: .*; ask first whether"
+    ):
+        dg.run(dg.Graph.from_edges(FRAME), Logarithm())
 
 
 @pytest.mark.parametrize("engine", ["gas", "bsp", "block_descent"])

@@ -10,6 +10,7 @@ from oracle import check_graph, listed
 
 import dgraph as dg
 from dgraph.errors import IdError
+from dgraph.wording import counted
 
 POLICIES = ["outgoing", "cartesian", "metis"]
 
@@ -151,6 +152,16 @@ def test_a_lazy_frame_is_read_at_first_use():
     assert graph.num_vertices == 3
     assert reads
     assert repr(graph) == "<Graph: directed, 3 vertices, 5 edges, 1 partition by outgoing>"
+
+
+def test_one_is_not_said_as_many():
+    one = dg.Graph.from_edges({"src": [7], "dst": [7]}, parts=1)
+    assert repr(one) == "<Graph: directed, 1 vertex, 1 edge, 1 partition by outgoing>"
+    assert repr(dg.wcc(one)).endswith(" of 1 vertex>")
+    assert repr(one.estimate("wcc")).startswith("wcc on 1 worker: 1 vertex, 1 edge\n")
+    assert [counted(number, "core") for number in (0, 1, 1.0, 1.5, 2000)] == [
+        *("0 cores", "1 core", "1 core", "1.5 cores", "2,000 cores")
+    ]
 
 
 def test_of_a_lazy_frame_those_columns_are_read_that_are_asked_for():

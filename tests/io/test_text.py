@@ -60,6 +60,8 @@ def test_a_late_leading_zero_is_kept(put):
     ("content", "options", "error", "said"),
     [
         ("1,2\n3,4,5\n", {}, FileError, "line 2: 3 fields where 2 fields are expected"),
+        ("a -> b\nb -> c\n", {}, FileError, "an arrow between the ids .*'a -> b' .*source=0, destination=2"),
+        ("1 -- 2 0.5\n2 -- 3 1.5\n", {}, FileError, "an arrow between the ids .*source=0, destination=2"),
         ("1,2\n3,\n", {}, IdError, "line 2: the id in column .* is missing"),
         ("1,2\n3,\\N\n", {}, IdError, "line 2: .* missing"),
         ("1,2\nnan,3\n", {}, IdError, "line 2: id 'nan' in column 'column0' is no number .*id_type=\"string\""),

@@ -1,6 +1,7 @@
 """What each operation does where graphs are awkward, and that its programs keep the laws."""
 
 from functools import partial
+from itertools import product
 
 import networkx as nx
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import dgraph as dg
 from dgraph import errors, laws
 from dgraph.ops import bfs, k_core, sssp, wcc
+from dgraph.runs.asked import WORDS
 
 ROWS = [
     ("a", "b", 0.0),
@@ -64,6 +66,23 @@ def test_without_weights_an_edge_is_one_step():
     graph = dg.Graph.from_edges(FRAME[["src", "dst"]])
     steps, levels = (op(graph, "a").compute() for op in (dg.sssp, dg.bfs))
     pd.testing.assert_frame_equal(steps, levels)
+
+
+@pytest.mark.parametrize("value", [FRAME, np.array(["gas", "bsp"]), pd.NA], ids=["frame", "array", "NA"])
+def test_what_is_no_word_is_refused_with_its_type_and_the_choices(value):
+    """Before anybody asks whether it is "auto", which such a value answers with an error of its own."""
+    graph = dg.Graph.from_edges(FRAME)
+    words = {name: choices[-1] for name, choices in WORDS.items()}
+    words |= {"daemons": "'cuda'", "pipeline_block": '"auto"', "vertex_cache": '"auto"', "deterministic": "False"}
+    for operation, name in product((dg.wcc, dg.pagerank, dg.lcc), ("engine", "device")):
+        with pytest.raises(errors.OptionError, match=f"{name}=<{type(value).__name__}> .*{words[name]}"):
+            operation(graph, **{name: value})
+    for name, choice in words.items():
+        with pytest.raises(errors.OptionError, match=f"{name}=<{type(value).__name__}> .*{choice}"):
+            dg.sssp(graph, "a", **{name: value})
+    for name in ("policy", "repeats"):
+        with pytest.raises(errors.OptionError, match=f"{name}=<{type(value).__name__}> is not known; choose one of"):
+            dg.Graph.from_edges(FRAME, **{name: value})
 
 
 def test_a_negative_cycle_is_refused():

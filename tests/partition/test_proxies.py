@@ -1,9 +1,13 @@
 """Local ids of one partition: its own vertices, then its proxies by owner and by the edges that they have."""
 
 import numpy as np
+import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dgraph as dg
+from dgraph.errors import OptionError
 from dgraph.partition import proxies
 from dgraph.partition.partition import EdgePiece, agree, assemble
 
@@ -49,6 +53,17 @@ def test_groups(drawn):
         assert place.size == high - low + len(order)
         everyone = np.array([*range(low, high), *order], np.int64)
         np.testing.assert_array_equal(place.localize(everyone), np.arange(len(everyone)))
+
+
+def test_more_vertices_than_local_ids_are_refused(monkeypatch):
+    """Whether they are a partition's own, or copies of others'; and where there is but one."""
+    monkeypatch.setattr(proxies, "MOST_LOCAL", 5)
+    line = pd.DataFrame({"src": range(6), "dst": range(1, 7)})
+    for parts in (1, 2):
+        with pytest.raises(OptionError, match=rf"partition \d of {parts} has .* no more than 5: .* with parts="):
+            far = line if parts == 1 else line.assign(dst=line["dst"].to_numpy()[::-1])
+            dg.Graph.from_edges(far, parts=parts).partitions  # noqa: B018
+    assert len(dg.Graph.from_edges(line, parts=4).partitions) == 4
 
 
 @settings(max_examples=100)

@@ -243,6 +243,13 @@ def test_what_python_allows_means_the_same():
     assert found == pytest.approx([4 / 3, 1, 1 / 2])
 
 
+def test_a_phase_without_its_functions_says_what_to_write():
+    with pytest.raises(ProgramError, match=r"P has no function apply. Write def apply\(level, message\): which"):
+        type("P", (VertexProgram,), {"level": State(int64), "merge": MIN, "send": lambda level: level})
+    with pytest.raises(ProgramError, match=r"no function send and no apply. Write def send\(level\): .*; def apply"):
+        type("P", (VertexProgram,), {"level": State(int64), "merge": MIN})
+
+
 def test_vectors_are_as_long_as_declared():
     class Pair(VertexProgram):
         level = State(int64, shape=2)

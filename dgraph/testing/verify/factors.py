@@ -12,7 +12,7 @@ from dgraph.testing.verify.edges import Edges
 def factorize(edges: Edges, *, factors: np.ndarray, mean: float, rmse: float) -> None:
     """Refuse factors whose error is larger than was said.
 
-    mean: what was learned, as `totals` has it.
+    mean: of all ratings that were learned, `result.totals["mean"]`, which factors add to.
     rmse: the error of all ratings, held out or not, must be no more than this.
     """
     if edges.weight is None:

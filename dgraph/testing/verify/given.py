@@ -11,8 +11,13 @@ import numpy as np
 from dgraph.errors import IdError, OptionError
 from dgraph.options import by_vertex, vertices
 from dgraph.testing.verify.edges import Edges
+from dgraph.wording import counted
 
 SHARES = ("personalization", "dangling")  # probabilities of vertices
+WHENCE = {  # where a user finds what only the run itself can tell
+    "mean": """; the result has it as totals["mean"], and `dgraph run factorize --json` prints it""",
+    "rmse": "; it is the largest error that you take for right, of all ratings",
+}
 
 
 def by_number(
@@ -27,7 +32,7 @@ def by_number(
             raise OptionError(f"{name}= is no option that the answer of {operation} depends on; {there}")
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in options:
-            raise OptionError(f"{name}= is missing: the answer of {operation} depends on it")
+            raise OptionError(f"{name}= is missing: the answer of {operation} depends on it{WHENCE.get(name, '')}")
     found = dict(options)
     if "source" in found:
         found["source"] = _numbers(edges, vertices("source", found["source"]))
@@ -52,7 +57,7 @@ def _numbers(edges: Edges, ids: list[Any]) -> np.ndarray:
         )
     for one, number in zip(ids, numbers, strict=True):
         if number < 0:
-            raise IdError(f"the graph has no vertex {one!r}; it has {edges.vertices} vertices")
+            raise IdError(f"the graph has no vertex {one!r}; it has {counted(edges.vertices, 'vertex')}")
     return numbers
 
 
