@@ -122,15 +122,21 @@ def partition(
 
 
 def _agreed(workers: Workers, tasks: list[Any]) -> list[Any]:
-    """The partitions that tasks assemble, each with what its peers ask of it."""
+    """The partitions that tasks assemble, each with what its peers ask of it. (A task for each partition and worker:
+    one for each pair of partitions would take half a millisecond, more than there is to do.)"""
     halves = workers.hold(tasks)
-    if workers.client is None:  # a task for each pair of partitions would take half a millisecond
-        return [_agree(half, [asked.get(part) for _, asked in halves]) for part, half in enumerate(halves)]
+    if workers.client is None:
+        everything = [asked for _, asked in halves]
+        return [_agree(half, everything, part) for part, half in enumerate(halves)]
     requests = [workers.item(half, 1) for half in halves]
+    of_each: dict[str | None, list[int]] = {}
+    for part in range(len(halves)):
+        of_each.setdefault(workers.host(part, len(halves)), []).append(part)
     found = []
-    for part, half in enumerate(halves):
-        asked = [workers.call(dict.get, request, part) for request in requests]
-        found.append(workers.call(_agree, half, asked, on=workers.host(part, len(halves))))
+    for host, mine in of_each.items():
+        picked = [workers.call(partial(_asked_of, mine), request) for request in requests]
+        asked = workers.call(list, picked, on=host)
+        found += [workers.call(_agree, halves[part], asked, part, on=host) for part in mine]
     return workers.hold(found)
 
 
@@ -223,5 +229,9 @@ def _split(
     return placement.split(chunk, find(chunk, where, ids, flip), parts, flip, skip_loops)
 
 
-def _agree(half: tuple[Partition, Any], requests: Sequence[ProxyList | None]) -> Partition:
-    return agree(half[0], {peer: request for peer, request in enumerate(requests) if request is not None})
+def _asked_of(parts: list[int], requests: dict[int, ProxyList]) -> dict[int, ProxyList]:
+    return {part: requests[part] for part in parts if part in requests}
+
+
+def _agree(half: tuple[Partition, Any], asked: Sequence[dict[int, ProxyList]], part: int) -> Partition:
+    return agree(half[0], {peer: requests[part] for peer, requests in enumerate(asked) if part in requests})

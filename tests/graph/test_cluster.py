@@ -207,9 +207,8 @@ def test_tasks_grow_with_chunks_times_parts(client, monkeypatch):
     assert counted[12] <= 3 * 12 * 12 + 20 * 12
 
 
-def test_tasks_in_this_process_grow_with_parts(monkeypatch):
-    """Not with their square: what is here is picked without one."""
-    counted = Counter()
+def test_tasks_of_few_chunks_grow_with_parts(client, monkeypatch):
+    """Not with their square, here or on workers: peers that agree pick in bulk."""
     call = Workers.call
 
     def counting(self, function, *arguments, **options):
@@ -217,9 +216,11 @@ def test_tasks_in_this_process_grow_with_parts(monkeypatch):
         return call(self, function, *arguments, **options)
 
     monkeypatch.setattr(Workers, "call", counting)
-    for parts in (4, 8, 16):
-        dg.Graph.from_edges(frame_of("dense"), policy="cartesian", parts=parts).partitions  # noqa: B018
-    assert counted[16] - counted[8] <= 2 * (counted[8] - counted[4])
+    for where in (None, client):
+        counted = Counter()
+        for parts in (4, 8, 16):
+            dg.Graph.from_edges(frame_of("dense"), policy="cartesian", parts=parts, client=where).partitions  # noqa: B018
+        assert counted[16] - counted[8] <= 2 * (counted[8] - counted[4])
 
 
 def test_a_worker_has_one_bitmap_of_its_ids(client, monkeypatch):
