@@ -64,7 +64,7 @@ def ranks(how: dict[str, Any]) -> dict[str, Any]:
 
 
 class Contest:
-    """Ways to run one operation on one workload, in turn; every answer is verified."""
+    """Ways to run one operation on one workload, in turn, forwards and backwards; every answer is verified."""
 
     def __init__(self, operation: str, workload: Workload, trials: int):
         self.operation, self.workload, self.trials = operation, workload, trials
@@ -74,7 +74,7 @@ class Contest:
 
     def run(self, **ways: tuple[dg.Graph, dict[str, Any]]) -> None:
         for trial in range(max(self.trials, OFTEN) + 1):
-            for name, (graph, how) in ways.items():
+            for name, (graph, how) in list(ways.items())[:: -1 if trial % 2 else 1]:
                 first = self.seconds.get(name, [0.0])[0]
                 if (how == STEPS and first > LONG) or (trial > self.trials and (how == STEPS or first > BRIEF)):
                     continue

@@ -232,7 +232,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     field = "pattern"
     if weights is not None:
         weights = weights.astype(np.int8) if weights.dtype.kind == "b" else weights
-        field = "integer" if weights.dtype.kind in "iu" else "unsigned-integer" if weights.dtype.kind == "u" else "real"
+        field = "integer" if weights.dtype.kind in "iu" else "real"
         field = "unsigned-integer" if weights.dtype == np.uint64 else field
     data = {"i": source, "j": destination} | ({} if weights is None else {"v": weights})
     with files.atomic(path) as stream:
