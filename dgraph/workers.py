@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from dask.delayed import Delayed, delayed
+from dask.delayed import Delayed
 
 from dgraph.current_client import current_client, step_aside
 from dgraph.devices import probe
@@ -18,6 +18,7 @@ from dgraph.partition import threads
 from dgraph.partition.device_frame import DeviceFrame
 from dgraph.partition.frame import Pieces, cut, is_cudf, is_lazy, local
 from dgraph.staying import Staying, refuse_to_travel
+from dgraph.task import task
 from dgraph.waiting import bring, computed, is_closed, telling_losses, wait_for
 
 FAN = 8  # results that one task of a reduction takes
@@ -28,6 +29,8 @@ MEMORY_SHARE = 6  # the edges of one partition may take this fraction of a worke
 class Workers(Staying):
     """A cluster; with `client=None` this process. *Held* results stay where they were made: futures, or here the
     values."""
+
+    call = staticmethod(task)
 
     def __init__(self, client: Any = None, threads: int | None = None):
         self.client, self._threads = client, threads
@@ -115,14 +118,6 @@ class Workers(Staying):
         from dgraph.homes import homes_of
 
         return homes_of(self.client, held)
-
-    def call(self, function: Any, *arguments: Any, on: str | None = None, **options: Any) -> Delayed:
-        """A task, wanted on one worker but able to run on any: one pinned to a worker that dies would wait for ever.
-        Within `dask.annotate` the tasks in a list that is an argument would be wanted there, too."""
-        task = delayed(function, pure=False)(*arguments, **options)
-        if on is not None:
-            task.dask.layers[task.key].annotations = {"workers": [on], "allow_other_workers": True}
-        return task
 
     def item(self, held: Any, place: Any) -> Any:
         """An item of a held result: what is in this process needs no task."""

@@ -53,6 +53,7 @@ LAYERS = {
     "dgraph.homes": 6,
     "dgraph.recovery": 6,
     "dgraph.runs": 6,
+    "dgraph.task": 6,
     "dgraph.waiting": 6,
     "dgraph.current_client": 6,
     "dgraph.staying": 6,

@@ -196,7 +196,7 @@ def test_tasks_grow_with_chunks_times_parts(client, monkeypatch):
 
     def counting(self, function, *arguments, **options):
         counted[chunks] += 1
-        return call(self, function, *arguments, **options)
+        return call(function, *arguments, **options)
 
     monkeypatch.setattr(Workers, "call", counting)
     for chunks in (3, 6, 12):
@@ -213,7 +213,7 @@ def test_tasks_of_few_chunks_grow_with_parts(client, monkeypatch):
 
     def counting(self, function, *arguments, **options):
         counted[parts] += 1
-        return call(self, function, *arguments, **options)
+        return call(function, *arguments, **options)
 
     monkeypatch.setattr(Workers, "call", counting)
     for where in (None, client):
@@ -230,7 +230,7 @@ def test_a_worker_has_one_bitmap_of_its_ids(client, monkeypatch):
 
     def counting(self, function, *arguments, **options):
         made.extend([function] if function is survey.occurring else [])
-        return call(self, function, *arguments, **options)
+        return call(function, *arguments, **options)
 
     monkeypatch.setattr(Workers, "call", counting)
     frame = frame_of("dense") * 50
