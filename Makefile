@@ -7,7 +7,8 @@ CODE := dgraph tests examples benchmarks
 # of them with a small cluster of its own.
 FRAIL := tests/chaos/test_kills.py tests/chaos/test_small_workers.py tests/graph/test_lost_worker.py \
 	tests/exchange/test_leaving_workers.py tests/agents/test_process_daemon.py tests/agents/test_stand_in.py
-SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
+# A process more than there are cores, for tests of clusters wait a third of their time.
+SIDE_BY_SIDE := --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
 INSTALLED := .venv/.installed
 DASK := 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'
 WITH_oldest := $(DASK)
