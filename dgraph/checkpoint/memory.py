@@ -11,30 +11,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dgraph.checkpoint.piece import Piece, from_bytes, round_of, to_bytes
+from dgraph.checkpoint.piece import Label, Piece, from_bytes, round_of, to_bytes
 from dgraph.errors import LostError
 from dgraph.exchange.hosts import neighbour
 
 Whereabouts = Mapping[int, tuple[str, ...]]  # of a checkpoint: each piece's number -> the workers that have it
 
-# run -> (name of a checkpoint, part) -> how many parts it has, and the piece
-_pieces: defaultdict[str, dict[tuple[str, int], tuple[int, bytes]]] = defaultdict(dict)
+# run -> piece -> how many parts its checkpoint has, and the piece as bytes
+_pieces: defaultdict[str, dict[Label, tuple[int, bytes]]] = defaultdict(dict)
 _lock = threading.Lock()
 
 
-def put(run: str, checkpoint: str, part: int, parts: int, data: bytes) -> None:
+def put(label: Label, parts: int, data: bytes) -> None:
     with _lock:
-        _pieces[run][checkpoint, part] = parts, data
+        _pieces[label.run][label] = parts, data
 
 
-def take(run: str, checkpoint: str, part: int) -> bytes | None:
-    return _pieces.get(run, {}).get((checkpoint, part), (0, None))[1]
+def take(label: Label) -> bytes | None:
+    return _pieces.get(label.run, {}).get(label, (0, None))[1]
 
 
 def listed(run: str) -> list[tuple[str, int, int]]:
     """(Checkpoint, part, number of parts) of each piece on this worker."""
     with _lock:
-        return [(checkpoint, part, parts) for (checkpoint, part), (parts, _) in _pieces.get(run, {}).items()]
+        return [(label.checkpoint, label.part, parts) for label, (parts, _) in _pieces.get(run, {}).items()]
 
 
 def forget(run: str, before: int | None = None) -> None:
@@ -42,8 +42,9 @@ def forget(run: str, before: int | None = None) -> None:
     with _lock:
         if before is None:
             _pieces.pop(run, None)
-        for place in [place for place in _pieces.get(run, ()) if before is not None and round_of(place[0]) < before]:
-            del _pieces[run][place]
+            return
+        for label in [label for label in _pieces.get(run, ()) if round_of(label.checkpoint) < before]:
+            del _pieces[run][label]
 
 
 def forget_client(client: str) -> None:
@@ -88,16 +89,17 @@ class MemoryHere:
     exchange: Any
 
     def write(self, checkpoint: str, piece: Piece) -> None:
-        data, run = to_bytes(piece), self.memory.run
-        put(run, checkpoint, piece.part, piece.parts, data)
+        data, label = to_bytes(piece), Label(self.memory.run, checkpoint, piece.part)
+        put(label, piece.parts, data)
         buddy = neighbour(self.exchange.route.workers, self.exchange.worker)
         if buddy is not None:
-            self.exchange.lodge(buddy, run, checkpoint, piece.part, piece.parts, data)
+            self.exchange.lodge(buddy, label, piece.parts, data)
 
     def read(self, checkpoint: str, part: int) -> Piece:
-        data = take(self.memory.run, checkpoint, part)
+        label = Label(self.memory.run, checkpoint, part)
+        data = take(label)
         for place in dict(self.memory.places)[part]:
-            data = data or self.exchange.fetch(place, self.memory.run, checkpoint, part)
+            data = data or self.exchange.fetch(place, label)
         if data is None:
             raise LostError(
                 f"piece {part} of the checkpoint of superstep {round_of(checkpoint)} went away with its workers"

@@ -58,6 +58,14 @@ class Piece(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
+class Label(NamedTuple):
+    """Which piece it is, among all that a worker keeps."""
+
+    run: str
+    checkpoint: str
+    part: int
+
+
 def name_of(round: int, attempt: str) -> str:
     """The name of a checkpoint. Pieces that two attempts at a run made after the same round do not go together: without
     common rounds, one attempt may have sent what the other has not received."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from distributed.protocol.serialize import Serialized, serialize
 
 from dgraph.agents.agent import close_agent
 from dgraph.checkpoint import memory
+from dgraph.checkpoint.piece import Label
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.frames import pack, unpack
@@ -97,19 +98,18 @@ class DaskExchange(Exchange):
             raise RunError(sums)
         return list(sums)
 
-    def lodge(self, peer: int, run: str, checkpoint: str, part: int, parts: int, data: bytes) -> None:
-        place: dict[str, Any] = {"run": run, "checkpoint": checkpoint, "part": part, "parts": parts}
+    def lodge(self, peer: int, label: Label, parts: int, data: bytes) -> None:
         there = self.plugin.worker.rpc(self.route.workers[peer]).dgraph_lodge
         try:
-            self._answer(there(**place, data=Serialized(*serialize(data))))
+            self._answer(there(label=tuple(label), parts=parts, data=Serialized(*serialize(data))))
         except OSError as error:
             raise LostError(f"{self.route.workers[peer]} cannot be reached; run again") from error
 
-    def fetch(self, address: str, run: str, checkpoint: str, part: int) -> bytes | None:
+    def fetch(self, address: str, label: Label) -> bytes | None:
         """A piece of a checkpoint from any worker; None if that is gone, or lacks it."""
         with suppress(OSError):
             there = self.plugin.worker.rpc(address).dgraph_fetch
-            return self._answer(there(run=run, checkpoint=checkpoint, part=part))
+            return self._answer(there(label=tuple(label)))
         return None
 
     def _answer(self, question: Coroutine[Any, Any, T]) -> T:
@@ -216,11 +216,11 @@ class ExchangeOnWorker(WorkerPlugin):
     def ask(self, run: str) -> int:
         return self.ends[run].told.step if run in self.ends else -(1 << 62)
 
-    def lodge(self, run: str, checkpoint: str, part: int, parts: int, data: Any) -> None:
-        memory.put(run, checkpoint, part, parts, bytes(data))
+    def lodge(self, label: Sequence[Any], parts: int, data: Any) -> None:
+        memory.put(Label(*label), parts, bytes(data))
 
-    def fetch(self, run: str, checkpoint: str, part: int) -> Any:
-        data = memory.take(run, checkpoint, part)
+    def fetch(self, label: Sequence[Any]) -> Any:
+        data = memory.take(Label(*label))
         return None if data is None else Serialized(*serialize(data))
 
     def fail(self, run: str, reason: str) -> None:

@@ -7,6 +7,7 @@ from clusters import worker_processes
 from mixing import registry, wait_until
 
 import dgraph as dg
+from dgraph.checkpoint.piece import Label
 from dgraph.devices.probe import CUDF
 from dgraph.errors import LostError, RunError
 from dgraph.exchange import client as questions
@@ -67,8 +68,8 @@ def test_by_a_run_that_is_over(left):
     peer = everybody.index(gone)
     for call in (
         lambda: end.ask(peer),
-        lambda: end.fetch(gone, "a run", "a checkpoint", 0),
-        lambda: end.lodge(peer, "a run", "a checkpoint", 0, 1, b""),
+        lambda: end.fetch(gone, Label("a run", "a checkpoint", 0)),
+        lambda: end.lodge(peer, Label("a run", "a checkpoint", 0), 1, b""),
     ):
         with pytest.raises(RunError, match=gone):
             call()
