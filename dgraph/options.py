@@ -98,13 +98,21 @@ def vertices(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
         raise OptionError(f"{name}= is a table with the columns {list(value.columns)}: pass one of its columns")
     if isinstance(value, np.ndarray):
         value = value.tolist()  # of no dimensions: a vertex
-    found = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
+    value = plain(value)
+    found = (
+        [plain(one) for one in value] if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
+    )
     if len(found) < at_least:
         raise OptionError(f"{name}={value!r} is empty: name a vertex, or several")
     for one in found:
         if isinstance(one, Iterable) and not isinstance(one, str | bytes):
             raise OptionError(f"{name}={value!r} lists {one!r}, which is no vertex: give one list of vertices")
     return found
+
+
+def plain(value: Any) -> Any:
+    """An item of an Arrow array as Python has it, anything else as it is."""
+    return value.as_py() if hasattr(value, "as_py") else value
 
 
 def by_vertex(name: str, values: Any) -> Mapping[Any, Any] | None:

@@ -26,7 +26,7 @@ from dgraph.coherence import check_phase, functions_of
 from dgraph.errors import OptionError, ProgramError
 from dgraph.monoid import NONE, Merge, Monoid, Neighbourhood
 from dgraph.names import check_merges, check_names
-from dgraph.options import whole_number
+from dgraph.options import plain, whole_number
 
 ADMITTED_DTYPES = ("bool", "int32", "int64", "float32", "float64")
 
@@ -57,6 +57,7 @@ class Field:
         """`value` in this field's dtype, or an OptionError when that would change it."""
         if type(value) in (int, float) and self.shape is None and self.dtype == type(value) and abs(value) < 2**63:
             return value  # the general way takes ten times as long
+        value = plain(value)
         array = np.asarray(value)
         ids = "uUO" if self.shape is None else "uUOf"  # ids on both sides of 2^63 become floats
         if self.is_vertex and array.dtype.kind in ids and array.ndim == (self.shape is not None):

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dgraph.errors import IdError
+from dgraph.options import plain
 
 UUID_BYTES = pa.binary(16)
 REMEDY = "ids are whole numbers of at most 64 bits, strings or UUIDs"
@@ -61,6 +62,7 @@ class IdType:
 
     def scalar(self, value: Any) -> Any:
         """One id that a user names, as it is kept here."""
+        value = plain(value)
         if self.kind == "integer" and isinstance(value, int | np.integer) and not isinstance(value, bool):
             return int(value)
         if self.kind == "string" and isinstance(value, str):

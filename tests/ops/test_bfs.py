@@ -1,9 +1,11 @@
 """Breadth-first search: the local solver, the engines and a few lines of plain Python agree to the last predecessor."""
 
 from collections import deque
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -185,3 +187,12 @@ def test_programs_keep_the_laws(program):
 def test_options_are_checked(call, words):
     with pytest.raises(errors.InputError, match=words):
         call(dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1]})))
+
+
+@pytest.mark.parametrize("ids", [[1, 5, 9], ["a", "b", "c"], [UUID(int=number) for number in (3, 4, 5)]])
+def test_vertices_may_be_named_by_items_of_arrow_arrays(ids):
+    graph = dg.Graph.from_edges({"src": ids[:2], "dst": ids[1:]})
+    array = pa.array([one.bytes for one in ids], pa.uuid()) if isinstance(ids[0], UUID) else pa.array(ids)
+    for source, distances in ((array[0], [0, 1, 2]), (array[:2], [0, 0, 1]), (list(array[1:]), [np.inf, 0, 0])):
+        assert dg.bfs(graph, source).compute()["distance"].tolist() == distances
+    assert dg.bfs(graph, array[0], target=array[1]).compute()["distance"].tolist() == [0, 1, np.inf]
