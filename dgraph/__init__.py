@@ -128,7 +128,10 @@ if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for pu
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'dgraph' has no attribute {name!r}")
+        from dgraph.wording import nearest
+
+        near = nearest(name, __all__)
+        raise AttributeError(f"module 'dgraph' has no attribute {name!r}{near and f'; did you mean {near}?'}")
     from dgraph.garbage import put_off  # not before there is something to import
 
     home = _HOME[name]

@@ -24,7 +24,31 @@ def given(name: str, value: Any) -> str:
     return f"{name}={value!r}" if isinstance(value, _SHOWN) else f"{name}=<{type(value).__name__}>"
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that a misspelt one may mean; "" if none is near. Commands, whose words are longer, have a
-    stricter one (`cli/command.py`)."""
-    return next(iter(get_close_matches(word, list(known), 1)), "")
+ELSEWHERE = {  # our operations and options, and what other libraries call them
+    "wcc": ("components", "connected_components", "weakly_connected_components"),
+    "scc": ("strongly_connected_components", "strong_components"),
+    "sssp": ("shortest_path", "shortest_paths", "dijkstra", "bellman_ford", "single_source_shortest_path"),
+    "bfs": ("breadth_first_search", "breadth_first_order"),
+    "lcc": ("clustering", "clustering_coefficient", "local_clustering_coefficient"),
+    "core_number": ("coreness", "core_decomposition"),
+    "triangles": ("triangle_count", "count_triangles"),
+    "katz": ("katz_centrality",),
+    "degrees": ("degree", "in_degree", "out_degree"),
+    "label_propagation": ("lpa", "communities"),
+    "alpha": ("damping", "damping_factor", "damp"),
+    "tol": ("tolerance", "eps", "epsilon", "threshold"),
+    "max_iter": ("iterations", "num_iterations", "niter"),
+    "personalization": ("reset", "teleport"),
+    "source": ("root", "start", "start_vertex"),
+    "destination": ("target", "to"),
+    "vertices": ("nodes",),
+    "parts": ("npartitions", "num_partitions", "n_partitions"),
+    "depth_limit": ("cutoff", "max_depth"),
+}
+
+
+def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """The known word that another library's word stands for, or a misspelt one may mean; "" if none is near."""
+    known = list(known)
+    theirs = [ours for ours, words in ELSEWHERE.items() if word in words and ours in known]
+    return next(iter(theirs or get_close_matches(word, known, 1, likeness)), "")

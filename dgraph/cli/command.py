@@ -11,11 +11,11 @@ import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any
 
 import click
 
+from dgraph import wording
 from dgraph.cli.doing import CLEAR
 from dgraph.cli.exits import code_of, words
 from dgraph.cli.signatures import OF
@@ -101,8 +101,9 @@ class Group(Ending, click.Group):
 
 
 def nearest(given: str, known: Iterable[str]) -> str:
-    """The known word nearest to one that is not known; "" if none is near."""
-    return next(iter(get_close_matches(given.lower().replace("_", "-"), list(known), 1, 0.7)), "")
+    """The known word, which may have hyphens, that a word that is not known may mean; "" if none is near."""
+    words = {one.replace("-", "_"): one for one in known}
+    return words.get(wording.nearest(given.lower().replace("-", "_"), words, 0.7), "")
 
 
 def named(operation: str, known: Iterable[str] | None = None, more: str = "") -> str:

@@ -116,6 +116,7 @@ def test_everything_tells_in_json(run):
         ("run walk calls.csv", "Error: there is no 'walk'; choose one of "),
         ("walk calls.csv", "Error: there is no 'walk'; choose one of run, "),
         ("pagerank calls.csv", "did you mean `dgraph run pagerank`? choose one of run, "),
+        ("run connected-components calls.csv", "did you mean `dgraph run wcc`? choose one of pagerank, "),
         ("run PageRank calls.csv", "did you mean `dgraph run pagerank`? choose one of pagerank, "),
         ("run pagerank calls.csv --weighted", "(name the column of weights with --weight when the graph is made)"),
         ("run bfs calls.csv --source-vertex weight=3", "Error: the graph has no vertex 'weight=3'"),

@@ -19,6 +19,7 @@ from dgraph import errors
 from dgraph.monoid import SUM
 from dgraph.program import Global, State, VertexProgram
 from dgraph.runs.asked import Asked
+from dgraph.wording import ELSEWHERE, nearest
 
 LETTERS = pd.DataFrame({"src": ["b", "a", "c", "x"], "dst": ["c", "b", "d", "y"], "weight": [1, 2, 3, 4]})
 
@@ -161,6 +162,25 @@ def test_an_operation_names_the_option_that_is_nearest(name):
         call(graph_for("PageRank"), enginee="x")
     with pytest.raises(errors.OptionError, match=f"xyz=1: {name} has no such option; it has .*engine, "):
         call(graph_for("PageRank"), xyz=1)
+
+
+def test_names_of_other_libraries_lead_to_ours():
+    options = {
+        name for one in (*dg.OPERATIONS, "from_edges") for name in inspect.signature(operation_of(one)).parameters
+    }
+    for ours, words in ELSEWHERE.items():
+        for word in words:
+            assert nearest(word, [*dg.OPERATIONS, *options]) == ours
+    with pytest.raises(errors.OptionError, match=r"damping=.*: pagerank has no such option; did you mean alpha="):
+        dg.pagerank(graph_for("PageRank"), damping=0.9)
+    with pytest.raises(AttributeError, match=r"no attribute 'connected_components'; did you mean wcc\?$"):
+        dg.connected_components  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'xyzzy'$"):
+        dg.xyzzy  # noqa: B018
+
+
+def operation_of(name):
+    return dg.Graph.from_edges if name == "from_edges" else getattr(dg, name)
 
 
 def test_errors_name_the_remedy():
