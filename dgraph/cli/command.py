@@ -46,6 +46,15 @@ class Command(Ending):
         super().__init__(*arguments, **options)
         self.params.append(click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."))
 
+    def parse_args(self, context: click.Context, given: list[str]) -> list[str]:
+        try:
+            return super().parse_args(context, given)
+        except click.NoSuchOption as error:
+            flags = [flag.removeprefix("--") for option in self.params for flag in option.opts if flag[:2] == "--"]
+            near = nearest(error.option_name.lstrip("-"), flags)
+            meant = [f"--{near}"] if near else error.possibilities
+            raise click.NoSuchOption(error.option_name, possibilities=meant, ctx=error.ctx) from None
+
     def invoke(self, context: click.Context) -> Any:
         debug = context.params.pop("debug")
         try:

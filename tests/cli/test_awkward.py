@@ -117,6 +117,8 @@ def test_everything_tells_in_json(run):
         ("walk calls.csv", "Error: there is no 'walk'; choose one of run, "),
         ("pagerank calls.csv", "did you mean `dgraph run pagerank`? choose one of run, "),
         ("run connected-components calls.csv", "did you mean `dgraph run wcc`? choose one of pagerank, "),
+        ("run pagerank calls.csv --damping 0.9", "No such option '--damping'. Did you mean '--alpha'?"),
+        ("run pagerank calls.csv --tolerance=0.9", "No such option '--tolerance'. Did you mean '--tol'?"),
         ("run PageRank calls.csv", "did you mean `dgraph run pagerank`? choose one of pagerank, "),
         ("run pagerank calls.csv --weighted", "(name the column of weights with --weight when the graph is made)"),
         ("run bfs calls.csv --source-vertex weight=3", "Error: the graph has no vertex 'weight=3'"),
