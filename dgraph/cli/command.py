@@ -51,9 +51,9 @@ class Command(Ending):
             return super().parse_args(context, given)
         except click.NoSuchOption as error:
             flags = [flag.removeprefix("--") for option in self.params for flag in option.opts if flag[:2] == "--"]
-            near = nearest(error.option_name.lstrip("-"), flags)
-            meant = [f"--{near}"] if near else error.possibilities
-            raise click.NoSuchOption(error.option_name, possibilities=meant, ctx=error.ctx) from None
+            if near := nearest(error.option_name.lstrip("-"), flags):
+                context.fail(f"there is no {error.option_name}; did you mean --{near}?")
+            raise
 
     def invoke(self, context: click.Context) -> Any:
         debug = context.params.pop("debug")
