@@ -39,6 +39,7 @@ ELSEWHERE = {  # our operations and options, and what other libraries call them
     "tol": ("tolerance", "eps", "epsilon", "threshold"),
     "max_iter": ("iterations", "num_iterations", "niter"),
     "personalization": ("reset", "teleport"),
+    "source_vertex": ("root", "start", "start_vertex"),  # on the command line, where --source is a column
     "source": ("root", "start", "start_vertex"),
     "destination": ("target", "to"),
     "vertices": ("nodes",),

@@ -119,6 +119,7 @@ def test_everything_tells_in_json(run):
         ("run connected-components calls.csv", "did you mean `dgraph run wcc`? choose one of pagerank, "),
         ("run pagerank calls.csv --damping 0.9", "Error: there is no --damping; did you mean --alpha?"),
         ("run pagerank calls.csv --tolerance=0.9", "Error: there is no --tolerance; did you mean --tol?"),
+        ("run bfs calls.csv --root ann", "Error: there is no --root; did you mean --source-vertex?"),
         ("run PageRank calls.csv", "did you mean `dgraph run pagerank`? choose one of pagerank, "),
         ("run pagerank calls.csv --weighted", "(name the column of weights with --weight when the graph is made)"),
         ("run bfs calls.csv --source-vertex weight=3", "Error: the graph has no vertex 'weight=3'"),
