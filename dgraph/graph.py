@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dgraph.building import assembly, frames
+from dgraph.building import frames
+from dgraph.building.division import Division
 from dgraph.building.listed import Listed, Rules
 from dgraph.building.partitions import Partitions
-from dgraph.building.report import Stopwatch
-from dgraph.building.shares import MOST_PARTS, check_capacities, shares_of
-from dgraph.errors import ColumnError, OptionError
+from dgraph.building.shares import MOST_PARTS, check_capacities
+from dgraph.errors import ColumnError, InputError, OptionError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.room import admit_build
 from dgraph.options import known_options, switch, whole_number
-from dgraph.partition import policies, rules
+from dgraph.partition import rules
 from dgraph.partition.chunk import chunk_of_edges
 from dgraph.partition.frame import column_of_numbers, is_lazy
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.placement import Placement
-from dgraph.partition.source import EdgeSource, VertexSource, edge_source, vertex_source
+from dgraph.partition.policies import AskedParts, Policy
+from dgraph.partition.source import edge_source, vertex_source
 from dgraph.recovery import retry
 from dgraph.staying import Staying
 from dgraph.wording import counted
@@ -29,7 +29,6 @@ from dgraph.workers import Workers
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-    from dgraph.building.saved import Saved
     from dgraph.building.validation import Validation
     from dgraph.estimates.estimate import Estimate
 
@@ -41,26 +40,21 @@ class Graph(Staying):
     use when the frame is lazy. Partitions are built when they are first asked for, with only what is asked for.
     """
 
-    def __init__(
-        self,
-        edges: EdgeSource,
-        vertices: VertexSource,
-        rules: Rules,
-        *,
-        policy: Any = "auto",
-        parts: int | None = None,
-        capacities: Any = None,
-        workers: Workers | None = None,
-        saved: Saved | None = None,
-        as_saved: bool = False,
-    ):
-        policies.choose(policy, parts or 1)  # refuses what is no policy
-        self.asked = policies.AskedParts(policy, parts, capacities)
-        self.workers, self.watch = workers or Workers(), Stopwatch()
-        self.listed = Listed(edges, vertices, rules, self.workers, self.watch, saved)
-        self._placement: Placement | None = None
-        self._partitions: Partitions | None = None
-        self._as_saved = as_saved  # whether the partitions of a saved graph are to be used as they are
+    listed: Listed
+    division: Division
+
+    def __init__(self, *given: Any, **options: Any):
+        raise InputError(
+            "Graph() is not called: Graph.from_edges makes one of a frame, dgraph.read_edges of a file, "
+            "dgraph.open_graph of a saved graph, dgraph.from_networkx and its like of other libraries' graphs"
+        )
+
+    @classmethod
+    def of(cls, listed: Listed, asked: AskedParts, *, as_saved: bool = False) -> Graph:
+        """A graph of frames, divided as asked. With `as_saved` the partitions of a saved graph are used as they are."""
+        graph = cls.__new__(cls)
+        graph.listed, graph.division = listed, Division(listed, asked, as_saved=as_saved)
+        return graph
 
     @classmethod
     @known_options()
@@ -104,15 +98,16 @@ class Graph(Staying):
         edges, workers = edge_source(frame, source, destination, weight), Workers.find(client)
         parts = whole_number("parts", parts, 1, MOST_PARTS, or_none=True)
         check_capacities(workers, capacities, parts or len(workers.addresses) or 1)
-        listed, kept = vertex_source(vertices), Rules(switch("directed", directed), loops, repeats, symmetrize)
-        graph = cls(edges, listed, kept, policy=policy, parts=parts, capacities=capacities, workers=workers)
+        kept = Rules(switch("directed", directed), loops, repeats, symmetrize)
+        listed = Listed(edges, vertex_source(vertices), kept, workers)
+        graph = cls.of(listed, AskedParts(policy, parts, capacities))
         if not is_lazy(edges.frame):
             if workers.client is not None:
                 chunk_of_edges(edges.frame, source, destination)  # here, where an error can tell the row
             if weight is not None:
                 column_of_numbers(edges.frame, weight, is_weight=True)
-            if not is_lazy(graph.listed.vertices.frame):
-                graph.listed.number()  # refuses ids that cannot be used, now rather than later
+            if not is_lazy(listed.vertices.frame):
+                listed.number()  # refuses ids that cannot be used, now rather than later
         return graph
 
     def save(self, path: Any, *, columns: list[str] | None = None, overwrite: bool = False) -> None:
@@ -160,15 +155,25 @@ class Graph(Staying):
         """The name of the policy that says which partition owns a vertex and holds an edge; of "auto" what it chose."""
         return self.cut.name
 
-    @cached_property
-    def cut(self) -> policies.Policy:
-        """The policy itself, a `Policy`."""
-        return policies.choose(self.asked.policy, self.num_parts)
+    @property
+    def cut(self) -> Policy:
+        """The policy itself."""
+        return self.division.cut
 
-    @cached_property
+    @property
     def num_parts(self) -> int:
         """How many partitions there are, or will be."""
-        return self.asked.parts or self.workers.parts_for(self.listed.num_arcs)
+        return self.division.parts
+
+    @property
+    def placement(self) -> Placement:
+        """Which partition owns which vertices."""
+        return self.division.placement
+
+    @property
+    def workers(self) -> Workers:
+        """Where the graph is: on a cluster's workers, or in this process."""
+        return self.listed.workers
 
     @property
     def client(self) -> Any:
@@ -215,7 +220,7 @@ class Graph(Staying):
     @property
     def partitions(self) -> Partitions:
         """The partitions as they are now; built, with edges by source, if there are none yet."""
-        return self._partitions or self.partitioned()
+        return self.division.built or self.partitioned()
 
     def partitioned(self, orders: Sequence[str] = ("out",), columns: Sequence[str] = ()) -> Partitions:
         """Partitions with edges in the orders "out" (by source) or "incoming" (by destination), and some columns.
@@ -228,71 +233,14 @@ class Graph(Staying):
             if name not in self.edge_columns:
                 known = ", ".join(map(str, self.edge_columns)) or "none"
                 raise ColumnError(f"the edges have no column {name!r}; they have {known}")
-        return retry(self.client, lambda: self._with(orders, columns), self.forget_lost)
+
+        def admit(order: str, names: Sequence[str]) -> None:
+            admit_build(self, "building the graph", footprint_of([order], names))
+
+        return retry(self.client, lambda: self.division.partitioned(orders, columns, admit), self.forget_lost)
 
     def forget_lost(self) -> None:
         """Let go of what went away with a worker; it is made again from the frames."""
         self.listed.forget_lost()
         self.workers.forget()
-        if self._partitions is not None and not self._partitions.all_there:
-            self._partitions = None
-
-    def _with(self, orders: Sequence[str], columns: Sequence[str]) -> Partitions:
-        now = self._partitions or (self._opened() if self._as_saved else None)
-        now = self._described([], {}) if now is None or now.lost else now
-        symmetric = not self.directed and self.num_parts == 1  # then both orders are one
-        missing = now.lacking([*orders, *(now.orders if symmetric else ())], columns)
-        for order, names in missing.items():
-            if now.has_reverse(order, names):
-                now = self._let_go(now, [order])
-                with self.watch("transpose"):
-                    now = now.transposed(order, names, symmetric=symmetric, sort=self.listed.sort)
-            else:
-                admit_build(self, "building the graph", footprint_of([order], names))  # which may look at the chunks
-                now = self._let_go(now, missing)
-                now = self._build(order, names).beside(now)
-            now = self._partitions = self._described(now.held, now.kept)
-        return now
-
-    def _let_go(self, now: Partitions, orders: Iterable[str]) -> Partitions:
-        """The partitions without some orders: what is made anew is not there twice meanwhile."""
-        now = now.without(orders)
-        self._partitions = now or None
-        return now
-
-    def _opened(self) -> Partitions:
-        """The saved partitions, mapped from disk by the workers."""
-        saved = self.listed.saved
-        assert saved is not None
-        with self.watch("open"):
-            held = self.workers.wait(saved.hold(self.workers, self.numbering, self.placement))
-        return self._described(held, dict.fromkeys(saved.content["orders"], tuple(saved.content["columns"])))
-
-    def _build(self, order: str, columns: Sequence[str]) -> Partitions:
-        if held := self.listed.built_there(order, columns, self.num_parts == 1 and self.cut.by_range):
-            return self._described(held, {order: tuple(columns)})
-        (chunks, ends), sort = self.listed.to_build(columns), self.listed.sort
-        with self.watch("place"):
-            where, arcs = self._place(ends), self.listed.rules.of_arcs
-        with self.watch("partition"):
-            held = assembly.partition(self.workers, chunks, self.numbering, where, order=order, sort=sort, **arcs)
-            del chunks, ends  # each may go as soon as it was split
-            self.workers.wait(held)
-        return self._described(held, {order: tuple(columns)})
-
-    def _described(self, held: list[Any], kept: Mapping[str, tuple[str, ...]]) -> Partitions:
-        return Partitions(held, self.workers, kept, self.policy, self.num_vertices, dict(self.watch.seconds))
-
-    @property
-    def placement(self) -> Placement:
-        """Which partition owns which vertices."""
-        return self._placement or self._place([] if self._as_saved else self.listed.by_number())
-
-    def _place(self, chunks: Sequence[Any]) -> Placement:
-        if self._placement is None and self._as_saved and self.listed.saved is not None:
-            self._placement = self.listed.saved.placement(self.cut)
-        if self._placement is None:
-            shares = shares_of(self.workers, self.asked.capacities, self.num_parts)
-            arcs = self.listed.rules.of_arcs
-            self._placement = assembly.plan_places(self.workers, chunks, self.numbering, self.cut, shares, **arcs)
-        return self._placement
+        self.division.forget_lost()

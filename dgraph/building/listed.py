@@ -56,12 +56,10 @@ class Listed:
         vertices: VertexSource,
         rules: Rules,
         workers: Workers,
-        watch: Stopwatch,
         saved: Saved | None = None,  # which knows the ids, those of vertices that no frame lists, too
     ):
         self.edges, self.vertices, self.rules = edges, vertices, rules
-        self.workers, self.watch = workers, watch
-        self.saved = saved
+        self.workers, self.saved, self.watch = workers, saved, Stopwatch()
         self.rows: list[int] = saved.content["edges"] if saved else []  # of each piece of the edge frame
         self.fresh: list[Any] | None = None  # the chunks by number, kept from the numbering until the first build
         self._lent, self._lending = False, Lock()  # whether others than the build may still read them
@@ -72,6 +70,10 @@ class Listed:
         self._numbering: Numbering | None = None
         self._edge_pieces: list[Any] | None = None
         self._vertex_pieces: list[Any] | None = None
+
+    def anew(self, rules: Rules | None = None) -> Listed:
+        """The same frames, for another graph, perhaps by other rules."""
+        return Listed(self.edges, self.vertices, rules or self.rules, self.workers, self.saved)
 
     # -- how much there is ---------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dgraph.building.listed import Rules
+from dgraph.building.listed import Listed, Rules
 from dgraph.building.shares import MOST_PARTS, check_capacities
 from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
@@ -35,6 +35,7 @@ from dgraph.partition.manifest import (
 from dgraph.partition.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
+from dgraph.partition.policies import AskedParts
 from dgraph.partition.ranks import Ranks
 from dgraph.partition.source import EdgeSource, VertexSource
 from dgraph.workers import Workers
@@ -113,17 +114,8 @@ class Saved:
             empty = partial(self.vertex_table, 0)
             listed = Pieces(lambda: empty().iloc[:0], lambda: self._tasks(Saved.vertex_table))
             vertices = VertexSource(listed, content["id"])
-        return Graph(
-            edges,
-            vertices,
-            Rules(directed=content["directed"]),
-            policy=policy,
-            parts=parts,
-            capacities=capacities,
-            workers=workers,
-            saved=self,
-            as_saved=as_saved,
-        )
+        frames = Listed(edges, vertices, Rules(directed=content["directed"]), workers, self)
+        return Graph.of(frames, AskedParts(policy, parts, capacities), as_saved=as_saved)
 
     @property
     def parts(self) -> int:

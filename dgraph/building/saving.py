@@ -37,7 +37,7 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
         if not isinstance(name, str):
             raise ColumnError(f"column {name!r}: a saved graph calls its columns by text; rename it first")
     try:
-        orders = graph._partitions.orders if graph._partitions else ()
+        orders = graph.division.built.orders if graph.division.built else ()
         partitions = graph.partitioned((*orders, "out"), names)
     except ColumnError as cause:
         raise ColumnError(

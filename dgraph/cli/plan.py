@@ -58,7 +58,7 @@ def command(edges: GivenGraph, operation: str, on_workers: int | None, split: An
     cluster = Cluster.described(on_workers or 1, **given)
     needed = None if split is None else dg.daemons_for(split, largest=cluster.capacity)
     with edges.graph() as graph:
-        cluster = replace(cluster, workers=on_workers or graph.asked.parts or len(graph.workers.addresses) or 1)
+        cluster = replace(cluster, workers=on_workers or graph.division.foreseen)
         found = forecast(graph, name, cluster, lambda sample: run_on(sample, name))
     if as_json:
         policies = json.loads(found.frame.to_json(orient="index"))

@@ -67,7 +67,7 @@ def estimate(graph: Graph, op: str, workers: int | None, memory: int | str | Non
     """The estimate of an operation on so many workers, for every policy: see `Graph.estimate`."""
     one_of("op", op, sorted(FOOTPRINTS))
     if workers is None:
-        workers = graph.asked.parts or len(graph.workers.addresses) or 1
+        workers = graph.division.foreseen
     workers = whole_number("workers", workers, 1, MOST_PARTS)
     limit = _bytes(memory)
     found, need = sample(graph), FOOTPRINTS[op]

@@ -61,7 +61,6 @@ def simple(graph: Graph) -> Graph:
     if graph.listed.rules == rules:
         return graph
     if graph not in _simple:
-        listed = graph.listed
-        chosen = {**graph.asked._asdict(), "parts": graph.num_parts, "saved": listed.saved}
-        _simple[graph] = Graph(listed.edges, listed.vertices, rules, workers=graph.workers, **chosen)
+        asked = graph.division.asked._replace(parts=graph.num_parts)
+        _simple[graph] = Graph.of(graph.listed.anew(rules), asked)
     return _simple[graph]

@@ -29,9 +29,9 @@ HIGH_DEGREE = 100  # PowerLyra's threshold: a vertex with more in-edges is sprea
 class AskedParts(NamedTuple):
     """How a user asked for a graph to be partitioned; None is left to the graph."""
 
-    policy: Any
-    parts: int | None
-    capacities: Any
+    policy: Any = "auto"
+    parts: int | None = None
+    capacities: Any = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dgraph.estimates.room import admit_build
 from dgraph.exchange.mail import Token
 from dgraph.graph import Graph
 from dgraph.options import AUTO
+from dgraph.partition.policies import AskedParts
 from dgraph.plan import LOCAL, Plan
 from dgraph.program import VertexProgram
 from dgraph.runs.asked import Asked
@@ -80,7 +81,5 @@ def whole(graph: Graph) -> Graph:
     if graph.num_parts == 1:  # it is one already: the values of a run that was gathered are found again
         return graph
     if graph not in _whole:
-        listed = graph.listed
-        frames = listed.edges, listed.vertices, listed.rules
-        _whole[graph] = Graph(*frames, parts=1, workers=graph.workers, saved=listed.saved)
+        _whole[graph] = Graph.of(graph.listed.anew(), AskedParts(parts=1))
     return _whole[graph]

@@ -26,13 +26,13 @@ def admit(plan: Plan, graph: Graph) -> None:
         raise OptionError(
             f"rebalance=True is not for engine={plan.engine!r}: edges move between common rounds; choose gas or bsp"
         )
-    if policies.choose(graph.asked.policy, graph.num_parts).owners is not None:
+    if policies.choose(graph.division.asked.policy, graph.num_parts).owners is not None:
         raise OptionError("rebalance=True is not for a policy that is a function: it says who has which vertices")
 
 
 def cost_of(graph: Graph) -> float:
     """Seconds that a move takes: as many as the partitions took to build."""
-    return sum(graph.watch.seconds.get(step, 0.0) for step in BUILDING) or graph.num_edges * SECONDS_AN_EDGE
+    return sum(graph.listed.watch.seconds.get(step, 0.0) for step in BUILDING) or graph.num_edges * SECONDS_AN_EDGE
 
 
 class Carried:

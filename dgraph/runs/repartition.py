@@ -89,7 +89,7 @@ def _build(
 ) -> list[Any]:
     workers, chunks, parts = graph.workers, graph.listed.by_number(columns), graph.num_parts
     arcs = graph.listed.rules.of_arcs
-    shares = shares or shares_of(workers, graph.asked.capacities, parts)
+    shares = shares or shares_of(workers, graph.division.asked.capacities, parts)
     where = assembly.plan_places(workers, chunks, graph.numbering, policy, shares, **arcs)
     bounds = np.minimum(-(-where.bounds // BLOCK) * BLOCK, where.bounds[-1]) if in_order else where.bounds
     where = replace(where, twice=twice, bounds=bounds)

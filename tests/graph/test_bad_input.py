@@ -18,6 +18,12 @@ IDS = {"dense": np.arange(200), "gaps": np.arange(200) * 3, "text": np.arange(20
 GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
 
 
+def test_a_graph_is_not_made_by_its_class():
+    for made in (dg.Graph, lambda: dg.Graph(GOOD), lambda: dg.Graph(GOOD, source="src", directed=False)):
+        with pytest.raises(InputError, match=r"Graph\.from_edges makes one of a frame"):
+            made()
+
+
 @pytest.mark.parametrize(
     ("change", "options", "error", "said"),
     [

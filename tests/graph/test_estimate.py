@@ -72,7 +72,7 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
         leave(160_000)
         with pytest.raises(RoomError, match=r"building the graph takes about .* kiB on each of 2 workers.*156\.25 kiB"):
             graph.partitioned()
-        assert graph._partitions is None
+        assert graph.division.built is None
         leave(0)
         with pytest.raises(RoomError, match=r"has 0 B for it.*Start larger ones"):
             graph.partitioned()

@@ -155,7 +155,7 @@ def test_orders_have_the_columns_that_were_asked_of_them(parts, directed):
     whole = graph().partitioned(("out", "incoming"), ["weight", "hops"])
     found = graph()
     for orders, columns in (("incoming", ()), ("out", ("weight",)), ("incoming", ("hops",)), ("out", ("hops",))):
-        before = {} if found._partitions is None else dict(found._partitions.kept)
+        before = {} if found.division.built is None else dict(found.division.built.kept)
         now = found.partitioned(orders, columns)
         assert set(now.kept[orders]) == {*before.get(orders, ()), *columns}
         for order, names in now.kept.items():
