@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import ref
 
 import numpy as np
 import pandas as pd
 
 from dgraph.building.frames import of_result
-from dgraph.errors import ColumnError, RunError
+from dgraph.errors import ColumnError, InputError, RunError
 from dgraph.graph import Graph
 from dgraph.recovery import retried, retry, twice
 from dgraph.runs.found import Found, Held, Values
@@ -26,6 +26,9 @@ from dgraph.workers import itself, lost
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
+
+
+NO_FRAME = "a result is no frame; result.compute() is one of pandas, result.frame a lazy one of Dask"
 
 
 class RunResult(Staying):
@@ -210,6 +213,14 @@ class RunResult(Staying):
 
     def _client(self) -> Any:
         return self._workers.client
+
+    def __getitem__(self, name: Any) -> NoReturn:
+        raise InputError(f"result[{name!r}]: {NO_FRAME}")
+
+    if not TYPE_CHECKING:  # who checks types is told by what there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"result.{name}: {NO_FRAME}", name=name, obj=self)
 
     def __repr__(self) -> str:
         names = ", ".join(self._empty.columns)

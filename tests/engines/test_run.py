@@ -6,6 +6,7 @@ import io
 import uuid
 import warnings
 import weakref
+from copy import copy
 
 import dask
 import numpy as np
@@ -245,3 +246,15 @@ def test_a_result_does_not_keep_its_graph(engine, parts):
     gc.collect()
     assert alive() is None
     assert found.compute()["distance"].tolist() == [0, 1, 2, 3, np.inf, np.inf]
+
+
+def test_a_result_that_is_taken_for_a_frame_names_the_frame():
+    result = dg.pagerank(dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}))
+    with pytest.raises(errors.InputError, match=r"result\['pagerank'\].*result\.compute\(\) is one of pandas"):
+        result["pagerank"]
+    with pytest.raises(errors.InputError, match=r"result\.compute\(\)"):
+        list(result)
+    with pytest.raises(AttributeError, match=r"result\.head.*result\.compute\(\)"):
+        result.head()
+    assert not hasattr(result, "columns")
+    assert len(copy(result).compute()) == 3
