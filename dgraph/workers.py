@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 from operator import itemgetter
 from typing import Any
@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from dask.delayed import Delayed
 
+from dgraph.abilities import Abilities
 from dgraph.current_client import current_client, step_aside
 from dgraph.devices import probe
 from dgraph.errors import LostError, OptionError
@@ -57,9 +58,10 @@ class Workers(Staying):
 
     @property
     def addresses(self) -> list[str]:
-        return self._addresses()
+        return self.addresses_known()
 
-    def _addresses(self, *, fresh: bool = True) -> list[str]:
+    def addresses_known(self, *, fresh: bool = True) -> list[str]:
+        """The workers, sorted; unless `fresh`, as of a moment ago."""
         found = sorted(self._infos(fresh=fresh))
         if not found and self.client is not None:
             raise OptionError("the cluster has no workers; start some, or pass client=None to run in this process")
@@ -92,6 +94,11 @@ class Workers(Staying):
         return known_of_workers(self.client, fresh=fresh)
 
     @property
+    def abilities(self) -> Abilities:
+        """What each of them can do."""
+        return Abilities(self)
+
+    @property
     def threads(self) -> int:
         """Threads that a task may use if every worker has one task."""
         return self.threads_each(1)
@@ -103,6 +110,10 @@ class Workers(Staying):
         infos = self._infos().values()
         least = min((info["nthreads"] for info in infos), default=1)
         return max(1, least // -(-tasks // max(1, len(infos))))
+
+    def kernel_threads(self, parts: int) -> int | None:
+        """Threads for the kernels of each of so many partitions here; None on a cluster: each worker knows its own."""
+        return max(1, self.threads // min(parts, self.threads)) if self.client is None else None
 
     def host(self, part: int, parts: int) -> str | None:
         """The worker on which a partition is to be built; None in this process."""
@@ -162,7 +173,7 @@ class Workers(Staying):
         """A frame in pieces that tasks can read: a lazy frame's partitions; a frame in memory, on a cluster in
         slices."""
         if is_lazy(frame) and is_cudf(frame) and not isinstance(frame, Pieces):  # to main memory, where they can travel
-            fitting = cycle(self.that_have("a frame of dask-cudf", probe.CUDF, probe.INSTALL))
+            fitting = cycle(self.abilities.that_have("a frame of dask-cudf", probe.CUDF, probe.INSTALL))
             return [self.call(local, one, on=on) for one, on in zip(frame.to_delayed(), fitting, strict=False)]
         if is_lazy(frame):
             return frame.to_delayed()
@@ -205,10 +216,6 @@ class Workers(Staying):
         held = self._kept.get(value)
         return self.hold([self.call(itself, value)])[0] if held is None or lost([held]) else held
 
-    def threads_of_each(self, parts: int) -> int | None:
-        """Threads for the kernels of each of so many partitions here; None on a cluster: each worker has its own."""
-        return max(1, self.threads // min(parts, self.threads)) if self.client is None else None
-
     def get(self, tasks: Sequence[Any]) -> list[Any]:
         """Run tasks; their results, in this process."""
         return self.bring(self.hold(tasks))
@@ -218,45 +225,6 @@ class Workers(Staying):
         if self.client is None:
             return list(held)
         return bring(self.client, self.wait(list(held)))
-
-    # -- devices -------------------------------------------------------------------------------------------------------
-
-    @property
-    def with_cuda(self) -> list[str]:
-        """The workers (or this process) that can run kernels on a GPU."""
-        return [where for where, missing in self.lacking(probe.KERNELS).items() if not missing]
-
-    def lacking(self, packages: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-        """For each worker (or this process) what it lacks of a GPU and some packages: it finds that out itself."""
-        if self.client is None:
-            return {"this process": probe.lacking(packages)}
-        return self._known(tuple(packages), probe.lacking, dict(packages))
-
-    def that_have(self, what: str, packages: Mapping[str, str], remedy: str) -> list[str | None]:
-        """The workers with a GPU and some packages (None: this process). If there are none, an error says why."""
-        found = self.lacking(packages)
-        if all(found.values()):
-            probe.need(what, found, remedy)
-        return [None if self.client is None else where for where, missing in found.items() if not missing]
-
-    def measured(self, *, anew: bool = False) -> dict[str, float]:
-        """Edges a second of each worker; measured if some worker has not been, or if `anew`."""
-        known, addresses = _answers.setdefault(self.client, {}).setdefault("edges a second", {}), self.addresses
-        if anew or not known.keys() >= set(addresses):
-            from dgraph.estimates.calibration import capacities
-
-            known |= capacities(client=self.client)
-        if gone := [address for address in addresses if address not in known]:
-            raise LostError(f"{', '.join(gone)} left while the speed of workers was measured")
-        return {address: known[address] for address in addresses}
-
-    def _known(self, what: Any, ask: Any, *arguments: Any) -> dict[str, Any]:
-        """What each worker has answered to `ask`. Each is asked once in its life; a new one perhaps a moment later."""
-        known = _answers.setdefault(self.client, {}).setdefault(what, {})
-        addresses = self._addresses(fresh=False)
-        if not known.keys() >= set(addresses):  # all are asked: one of these may have left, and would be called in vain
-            known |= self.client.run(ask, *arguments, on_error="ignore")
-        return {address: known[address] for address in addresses if address in known}
 
 
 async def _sent(client: Any, values: Sequence[Any]) -> list[Any]:
@@ -270,9 +238,6 @@ async def _sent(client: Any, values: Sequence[Any]) -> list[Any]:
             raise answer
         found += answer
     return found
-
-
-_answers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()
 
 
 def threads_of_worker() -> int:

@@ -57,6 +57,7 @@ LAYERS = {
     "dgraph.waiting": 6,
     "dgraph.current_client": 6,
     "dgraph.staying": 6,
+    "dgraph.abilities": 6,
     "dgraph.workers": 6,
     # 7  what users call
     "dgraph.io": 7,

@@ -188,7 +188,7 @@ def of_result(workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, ids: 
     """Tables that are tasks as a lazy frame of Dask; or of dask-cudf, on the workers with cuDF and a GPU."""
     if not as_cudf:
         return _frame(workers, [workers.call(_as_text, one, ids) for one in tables], _as_text(meta, ids))
-    fitting = workers.that_have("a result as a frame of cuDF", CUDF, f"{INSTALL}; or take compute()")
+    fitting = workers.abilities.that_have("a result as a frame of cuDF", CUDF, f"{INSTALL}; or take compute()")
     import dask_cudf
 
     tasks = [workers.call(_to_cudf, one, ids, on=on) for one, on in zip(tables, cycle(fitting))]

@@ -22,15 +22,15 @@ def shares_of(workers: Workers, capacities: Any, parts: int) -> list[float]:
     """The share of each partition. With `capacities=None` all are alike, unless some workers have a GPU and others have
     not: then they are measured. A worker's capacity is divided among its partitions."""
     if capacities is None:
-        if not 0 < len(workers.with_cuda) < len(workers.addresses):
+        if not 0 < len(workers.abilities.with_cuda) < len(workers.addresses):
             return [1.0] * parts
-        capacities = workers.measured()
+        capacities = workers.abilities.measured()
     if isinstance(capacities, str):
         if capacities != "measure":
             raise OptionError(f"capacities={capacities!r} is not known; {KNOWN}")
         if workers.client is None:
             return [1.0] * parts
-        capacities = workers.measured(anew=True)
+        capacities = workers.abilities.measured(anew=True)
     if isinstance(capacities, Mapping):
         hosts, found = _by_worker(workers, capacities, parts)
     elif isinstance(capacities, Iterable):

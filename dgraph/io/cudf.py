@@ -31,7 +31,9 @@ class OnGpus:
 
     def __init__(self, workers: Workers):
         self.workers = workers
-        self.fitting = workers.that_have('read_edges(device="cuda")', CUDF, f'{INSTALL}; or choose device="cpu"')
+        self.fitting = workers.abilities.that_have(
+            'read_edges(device="cuda")', CUDF, f'{INSTALL}; or choose device="cpu"'
+        )
 
     def parquet(self, pieces: list[tuple[str, int]], weight: str | None, schema: pa.Schema) -> Pieces:
         return self._pieces(parquet_block, pieces, weight, schema)

@@ -95,7 +95,7 @@ class Asked:
         """The device to take: the CPU in place of "auto" where no worker has a GPU, or where only a CPU can do what was
         asked."""
         cpu_only = self.deterministic or self.engine in (LOCAL, DESCENT) or self.by_daemons
-        return CPU if self.device == AUTO and (cpu_only or not graph.workers.with_cuda) else self.device
+        return CPU if self.device == AUTO and (cpu_only or not graph.workers.abilities.with_cuda) else self.device
 
     def solves(self, graph: Graph, program: VertexProgram) -> bool:
         """Whether the program's solver does it all: it has one, the graph is one partition, and no option asks for

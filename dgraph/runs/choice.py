@@ -52,7 +52,7 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
     if plan.engine == LOCAL:
         return plan
     if plan.device == CUDA:
-        need('device="cuda"', graph.workers.lacking(KERNELS), OR_OTHERS)
+        need('device="cuda"', graph.workers.abilities.lacking(KERNELS), OR_OTHERS)
         if plan.blocks:  # they take them from the CPU's queue, beside it
             plan = replace(plan, device=CPU, settings=replace(plan.settings, daemons=BESIDE))
     plan = _suited(plan, analyse(program), graph.num_parts)

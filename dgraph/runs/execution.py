@@ -153,9 +153,9 @@ def _in_rounds(
     given = with_columns(graph, recipe.analysis, partitions, columns, homes, anew=bool(plan.repartitioned))
     admit_run(graph, partitions, recipe, plan.local_method)
     checkpoints = kept_for(graph, recipe, plan, given)
-    cores = graph.workers.threads_of_each(len(partitions))
+    cores = graph.workers.kernel_threads(len(partitions))
     cost = rebalancing.cost_of(graph) if plan.rebalance else None
-    gpus = frozenset(graph.workers.with_cuda if plan.device != CPU else ())
+    gpus = frozenset(graph.workers.abilities.with_cuda if plan.device != CPU else ())
     job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost, gpus=gpus)
     try:
         with Progress.of(progress) as shown:

@@ -75,10 +75,10 @@ def _by_cugraph(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult
 def _gpus(graph: Graph) -> list[str | None]:
     """The workers whose GPUs take part: one for each partition, if they can work together; else one."""
     workers = graph.workers
-    able = workers.that_have(f"engine={CUGRAPH!r}", PACKAGES, REMEDY)
+    able = workers.abilities.that_have(f"engine={CUGRAPH!r}", PACKAGES, REMEDY)
     if workers.client is None or graph.num_parts == 1:
         return able[:1]
-    lacks = workers.lacking(TEAM)
+    lacks = workers.abilities.lacking(TEAM)
     team = [one for one in able if not lacks.get(str(one), "it has left")][: graph.num_parts]
     return team if len(team) > 1 else able[:1]
 

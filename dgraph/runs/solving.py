@@ -36,7 +36,7 @@ def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: Given) -> R
     homes = workers.where(held)
     (partition,) = with_columns(graph, analysis, held, columns, homes)
     values = {**parameters_of(graph, program), "random_seed": plan.switches.random_seed}
-    threads, of_vertices = workers.threads_of_each(1), vertex_columns_of(analysis)
+    threads, of_vertices = workers.kernel_threads(1), vertex_columns_of(analysis)
     job = LocalJob(program.solver, values, graph.directed, edge_columns, threads, of_vertices)
     if workers.client is None:
         call = partial(job, partition)

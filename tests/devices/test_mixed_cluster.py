@@ -68,7 +68,7 @@ def test_engines_without_rounds_and_a_run_that_only_cpus_can_do(graphs):
 def test_edges_are_split_by_measured_capacity(mixed):
     """A simulator is slower by far, so that it gets next to nothing."""
     graph = dg.rmat(scale=10, edge_factor=8, seed=1, client=mixed)
-    (slow,), rates = graph.workers.with_cuda, graph.workers.measured()
+    (slow,), rates = graph.workers.abilities.with_cuda, graph.workers.abilities.measured()
     assert rates[slow] == min(rates.values()) < max(rates.values()) / 10
     assert shares_of(graph.workers, None, 2) == [rates[address] for address in graph.workers.addresses]
     sizes = dict(zip(graph.workers.addresses, graph.partitions.report.frame["edges"], strict=True))

@@ -39,9 +39,9 @@ def test_by_whoever_knows_workers_of_a_moment_ago(left, monkeypatch):
     client, leave, called = left
     monkeypatch.setattr(questions, "A_MOMENT", 600.0)
     graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
-    assert len(graph.workers.lacking({})) == 2
+    assert len(graph.workers.abilities.lacking({})) == 2
     gone = leave()
-    assert len(graph.workers.lacking(CUDF)) == 1
+    assert len(graph.workers.abilities.lacking(CUDF)) == 1
     assert called and gone not in called
 
 
