@@ -211,9 +211,9 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     options = pyarrow.csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
     order = [source, destination, *([weight] if weight else [])]
     with (
-        files.atomic(f"{stem}.v{compression}") as vertices,
+        files.atomic(f"{stem}.properties") as properties,  # there last: who finds it finds the others
         files.atomic(f"{stem}.e{compression}") as edges,
-        files.atomic(f"{stem}.properties") as properties,
+        files.atomic(f"{stem}.v{compression}") as vertices,
     ):
         pyarrow.csv.write_csv(pa.table({"id": pa.array(ids, type=kind)}), vertices, options)
         pyarrow.csv.write_csv(table.select(order), edges, options)

@@ -1,5 +1,7 @@
 """METIS, DIMACS, KONECT, Graphalytics, Parquet and archives: small files, right and wrong."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -99,6 +101,22 @@ def test_graphalytics(put, tmp_path):
     put("g.e", "1 2 0.5\n")
     with pytest.raises(FileError, match=r"1 edges where .* 2"):
         read_edge_list(tmp_path / "g.properties")
+
+
+@pytest.mark.parametrize("fails", [".v", ".e", ".properties"])
+def test_properties_of_graphalytics_are_there_only_with_the_rest(fails, tmp_path, monkeypatch):
+    moved = Path.replace
+
+    def replace(beside, path):
+        if str(path).endswith(fails):
+            raise OSError(28, "No space left on device")
+        return moved(beside, path)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(FileError, match="No space left"):
+        write_edge_list(EdgeList({"src": [1], "dst": [2]}, "src", "dst", directed=True), tmp_path / "g.properties")
+    assert not (tmp_path / "g.properties").exists()
+    assert not list(tmp_path.glob("*.part"))
 
 
 def test_parquet_columns(tmp_path):
