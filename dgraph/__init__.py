@@ -130,7 +130,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         from dgraph.wording import nearest
 
-        near = nearest(name, __all__)
+        near = nearest(name, [*__all__, "Graph.from_edges"])
         raise AttributeError(f"module 'dgraph' has no attribute {name!r}{near and f'; did you mean {near}?'}")
     from dgraph.garbage import put_off  # not before there is something to import
 

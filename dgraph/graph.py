@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dgraph.building import frames
 from dgraph.building.division import Division
@@ -11,7 +11,7 @@ from dgraph.building.listed import Listed, Rules
 from dgraph.building.partitions import Partitions
 from dgraph.building.shares import MOST_PARTS, check_capacities
 from dgraph.errors import ColumnError, InputError, OptionError
-from dgraph.estimates.footprints import footprint_of
+from dgraph.estimates.footprints import FOOTPRINTS, footprint_of
 from dgraph.estimates.room import admit_build
 from dgraph.options import known_options, switch, whole_number
 from dgraph.partition import rules
@@ -23,7 +23,7 @@ from dgraph.partition.policies import AskedParts, Policy
 from dgraph.partition.source import edge_source, vertex_source
 from dgraph.recovery import retry
 from dgraph.staying import Staying
-from dgraph.wording import counted
+from dgraph.wording import ALMOST, counted, nearest
 from dgraph.workers import Workers
 
 if TYPE_CHECKING:
@@ -192,6 +192,16 @@ class Graph(Staying):
 
     def _client(self) -> Any:
         return self.client
+
+    if not TYPE_CHECKING:  # who checks types is told by what there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """The words that other libraries have for it, and operations, which they have as methods."""
+            operations = {one.removeprefix("weighted_") for one in FOOTPRINTS} - {"build"}
+            ours = {one for one in dir(Graph) if not one.startswith("_")}
+            near = "" if name.startswith("_") else nearest(name, sorted(ours | operations), ALMOST)
+            remedy = f"it is a function, dgraph.{near}(G)" if near in operations else f"did you mean {near}?"
+            raise AttributeError(f"a Graph has no {name!r}{near and f'; {remedy}'}")
 
     def __repr__(self) -> str:
         parts = f", {counted(self.num_parts, 'partition')} by {self.policy}" if self.listed.is_read else ""

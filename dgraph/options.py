@@ -11,9 +11,22 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from dgraph.errors import InputError, OptionError
-from dgraph.wording import given, nearest
+from dgraph.wording import ALIKE, ALMOST, given, nearest
 
 AUTO = "auto"  # as suits the rest
+# what is said of a graph when it is made, and of no operation on it
+OF_GRAPHS = (
+    "weight",
+    "directed",
+    "vertices",
+    "loops",
+    "repeats",
+    "symmetrize",
+    "policy",
+    "parts",
+    "capacities",
+    "client",
+)
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -30,14 +43,22 @@ def known_options(*more: Callable[..., Any]) -> Callable[[Callable[P, R]], Calla
         @wraps(function)
         def checked(*positional: P.args, **options: P.kwargs) -> R:
             if "graph" in known and positional and not hasattr(positional[0], "num_vertices"):
-                remedy = "Graph.from_edges makes one of a frame, dgraph.read_edges of a file"
+                remedy = (
+                    "Graph.from_edges makes one of a frame, dgraph.read_edges of a file, dgraph.from_networkx and its "
+                    "like of another library's graph"
+                )
                 raise InputError(
                     f"{function.__name__} takes a dgraph.Graph, not {type(positional[0]).__name__}; {remedy}"
                 )
             for name, value in options.items():
                 if name not in known:
-                    near = nearest(name, named)
-                    remedy = f"did you mean {near}=?" if near else f"it has {', '.join(named)}"
+                    of_graph = "graph" in known and name in OF_GRAPHS
+                    if near := nearest(name, named, ALMOST if of_graph else ALIKE):
+                        remedy = f"did you mean {near}=?"
+                    elif of_graph:
+                        remedy = f"it is said when the graph is made: Graph.from_edges(frame, {name}=...)"
+                    else:
+                        remedy = f"it has {', '.join(named)}"
                     raise OptionError(f"{given(name, value)}: {function.__name__} has no such option; {remedy}")
             return function(*positional, **options)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+ALIKE, ALMOST = 0.6, 0.8  # how like a misspelt word is to what it means; to what else it would hardly mean
 _PLURALS = {"vertex": "vertices"}
 _SHOWN = (str, bytes, int, float, list, tuple, type(None), np.generic)  # whose repr is a line
 
@@ -24,7 +25,7 @@ def given(name: str, value: Any) -> str:
     return f"{name}={value!r}" if isinstance(value, _SHOWN) else f"{name}=<{type(value).__name__}>"
 
 
-ELSEWHERE = {  # our operations and options, and what other libraries call them
+ELSEWHERE = {  # our names, and what other libraries call the same
     "wcc": ("components", "connected_components", "weakly_connected_components"),
     "scc": ("strongly_connected_components", "strong_components"),
     "sssp": ("shortest_path", "shortest_paths", "dijkstra", "bellman_ford", "single_source_shortest_path"),
@@ -39,16 +40,26 @@ ELSEWHERE = {  # our operations and options, and what other libraries call them
     "tol": ("tolerance", "eps", "epsilon", "threshold"),
     "max_iter": ("iterations", "num_iterations", "niter"),
     "personalization": ("reset", "teleport"),
+    "weighted": ("weight", "weights"),
     "source_vertex": ("root", "start", "start_vertex"),  # on the command line, where --source is a column
     "source": ("root", "start", "start_vertex"),
     "destination": ("target", "to"),
+    "weight": ("edge_attr", "edge_weight", "cost", "capacity"),
     "vertices": ("nodes",),
+    "num_vertices": ("num_nodes", "number_of_nodes", "number_of_vertices", "vcount"),
+    "num_edges": ("number_of_edges", "ecount"),
+    "Graph.from_edges": (
+        *("from_edges", "from_pandas", "from_pandas_edgelist", "from_arrow", "from_polars", "from_dask_dataframe"),
+        *("from_cudf_edgelist", "from_dask_cudf_edgelist", "DiGraph", "MultiGraph", "MultiDiGraph", "GraphFrame"),
+    ),
+    "read_edges": ("read_edgelist", "read_edge_list", "read_graph", "read_csv", "read_parquet", "from_csv", "load"),
+    "from_scipy": ("from_scipy_sparse_array", "from_numpy", "from_numpy_array", "from_adjacency"),
     "parts": ("npartitions", "num_partitions", "n_partitions"),
     "depth_limit": ("cutoff", "max_depth"),
 }
 
 
-def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
+def nearest(word: str, known: Iterable[str], likeness: float = ALIKE) -> str:
     """The known word that another library's word stands for, or a misspelt one may mean; "" if none is near."""
     known = list(known)
     theirs = [ours for ours, words in ELSEWHERE.items() if word in words and ours in known]

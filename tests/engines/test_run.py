@@ -18,6 +18,7 @@ from cases import PROGRAMS, graph_for, programs
 import dgraph as dg
 from dgraph import errors
 from dgraph.monoid import SUM
+from dgraph.options import OF_GRAPHS
 from dgraph.program import Global, State, VertexProgram
 from dgraph.runs.asked import Asked
 from dgraph.wording import ELSEWHERE, nearest
@@ -169,15 +170,51 @@ def test_names_of_other_libraries_lead_to_ours():
     options = {
         name for one in (*dg.OPERATIONS, "from_edges") for name in inspect.signature(operation_of(one)).parameters
     }
-    assert ELSEWHERE.keys() <= {*dg.OPERATIONS, *options, "source_vertex"}
+    assert ELSEWHERE.keys() <= {*dg.OPERATIONS, *options, *dir(dg), *dir(dg.Graph), "source_vertex", "Graph.from_edges"}
     for ours, words in ELSEWHERE.items():
         assert {nearest(word, ["xyzzy", ours]) for word in words} == {ours}
     with pytest.raises(errors.OptionError, match=r"damping=.*: pagerank has no such option; did you mean alpha="):
         dg.pagerank(graph_for("PageRank"), damping=0.9)
     with pytest.raises(AttributeError, match=r"no attribute 'connected_components'; did you mean wcc\?$"):
         dg.connected_components  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'from_pandas_edgelist'; did you mean Graph\.from_edges\?$"):
+        dg.from_pandas_edgelist  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'xyzzy'$"):
         dg.xyzzy  # noqa: B018
+
+
+@pytest.mark.parametrize("name", OF_GRAPHS)
+def test_what_is_said_of_a_graph_is_said_when_it_is_made(name):
+    assert name in inspect.signature(dg.Graph.from_edges).parameters
+    with pytest.raises(
+        errors.OptionError, match=rf"wcc has no such option; .*made: Graph\.from_edges\(frame, {name}=\.\.\."
+    ):
+        dg.wcc(graph_for("PageRank"), **{name: 1})
+
+
+def test_a_weight_is_a_switch_where_there_is_one():
+    with pytest.raises(errors.OptionError, match="did you mean weighted="):
+        dg.pagerank(graph_for("PageRank"), weight="weight")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nodes", "did you mean vertices?"),
+        ("number_of_nodes", "did you mean num_vertices?"),
+        ("num_edge", "did you mean num_edges?"),
+        ("pagerank", "it is a function, dgraph.pagerank(G)"),
+        ("connected_components", "it is a function, dgraph.wcc(G)"),
+    ],
+)
+def test_a_graph_names_what_is_meant(name, said):
+    graph = graph_for("PageRank")
+    with pytest.raises(AttributeError) as caught:
+        getattr(graph, name)
+    assert str(caught.value) == f"a Graph has no {name!r}; {said}"
+    for other in ("xyzzy", "build", "_repr_html_", "__array__"):
+        with pytest.raises(AttributeError, match=f"a Graph has no '{other}'$"):
+            getattr(graph, other)
 
 
 def operation_of(name):
