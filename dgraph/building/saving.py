@@ -58,9 +58,9 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
         content["shared"] = _write_shared(graph, beside)
         store.check_sizes(beside, {name: entry for one in blocks for name, entry in one.items()})
         _write_manifest(beside / MANIFEST, content)
-        _move(beside, folder)
+        _move(beside, folder, overwrite)
     except OSError as cause:
-        remedy = "check the space on the disk"
+        remedy = "check the space on the disk, and that nobody else writes there"
         raise StorageError(f"{folder}: could not be written ({cause}; {remedy}); nothing was changed") from cause
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -168,10 +168,17 @@ def _write_manifest(path: Path, content: dict[str, Any]) -> None:
         store.flush(file)
 
 
-def _move(beside: Path, folder: Path) -> None:
-    """Put the finished folder in its place; an older one goes only when the new one is there."""
+def _move(beside: Path, folder: Path, overwrite: bool) -> None:
+    """Put the finished folder in its place; an older one goes only when the new one is there, else it comes back."""
+    free_folder(folder, overwrite)  # asked again: what came while we wrote may have to stay
     old = folder.with_name(f".{folder.name}.{uuid4().hex}")
-    if folder.exists():
+    if overwrite and folder.exists():
         folder.rename(old)
-    beside.rename(folder)
+    try:
+        beside.rename(folder)
+    except OSError:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)  # somebody else's new one is there
+        raise
     shutil.rmtree(old, ignore_errors=True)

@@ -2,6 +2,9 @@
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -186,6 +189,58 @@ def test_a_folder_is_whole_or_as_it_was(tmp_path, monkeypatch):
     graph.save(tmp_path / "g", overwrite=True)
     assert rows(dg.open_graph(tmp_path / "g")) == rows(graph)
     shutil.rmtree(tmp_path / "g")
+
+
+def test_what_comes_to_the_path_while_a_graph_is_written_stays(tmp_path, monkeypatch):
+    folder, write = tmp_path / "g", store.write_array
+
+    def meanwhile(*arguments):
+        folder.mkdir(exist_ok=True)
+        (folder / "notes.txt").write_text("ours")
+        return write(*arguments)
+
+    monkeypatch.setattr(store, "write_array", meanwhile)
+    for overwrite, told in ((False, "g is there already; give another path"), (True, "'notes.txt' is there")):
+        shutil.rmtree(folder, ignore_errors=True)
+        with pytest.raises(OptionError, match=told):
+            example().save(folder, overwrite=overwrite)
+        assert (folder / "notes.txt").read_text() == "ours"
+        assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_where_the_new_folder_cannot_be_moved_the_old_one_comes_back(tmp_path, monkeypatch):
+    graph, folder, rename = example(), tmp_path / "g", Path.rename
+    graph.save(folder)
+
+    def only_the_old(path, target):
+        if not (path / "ids.arrow").exists():
+            return rename(path, target)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Path, "rename", only_the_old)
+    with pytest.raises(StorageError, match=r"Input/output error.*nothing was changed"):
+        example("string").save(folder, overwrite=True)
+    assert list(tmp_path.iterdir()) == [folder]
+    assert rows(dg.open_graph(folder)) == rows(graph)
+
+
+def test_of_savers_to_one_path_at_a_time_one_wins(tmp_path):
+    graphs, folder = [example(parts=parts) for parts in (1, 2, 3, 4)], tmp_path / "g"
+
+    def saved(graph, overwrite):
+        try:
+            graph.save(folder, overwrite=overwrite)
+        except (OptionError, StorageError) as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(len(graphs)) as savers:
+        found = list(savers.map(partial(saved, overwrite=False), graphs))
+        assert found.count(None) == 1
+        assert len(dg.open_graph(folder).partitions) == found.index(None) + 1
+        assert None in savers.map(partial(saved, overwrite=True), graphs * 5)
+    assert list(tmp_path.iterdir()) == [folder]
+    assert rows(dg.open_graph(folder)) in [rows(graph) for graph in graphs]
 
 
 def test_only_a_saved_graph_is_replaced(tmp_path):
