@@ -50,7 +50,7 @@ test-oldest: .venv-oldest/.installed ## run the tests of the exchange with the o
 test-lowest: export NUMBA_CACHE_DIR := $(CURDIR)/.venv-lowest/kernels
 test-lowest: .venv-lowest/.installed ## run some tests with the lowest versions of all that dgraph depends on
 	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) tests/bench tests/cli tests/exchange tests/graph tests/io tests/partition \
-		tests/program
+		tests/programs
 
 test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU that need not be here, and run the tests of devices
 	.venv-cuda/bin/python -m pytest tests/devices

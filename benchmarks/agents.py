@@ -22,16 +22,16 @@ from harness import Claim, Wrong, worker_processes
 
 import dgraph as dg
 from dgraph.agents.agent import agent_of
-from dgraph.agents.block_size import Cost
 from dgraph.agents.daemon import BlockCall, Daemon
-from dgraph.agents.edge_tables import EdgeTables
-from dgraph.agents.process_daemon import ProcessDaemon
-from dgraph.agents.settings import DIRECT, Kind
-from dgraph.agents.vertex_tables import vertex_table
+from dgraph.agents.daemon_settings import DIRECT, Kind
+from dgraph.agents.own_process_daemon import ProcessDaemon
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.cpu import Cpu
 from dgraph.ops.power_iteration import PageRank
 from dgraph.partition.balance import split_for
+from dgraph.pipeline.block_size import Cost
+from dgraph.tables.edge_tables import EdgeTables
+from dgraph.tables.vertex_tables import vertex_table
 from dgraph.testing.stand_in import StandIn
 
 EQUAL = StandIn(download=4e-7, compute=4e-7, upload=4e-7, call=1e-3)  # three stages that cost about the same

@@ -21,9 +21,9 @@ import pandas as pd
 from harness import RESULTS, Claim, Wrong
 
 import dgraph as dg
+from dgraph.engines.descent.block_options import BlockOptions
+from dgraph.native.team import barrier, kernel, team
 from dgraph.runs import choice
-from dgraph.solvers.team import barrier, kernel, team
-from dgraph.states.block_options import BlockOptions
 from dgraph.testing.verify import verify
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "ops"))

@@ -87,7 +87,7 @@ def on_workers(scale: int, ids: str) -> dict[str, int]:
         graph = dg.read_edges(f"{folder}/{name}.parquet", client=client, lazy=True)
         return graph, graph.partitioned("out")
 
-    here: dict[str, Any] = {"processes": True, "host": "127.0.0.1", "dashboard_address": None, "memory_limit": 0}
+    here: dict[str, Any] = {"processes": True, "host": "127.0.0.1", "dashboard_address": ":0", "memory_limit": 0}
     with tempfile.TemporaryDirectory() as folder:
         for name, size in {"small": 14, "edges": scale}.items():
             table = pa.table(frame_of(size, ids))

@@ -42,7 +42,7 @@ def main() -> None:
             n_workers=given.workers,
             threads_per_worker=1,
             memory_limit=f"{given.limit}MB",
-            dashboard_address=None,
+            dashboard_address=":0",
             host="127.0.0.1",
         ) as cluster,
         Client(cluster) as client,

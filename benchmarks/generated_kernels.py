@@ -10,10 +10,10 @@ from harness import Claim, contest, rmat_edges
 from numba import njit
 from numpy import float64, inf, int64, uint64
 
-from dgraph.codegen.compile import load
-from dgraph.codegen.source import generate
-from dgraph.monoid import MIN, SUM
-from dgraph.program import Global, Parameter, State, VertexProgram, vertex
+from dgraph.codegen.compiler import load
+from dgraph.codegen.kernel_source import generate
+from dgraph.programs.monoid import MIN, SUM
+from dgraph.programs.program import Global, Parameter, State, VertexProgram, vertex
 from dgraph.testing.verify import Edges, verify
 
 ROUNDS = 7

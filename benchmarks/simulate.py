@@ -24,8 +24,8 @@ from harness import Claim, Wrong, worker_processes
 import dgraph as dg
 from dgraph.estimates.forecast import ENOUGH, RUNS, Cluster, calibrate, forecast
 from dgraph.exchange.exchange import Exchange
-from dgraph.partition.threads import cores
-from dgraph.runs.steps import Steps, run_steps
+from dgraph.native.threads import cores
+from dgraph.supersteps.steps import Steps, run_steps
 
 WITHIN = 0.25
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)

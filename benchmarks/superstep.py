@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from harness import Claim, worker_processes
 
-from dgraph.runs.steps import Steps, run_steps
+from dgraph.supersteps.steps import Steps, run_steps
 
 TARGETS = {"fused": 3.0, "own task": 7.0, "in process": 0.5}  # milliseconds, empty superstep, median
 SETTLED = 30  # supersteps, of which those before do not count

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from harness import Claim
 
-from dgraph.partition.threads import cores
+from dgraph.native.threads import cores
 from dgraph.testing.schedules import Schedule, at_random, in_time, notes_of
 
 BATCH = 10_000  # schedules that a process plays before it is asked again

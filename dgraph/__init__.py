@@ -13,9 +13,9 @@ __version__ = "0.9.3"
 _NAMES = {
     # a graph: from frames, files, generators and other libraries, and back
     "dgraph.graph": "Graph",
-    "dgraph.building.saved": "open_graph",
+    "dgraph.building.saved_graph": "open_graph",
     "dgraph.io.graphs": "read_edges write_edges from_networkx from_igraph from_scipy to_networkx to_igraph to_scipy",
-    "dgraph.io.generated": "rmat uniform grid ratings bipartite",
+    "dgraph.io.generated_graphs": "rmat uniform grid ratings bipartite",
     # algorithms
     "dgraph.ops.pagerank": "pagerank",
     "dgraph.ops.hits": "hits",
@@ -34,18 +34,21 @@ _NAMES = {
     "dgraph.ops.matching": "matching",
     "dgraph.ops.factorize": "factorize",
     # programs of your own: what they are made of, what became of them, and to run them
-    "dgraph.program": "VertexProgram State Delta Message Parameter EdgeColumn VertexColumn Global Result Phase vertex",
-    "dgraph.monoid": "MIN MAX SUM PRODUCT AND OR Monoid MOST_FREQUENT HEAVIEST CHOOSE H_INDEX NONE UNREACHED",
-    "dgraph.syntax": "dot",
-    "dgraph.codegen.explain": "explain",
+    "dgraph.programs.program": "VertexProgram State Delta Message Parameter EdgeColumn VertexColumn Global Result "
+    "Phase vertex",
+    "dgraph.programs.monoid": "MIN MAX SUM PRODUCT AND OR Monoid MOST_FREQUENT HEAVIEST CHOOSE H_INDEX NONE UNREACHED",
+    "dgraph.programs.syntax": "dot",
+    "dgraph.codegen.explanation": "explain",
     "dgraph.runs.execution": "run",
+    "dgraph.programs": "laws reference",
     # where and how: placing edges, unlike workers, losses
     "dgraph.partition.policies": "Policy",
     "dgraph.estimates.calibration": "capacities",
     "dgraph.partition.balance": "daemons_for",
-    "dgraph.checkpoint.option": "Checkpoint",
+    "dgraph.checkpoint.checkpoint": "Checkpoint",
     "dgraph": "errors",
 }
+_MODULES = ("laws", "reference", "errors")  # among those names
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["__version__", *_HOME]
@@ -54,12 +57,12 @@ OPERATIONS = tuple(name for name, home in _HOME.items() if home.startswith("dgra
 
 if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for public
     from dgraph import errors as errors
-    from dgraph.building.saved import open_graph as open_graph
-    from dgraph.checkpoint.option import Checkpoint as Checkpoint
-    from dgraph.codegen.explain import explain as explain
+    from dgraph.building.saved_graph import open_graph as open_graph
+    from dgraph.checkpoint.checkpoint import Checkpoint as Checkpoint
+    from dgraph.codegen.explanation import explain as explain
     from dgraph.estimates.calibration import capacities as capacities
     from dgraph.graph import Graph as Graph
-    from dgraph.io.generated import (
+    from dgraph.io.generated_graphs import (
         bipartite as bipartite,
         grid as grid,
         ratings as ratings,
@@ -76,7 +79,8 @@ if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for pu
         to_scipy as to_scipy,
         write_edges as write_edges,
     )
-    from dgraph.monoid import (
+    from dgraph.programs import laws as laws, reference as reference
+    from dgraph.programs.monoid import (
         AND as AND,
         CHOOSE as CHOOSE,
         H_INDEX as H_INDEX,
@@ -109,7 +113,7 @@ if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for pu
     from dgraph.ops.wcc import wcc as wcc
     from dgraph.partition.balance import daemons_for as daemons_for
     from dgraph.partition.policies import Policy as Policy
-    from dgraph.program import (
+    from dgraph.programs.program import (
         Delta as Delta,
         EdgeColumn as EdgeColumn,
         Global as Global,
@@ -123,20 +127,20 @@ if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for pu
         vertex as vertex,
     )
     from dgraph.runs.execution import run as run
-    from dgraph.syntax import dot as dot
+    from dgraph.programs.syntax import dot as dot
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        from dgraph.wording import nearest
+        from dgraph.phrases import nearest
 
         near = nearest(name, [*__all__, "Graph.from_edges"])
         raise AttributeError(f"module 'dgraph' has no attribute {name!r}{near and f'; did you mean {near}?'}")
-    from dgraph.garbage import put_off  # not before there is something to import
+    from dgraph.native.garbage import put_off  # not before there is something to import
 
     home = _HOME[name]
     with put_off():
-        value = import_module(f"{home}.{name}") if home == "dgraph" else getattr(import_module(home), name)
+        value = import_module(f"{home}.{name}") if name in _MODULES else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

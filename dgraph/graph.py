@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dgraph.building import frames
+from dgraph.building import graph_frames
 from dgraph.building.division import Division
-from dgraph.building.listed import Listed, Rules
-from dgraph.building.partitions import Partitions
+from dgraph.building.input_edges import Listed, Rules
+from dgraph.building.partition_set import Partitions
 from dgraph.building.shares import MOST_PARTS, check_capacities
+from dgraph.cluster.pickling_refusal import Staying
+from dgraph.cluster.retry import retry
+from dgraph.cluster.workers import Workers
 from dgraph.errors import ColumnError, InputError, OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, footprint_of
-from dgraph.estimates.room import admit_build
+from dgraph.estimates.memory_check import admit_build
+from dgraph.frames.any_frame import column_of_numbers, is_lazy
+from dgraph.frames.sources import edge_source, vertex_source
 from dgraph.options import known_options, switch, whole_number
 from dgraph.partition import rules
-from dgraph.partition.chunk import chunk_of_edges
-from dgraph.partition.frame import column_of_numbers, is_lazy
-from dgraph.partition.numbering import Numbering
+from dgraph.partition.ids.chunk import chunk_of_edges
+from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
 from dgraph.partition.policies import AskedParts, Policy
-from dgraph.partition.source import edge_source, vertex_source
-from dgraph.recovery import retry
-from dgraph.staying import Staying
-from dgraph.wording import ALMOST, counted, nearest
-from dgraph.workers import Workers
+from dgraph.phrases import ALMOST, counted, nearest
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -114,7 +114,7 @@ class Graph(Staying):
         """Write the graph to a folder, whole or not at all, which `dgraph.open_graph` opens in no time.
 
         columns: the edge columns to save, numbers all; by default every one. overwrite: replace a saved graph."""
-        from dgraph.building.saving import save
+        from dgraph.building.graph_writer import save
 
         save(self, path, columns=columns, overwrite=overwrite)
 
@@ -183,12 +183,12 @@ class Graph(Staying):
     @property
     def edges(self) -> dd.DataFrame:
         """The edges as a lazy Dask frame, a partition of it for each partition of the graph."""
-        return frames.edges(self)
+        return graph_frames.edges(self)
 
     @property
     def vertices(self) -> dd.DataFrame:
         """The vertices and their attributes as a lazy Dask frame, a partition of it for each partition of the graph."""
-        return frames.joinable(frames.vertices(self), self.listed.vertices.id)
+        return graph_frames.joinable(graph_frames.vertices(self), self.listed.vertices.id)
 
     def _client(self) -> Any:
         return self.client

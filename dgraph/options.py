@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from dgraph.errors import InputError, OptionError
-from dgraph.wording import ALIKE, ALMOST, given, nearest
+from dgraph.phrases import ALIKE, ALMOST, given, nearest
 
 AUTO = "auto"  # as suits the rest
 # what is said of a graph when it is made, and of no operation on it

@@ -6,20 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from dgraph.agents.settings import DIRECT, Settings
-from dgraph.analysis import Analysis
-from dgraph.checkpoint.option import Series
+from dgraph.agents.daemon_settings import DIRECT, Settings
+from dgraph.checkpoint.checkpoint import Series
 from dgraph.devices.probe import CPU, CUDA
 from dgraph.engines.block_descent import block_descent
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
+from dgraph.engines.descent.block_options import BlockOptions
 from dgraph.engines.gas import gas
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.errors import OptionError
 from dgraph.options import AUTO
+from dgraph.programs.analysis import Analysis
 from dgraph.solvers.solver import LocalMethod
-from dgraph.states.block_options import BlockOptions
-from dgraph.states.switches import Switches
+from dgraph.vertex_state.switches import Switches
 
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
 WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other

@@ -10,7 +10,7 @@ import pytest
 from clusters import worker_processes
 from hypothesis import HealthCheck, settings
 
-from dgraph.solvers import team
+from dgraph.native import team
 
 DATA = Path(os.environ.get("DGRAPH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 

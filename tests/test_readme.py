@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dgraph.io.registry import FORMATS
+from dgraph.io.formats import FORMATS
 from dgraph.partition.policies import NAMES
 
 ROOT = Path(__file__).parents[1]

@@ -34,8 +34,8 @@ import measures
 from findings import Findings, end_with, keep
 
 import dgraph as dg
+from dgraph.cugraph.operations import OPERATIONS
 from dgraph.devices import probe
-from dgraph.engines.cugraph_calls import OPERATIONS
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 PACKAGES = (

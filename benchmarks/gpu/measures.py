@@ -16,8 +16,8 @@ import dgraph as dg
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices import probe
 from dgraph.devices.cuda import Cuda
+from dgraph.devices.device_vertex_arrays import COUNTED
 from dgraph.devices.own_device import launchers, own_memory
-from dgraph.devices.vertex_arrays import COUNTED
 from dgraph.ops.wcc import Components
 
 TRIALS, PATIENCE = 5, 10.0  # runs, and seconds after which no other is begun

@@ -15,17 +15,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from dgraph.agents.block_size import Measured
+from dgraph.agents.block_stream import Streaming
 from dgraph.agents.daemon import Daemon
+from dgraph.agents.daemon_settings import Kind, Settings
 from dgraph.agents.lane import Costs, Lane, Plug
-from dgraph.agents.settings import Kind, Settings
-from dgraph.agents.streaming import Streaming
-from dgraph.agents.vertex_arrays import VertexArrays
-from dgraph.codegen.cuda import folded
+from dgraph.codegen.cuda.cuda_kernels import folded
 from dgraph.codegen.recipe import Recipe
 from dgraph.devices.cpu import Cpu
 from dgraph.devices.cuda import Cuda
 from dgraph.devices.probe import need_cuda
+from dgraph.pipeline.block_size import Measured
+from dgraph.tables.vertex_arrays import VertexArrays
 
 MOST_COSTS = 1024  # programs and daemons whose costs are known: classes may be made in a loop
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from dgraph.agents.daemon import BUFFERS, BlockCall, Room, is_push
 from dgraph.devices.cuda import Cuda, RowList
-from dgraph.devices.memory import DeviceArray
+from dgraph.devices.device_memory import DeviceArray
 
 DOWN, COMPUTE, UP = range(3)  # the stages, and the numbers of their streams
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dgraph.codegen.compile import load
-from dgraph.codegen.source import Source
+from dgraph.codegen.compiler import load
+from dgraph.codegen.kernel_source import Source
 from dgraph.devices.cpu import Cpu
 
 BUFFERS = 3  # a block in each: one being downloaded, one computed, one uploaded

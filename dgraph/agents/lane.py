@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dgraph.agents.block_size import Measured
-from dgraph.agents.blocks import Block
 from dgraph.agents.daemon import Daemon
+from dgraph.agents.daemon_settings import Kind
 from dgraph.agents.roles import roles_of, room_for
-from dgraph.agents.settings import Kind
 from dgraph.agents.vertex_cache import VertexCache
 from dgraph.codegen.recipe import Recipe
+from dgraph.pipeline.block_size import Measured
+from dgraph.pipeline.blocks import Block
 
 _numbers = itertools.count()
 

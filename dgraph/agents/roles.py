@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dgraph.agents.daemon import BUFFERS, Room, Space, over_edges
-from dgraph.analysis import Analysis, PhaseAnalysis
-from dgraph.codegen.neighbourhood import SCRATCH
+from dgraph.codegen.neighbourhood_merges import SCRATCH
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import FIXED, Argument
-from dgraph.names import inbox, key, name_in
+from dgraph.programs.analysis import Analysis, PhaseAnalysis
+from dgraph.programs.kernel_names import inbox, key, name_in
 
 LISTS = {"indptr", "neighbours", "senders", "queue", *SCRATCH}
 

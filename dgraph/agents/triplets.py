@@ -13,13 +13,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dgraph.agents.blocks import Block, any_active, gather, gather_edges, refresh
 from dgraph.agents.daemon import LOST, BlockCall
 from dgraph.agents.lane import Lane
-from dgraph.agents.pipeline import Stages
 from dgraph.agents.vertex_cache import Located, VertexCache
 from dgraph.devices.cpu import Cpu
-from dgraph.names import incoming
+from dgraph.pipeline.blocks import Block, any_active, gather, gather_edges, refresh
+from dgraph.pipeline.stages import Stages
+from dgraph.programs.kernel_names import incoming
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
-from dgraph.machine_code import kept
+from dgraph.native.machine_code import kept
 
 AGED = 0.5  # what a round leaves of a weight
 SPARE = 8  # one in so many slots is emptied at a time

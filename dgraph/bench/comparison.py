@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dgraph.bench.figures import TITLES
+from dgraph.bench.measurements import TITLES
 from dgraph.bench.suite import AXES
 from dgraph.bench.table import shown
 from dgraph.errors import OptionError

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from dgraph import __version__
-from dgraph.partition.threads import cores
+from dgraph.native.threads import cores
 
 PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "dask", "distributed")
 

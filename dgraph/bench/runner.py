@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import dgraph as dg
-from dgraph.bench import figures, memory
+from dgraph.bench import measurements, peak_memory
 from dgraph.bench.cases import WITHOUT_ENGINE, Case, cases_of
 from dgraph.bench.suite import GraphSpec, OperationSpec, Suite
 from dgraph.bench.verification import check
@@ -97,7 +97,7 @@ class Runner:
 
     def _trial(self, case: Case, where: Standing, trial: int, source: Any) -> Trial:
         gc.collect()
-        memory.reset(where.client)
+        peak_memory.reset(where.client)
         begun = time.perf_counter()
         result = self._call(case, where.graph, source)
         seconds = time.perf_counter() - begun
@@ -109,12 +109,12 @@ class Runner:
             begun = time.perf_counter()
             result.compute()
             record["collect"] = time.perf_counter() - begun
-        record["peak"] = memory.peak(where.client)
+        record["peak"] = peak_memory.peak(where.client)
         assert self.edges is not None
         options = {**case.options, **({} if source is None else {"source": source})}
         check(case.operation.operation, self.edges, result, options, f"{_named(case)}, trial {trial}")
-        record |= {"load": where.load, **figures.of_graph(where.graph)}
-        record |= figures.of_run(result, seconds, where.graph, self.edges, case.operation.operation)
+        record |= {"load": where.load, **measurements.of_graph(where.graph)}
+        record |= measurements.of_run(result, seconds, where.graph, self.edges, case.operation.operation)
         record["elapsed"] = time.perf_counter() - self.begun
         return Trial(case, record, pd.DataFrame(result.report).assign(**case.labels))
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import harmonic_mean, median
 from typing import Any
 
-from dgraph.bench.checked import TomlTable
+from dgraph.bench.toml_table import TomlTable
 from dgraph.errors import FileError, OptionError
 
 SHIPPED = Path(__file__).parent / "suites"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from dgraph.bench.figures import TITLES
+from dgraph.bench.measurements import TITLES
 from dgraph.bench.suite import AXES, Suite
 
 FIGURES = ("load", "build", "run", "rounds", "bytes", "peak", "replication", "evps", "teps")

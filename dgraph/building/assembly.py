@@ -1,6 +1,6 @@
 """From frames to partitions: the Dask tasks in between.
 
-    chunks by number (numbers.py) -> (repeats merged) -> places -> pieces -> partitions -> address tables
+    chunks by number (numbering_tasks.py) -> (repeats merged) -> places -> pieces -> partitions -> address tables
 
 Every step is a function of `dgraph.partition` on plain arrays; this file only says what is done to what. With one
 partition nothing is placed or moved: the rows are sorted straight from the caller's own arrays.
@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from dgraph.cluster.workers import Workers
 from dgraph.partition import placement, policies, rules
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
-from dgraph.partition.chunk import Numbered
-from dgraph.partition.id_tables import give_back
-from dgraph.partition.numbering import Numbering
+from dgraph.partition.ids.chunk import Numbered
+from dgraph.partition.ids.id_tables import give_back
+from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import EdgePiece, Partition, agree, assemble
 from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy
 from dgraph.partition.proxies import Proxies, ProxyList, check_room
-from dgraph.workers import Workers
 
 RANGES = 8  # in which the rows of the only partition are sorted
 SAMPLE = 1 << 12  # edges by which they are cut

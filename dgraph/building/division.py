@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from dgraph.building import assembly
-from dgraph.building.listed import Listed
-from dgraph.building.partitions import Partitions
+from dgraph.building.input_edges import Listed
+from dgraph.building.partition_set import Partitions
 from dgraph.building.shares import shares_of
 from dgraph.partition import policies
 from dgraph.partition.placement import Placement

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError
-from dgraph.workers import Workers
 
 MOST_PARTS = 2**16 - 1  # an owner is two bytes
 KNOWN = 'give None, "measure" or {worker: number}'

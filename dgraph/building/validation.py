@@ -10,9 +10,9 @@ import pandas as pd
 
 from dgraph.building import assembly
 from dgraph.building.remarks import REMARKS
+from dgraph.cluster.retry import retried
+from dgraph.frames.any_frame import local, named, to_pandas
 from dgraph.partition import placement
-from dgraph.partition.frame import local, named, to_pandas
-from dgraph.recovery import retried
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph

@@ -1,5 +1,5 @@
 """What a run keeps so that it can go on elsewhere: pieces, one a partition, of the moment between two rounds.
 
-`option.py` is what a user asks for, `piece.py` a piece as bytes, `folder.py` and `memory.py` where pieces lie,
-`keeper.py` what a worker does, `fingerprint.py` how a graph is told from another.
+`checkpoint.py` is what a user asks for, `piece.py` a piece as bytes, `folder.py` and `memory_store.py` where pieces
+lie, `keeper.py` what a worker does, `fingerprint.py` how a graph is told from another.
 """

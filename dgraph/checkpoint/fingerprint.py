@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.machine_code import kept
+from dgraph.native.machine_code import kept
 
 ODD, ODDER = uint64(0x9E3779B97F4A7C15), uint64(0xC2B2AE3D27D4EB4F)
 

@@ -15,12 +15,12 @@ from uuid import uuid4
 
 import numpy as np
 
+from dgraph.checkpoint.checkpoint import Checkpoint
 from dgraph.checkpoint.folder import KEPT, Folder
-from dgraph.checkpoint.memory import MemoryHere, MemoryStore
-from dgraph.checkpoint.option import Checkpoint
+from dgraph.checkpoint.memory_store import MemoryHere, MemoryStore
 from dgraph.checkpoint.piece import NUMBERS, Piece, name_of, round_of, rows_for
 from dgraph.errors import StorageError
-from dgraph.names import inbox, key, sent
+from dgraph.programs.kernel_names import inbox, key, sent
 
 SENDS = " sends"  # the array of who sends next: the name of no field
 PATIENCE = 120.0  # seconds that a run waits for a checkpoint to be written when the next one is due

@@ -21,17 +21,17 @@ COMMANDS = [
 
 
 class Commands(Group):
-    """The commands of `dgraph`: a module of this folder for each, imported when its command is asked for."""
+    """The commands of `dgraph`: a module of `commands/` for each, imported when its command is asked for."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        return import_module(f"dgraph.cli.{name}").command if name in COMMANDS else None
+        return import_module(f"dgraph.cli.commands.{name}").command if name in COMMANDS else None
 
     def typed(self, context: click.Context) -> dict[str, str]:
         """Also the commands of `run` and `generate`, which somebody may type without these."""
-        groups = {name: import_module(f"dgraph.cli.{name}").command for name in ("generate", "run")}
+        groups = {name: import_module(f"dgraph.cli.commands.{name}").command for name in ("generate", "run")}
         inner = {one: f"{name} {one}" for name, group in groups.items() for one in group.list_commands(context)}
         return inner | super().typed(context)
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-from dgraph import wording
-from dgraph.cli.doing import CLEAR
+from dgraph import phrases
 from dgraph.cli.exits import code_of, words
 from dgraph.cli.signatures import OF
+from dgraph.cli.status_line import CLEAR
 from dgraph.errors import ColumnError, DgraphError, FileError, OptionError
 
 EXAMPLE = "\b\nExample:"
@@ -112,7 +112,7 @@ class Group(Ending, click.Group):
 def nearest(given: str, known: Iterable[str]) -> str:
     """The known word, which may have hyphens, that a word that is not known may mean; "" if none is near."""
     words = {one.replace("-", "_"): one for one in known}
-    return words.get(wording.nearest(given.lower().replace("-", "_"), words, 0.7), "")
+    return words.get(phrases.nearest(given.lower().replace("-", "_"), words, 0.7), "")
 
 
 def named(operation: str, known: Iterable[str] | None = None, more: str = "") -> str:

@@ -13,10 +13,10 @@ from typing import Any
 
 import click
 
-from dgraph.cli.doing import doing
 from dgraph.cli.options import FILE, Whole
+from dgraph.cli.status_line import doing
 from dgraph.errors import OptionError, RunError
-from dgraph.wording import counted
+from dgraph.phrases import counted
 
 PLACE = (
     click.option("--workers", type=Whole(1), help="Start so many worker processes on this machine."),
@@ -54,7 +54,7 @@ class Place:
         if self.workers:
             if security is not None:
                 raise OptionError("--tls-ca-file is for --cluster: workers that are started here speak without TLS")
-            from dgraph.bench.place import local_cluster
+            from dgraph.bench.local_cluster import local_cluster
 
             with ExitStack() as stack:
                 with doing(f"starting {counted(self.workers, 'worker')}"):

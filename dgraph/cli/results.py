@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dgraph.cli.command import called
-from dgraph.cli.doing import doing
+from dgraph.cli.status_line import doing
 from dgraph.errors import OptionError
 
 if TYPE_CHECKING:  # loaded when something is written: a help text must not wait for them
@@ -53,7 +53,7 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
 def check_format(path: str, ids: str | None = None) -> None:
     """Refuse a file of edges, or one of `ids`, whose suffix tells no format, or does not fit the other. Commands call
     it before their work begins."""
-    from dgraph.io.registry import counts_from_one, written_as
+    from dgraph.io.formats import counts_from_one, written_as
 
     if path != "-":
         written_as(path)
@@ -69,14 +69,15 @@ def write_edges(graph: Any, path: str, isolated: str, ids: str | None = None) ->
     `isolated` says whether a format that cannot list them may "drop" them. If `ids` is given, vertices are numbered
     from 1, and their ids go to that file."""
     import dgraph as dg
-    from dgraph.io import paths, text
-    from dgraph.io.registry import counts_from_one
+    from dgraph.io import paths
+    from dgraph.io.formats import counts_from_one
+    from dgraph.io.text import plain_text
 
     counted, note = path != "-" and counts_from_one(path), ""
     from_zero = counted and ids is None and _counts_from_zero(graph)
     if from_zero:
         note = f"{path} counts vertices from 1: vertex 0 is its 1, and so on"
-    elif not graph.directed and (path == "-" or paths.split_suffix(path)[1] in text.SUFFIXES):
+    elif not graph.directed and (path == "-" or paths.split_suffix(path)[1] in plain_text.SUFFIXES):
         note = f"{path} does not tell that edges have no direction: read it with --undirected"
     if path == "-":
         _edges_to_stdout(graph, isolated)

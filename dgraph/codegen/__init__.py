@@ -1,1 +1,2 @@
-"""Kernels of a program as readable text, and the cache of compiled ones. `kernels.py` says what each kernel does."""
+"""Kernels of a program as readable text, and the cache of compiled ones. `program_kernels.py` says what each kernel
+does. Text for CUDA is in `cuda/`, and for block descent in `descent/`."""

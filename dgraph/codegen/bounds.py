@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.analysis import PhaseAnalysis
-from dgraph.monoid import AND, MAX, MIN, OR
-from dgraph.names import name_in, sent
-from dgraph.program import Message
+from dgraph.programs.analysis import PhaseAnalysis
+from dgraph.programs.kernel_names import name_in, sent
+from dgraph.programs.monoid import AND, MAX, MIN, OR
+from dgraph.programs.program import Message
 
 
 def falls(message: Message) -> bool | None:

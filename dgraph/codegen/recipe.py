@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 import cloudpickle
 import numpy as np
 
-from dgraph.analysis import Analysis, PhaseAnalysis, analyse, component_of
-from dgraph.codegen.compile import Kernels, load
-from dgraph.codegen.source import Source, generate
+from dgraph.codegen.compiler import Kernels, load
+from dgraph.codegen.kernel_source import Source, generate
 from dgraph.errors import ProgramError
-from dgraph.program import VertexProgram
-from dgraph.reads import Reads
+from dgraph.programs.analysis import Analysis, PhaseAnalysis, analyse, component_of
+from dgraph.programs.program import VertexProgram
+from dgraph.programs.reads import Reads
 
 
 @dataclass(frozen=True)

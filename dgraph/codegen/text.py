@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from dataclasses import field as field_of
 from typing import Any
 
-from dgraph.analysis import Analysis, PhaseAnalysis, component_of
-from dgraph.names import before, inbox, key
-from dgraph.program import Field
-from dgraph.reads import Reads
-from dgraph.syntax import dot_name
+from dgraph.programs.analysis import Analysis, PhaseAnalysis, component_of
+from dgraph.programs.kernel_names import before, inbox, key
+from dgraph.programs.program import Field
+from dgraph.programs.reads import Reads
+from dgraph.programs.syntax import dot_name
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.vertex_arrays import IN_PROCESS
-from dgraph.codegen.compile import Kernel, Kernels
-from dgraph.codegen.neighbourhood import SCRATCH
-from dgraph.partition import threads
-from dgraph.solvers.team import team
+from dgraph.codegen.compiler import Kernel, Kernels
+from dgraph.codegen.neighbourhood_merges import SCRATCH
+from dgraph.native import threads
+from dgraph.native.team import team
+from dgraph.tables.vertex_arrays import IN_PROCESS
 
 SMALL = 1 << 13  # rows and edges: handing less to a second thread costs more than it saves
 RANGES = 4  # for each thread, so that none waits long for another

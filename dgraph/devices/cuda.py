@@ -1,9 +1,9 @@
 """A CUDA device: generated kernels as grids of threads. Nothing of CUDA is imported before the first kernel runs.
 
-Arrays over vertices stay on the device from the first round to the last (`vertex_arrays.py`), edges as long as their
-partition lives. Rows are put into lists by their number of edges: one thread gathers a short row, a few threads or a
-warp a longer one, a block the longest. A warp sends along the first edges of a sender; the rest of a long row is shared
-by blocks.
+Arrays over vertices stay on the device from the first round to the last (`device_vertex_arrays.py`), edges as long as
+their partition lives. Rows are put into lists by their number of edges: one thread gathers a short row, a few threads
+or a warp a longer one, a block the longest. A warp sends along the first edges of a sender; the rest of a long row is
+shared by blocks.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dgraph.codegen.cuda import FINISHED, LISTED, ROWS, Folded, partial_name, total_name
-from dgraph.codegen.cuda_arrays import array_kernels
-from dgraph.codegen.neighbourhood import SCRATCH
-from dgraph.codegen.source import Source
+from dgraph.codegen.cuda.array_kernels import array_kernels
+from dgraph.codegen.cuda.cuda_kernels import FINISHED, LISTED, ROWS, Folded, partial_name, total_name
+from dgraph.codegen.kernel_source import Source
+from dgraph.codegen.neighbourhood_merges import SCRATCH
+from dgraph.devices.device_memory import DeviceArray
+from dgraph.devices.device_vertex_arrays import QUEUED, SLOTS, Count, DeviceIds, DeviceVertexArrays, parts_of
 from dgraph.devices.edge_blocks import EdgeBlocks
-from dgraph.devices.memory import DeviceArray
 from dgraph.devices.own_device import Device, ThreadGrid
 from dgraph.devices.tally import Tally
-from dgraph.devices.vertex_arrays import QUEUED, SLOTS, Count, DeviceIds, DeviceVertexArrays, parts_of
 
 LIMITS = 8, 64, 2048  # edges: rows of fewer are gathered by one thread, a quarter of a warp, a warp; others by a block
 WHOLE_ROW = 1 << 40  # edges, which nobody has

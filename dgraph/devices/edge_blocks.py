@@ -1,6 +1,6 @@
 """The edges of a table on a device: all of them while there is memory for them; else block after block, the next on its
 way while kernels run over one. Blocks are consecutive rows, as long as their measured costs say
-(`agents/block_size.py`)."""
+(`pipeline/block_size.py`)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dgraph.agents.block_size import Measured, size_for
-from dgraph.agents.blocks import Block, cut
 from dgraph.agents.daemon import BUFFERS
-from dgraph.agents.pipeline import in_turn, side_by_side
-from dgraph.devices.memory import DeviceArray, Memory
+from dgraph.devices.device_memory import DeviceArray, Memory
 from dgraph.errors import DeviceError
+from dgraph.pipeline.block_size import Measured, size_for
+from dgraph.pipeline.blocks import Block, cut
+from dgraph.pipeline.stages import in_turn, side_by_side
 
 FIRST = 1 << 22  # edges of a block before enough has been measured
 SHORTEST = 1 << 18  # that the model may choose: what it learns from blocks of one length is mostly noise
@@ -125,7 +125,7 @@ class EdgeBlocks:
 
 
 class Passage:
-    """The blocks of one request on their way: stages of `agents/pipeline.py`. Nothing of a block comes back."""
+    """The blocks of one request on their way: stages of `pipeline/stages.py`. Nothing of a block comes back."""
 
     def __init__(
         self,

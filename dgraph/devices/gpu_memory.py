@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.devices.memory import DeviceArray, Memory
+from dgraph.devices.device_memory import DeviceArray, Memory
 from dgraph.errors import DeviceError
 
 WHOLE = 0.9  # of a GPU's memory is ours: the rest is for the compiler's code and whoever else is there

@@ -21,7 +21,7 @@ from numba.core.errors import NumbaError
 from numba.np.numpy_support import from_dtype
 
 from dgraph.codegen.text import Argument
-from dgraph.devices.memory import DeviceArray
+from dgraph.devices.device_memory import DeviceArray
 from dgraph.devices.probe import simulated
 from dgraph.errors import DeviceError
 

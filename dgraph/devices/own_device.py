@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, Protocol
 
 from numba.core.errors import NumbaError
 
-from dgraph.codegen.cache import module_of
-from dgraph.codegen.compile import explained
-from dgraph.codegen.source import Source
+from dgraph.codegen.compiler import explained
+from dgraph.codegen.kernel_source import Source
+from dgraph.codegen.source_cache import module_of
+from dgraph.devices.device_memory import Memory, SimulatedMemory
 from dgraph.devices.gpu_memory import GpuMemory
 from dgraph.devices.launches import Launcher
-from dgraph.devices.memory import Memory, SimulatedMemory
 from dgraph.devices.probe import simulated
 from dgraph.devices.simulator import simulate
 from dgraph.errors import DeviceError

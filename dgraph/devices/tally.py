@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.devices.memory import DeviceArray, Memory
+from dgraph.devices.device_memory import DeviceArray, Memory
 
 
 class Tally:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from dgraph.engines.bsp import bsp
+from dgraph.engines.descent.block_options import BlockOptions
+from dgraph.engines.descent.descent_state import Descent
 from dgraph.engines.free_rounds import FreeRounds
 from dgraph.engines.rounds import Rounds, Superstep
-from dgraph.states.block_options import BlockOptions
-from dgraph.states.descent import Descent
-from dgraph.states.state import PartitionState
+from dgraph.vertex_state.partition_state import PartitionState
 
 
 def block_descent(rounds: Rounds, blocks: BlockOptions) -> Superstep:

@@ -4,12 +4,12 @@ waits for nobody. It sends in bulk, when it has something to tell, and merges ma
 from __future__ import annotations
 
 from dgraph.engines.free_rounds import FreeRounds
-from dgraph.engines.free_settling import FreeContracting, FreeDiffusing, FreeSettling
+from dgraph.engines.local_methods.contraction import Contracting
+from dgraph.engines.local_methods.diffusion import Diffusing
+from dgraph.engines.local_methods.free_local_rounds import FreeContracting, FreeDiffusing, FreeSettling
+from dgraph.engines.local_methods.settlement import Settling
 from dgraph.engines.rounds import Rounds, Superstep
-from dgraph.states.contracting import Contracting
-from dgraph.states.diffusing import Diffusing
-from dgraph.states.settling import Settling
-from dgraph.states.state import PartitionState
+from dgraph.vertex_state.partition_state import PartitionState
 
 WAYS: dict[type[PartitionState], type[FreeRounds]] = {
     PartitionState: FreeRounds,

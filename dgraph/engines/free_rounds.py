@@ -1,5 +1,6 @@
 """Local rounds without a common clock: each partition of a worker merges mail whenever it comes, goes on at its own
-pace, and waits for nobody. `free_settling.py` and `block_descent.py` replace what a partition does in a local round."""
+pace, and waits for nobody. `local_methods/free_local_rounds.py` and `block_descent.py` replace what a partition does in
+a local round."""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dgraph.agents.vertex_lists import NOBODY
 from dgraph.engines.rounds import Rounds
 from dgraph.engines.standstill import Standstill
 from dgraph.exchange.mail import Buffer
 from dgraph.exchange.termination import Note, Notes, Termination
-from dgraph.states.state import PartitionState
-from dgraph.states.sweeping import can_sweep, sweep
+from dgraph.tables.vertex_lists import NOBODY
+from dgraph.vertex_state.partition_state import PartitionState
+from dgraph.vertex_state.sweeps import can_sweep, sweep
 
 LOOK = 0.05  # seconds that a worker at rest sleeps, if nothing wakes it, until it looks whether the run has failed
 TO_THE_END = 1 << 62  # steps: to the local fixed point

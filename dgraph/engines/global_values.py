@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dgraph.codegen.recipe import Recipe
-from dgraph.exact import ExactSum, exact_sums
-from dgraph.names import key
-from dgraph.states.state import PartitionState
+from dgraph.engines.exact_sums import ExactSum, exact_sums
+from dgraph.programs.kernel_names import key
+from dgraph.vertex_state.partition_state import PartitionState
 
 
 class GlobalValues:

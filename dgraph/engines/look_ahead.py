@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dgraph.agents.quiet import quiet_rounds
-from dgraph.analysis import Analysis, PhaseAnalysis
-from dgraph.states.state import PartitionState
+from dgraph.programs.analysis import Analysis, PhaseAnalysis
+from dgraph.tables.border_distances import quiet_rounds
+from dgraph.vertex_state.partition_state import PartitionState
 
 PATIENCE = 16  # rounds until it is worth while to know how far vertices are from other partitions
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dgraph.checkpoint.keeper import Keeper
-from dgraph.engines.rebalance import Rebalance
+from dgraph.engines.rebalance_decision import Rebalance
 
 if TYPE_CHECKING:
     from dgraph.engines.rounds import Rounds

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
-from dgraph.analysis import PhaseAnalysis
 from dgraph.codegen.recipe import Recipe
 from dgraph.engines.global_values import GlobalValues
-from dgraph.engines.log import Log
 from dgraph.engines.look_ahead import LookAhead
 from dgraph.engines.pauses import Pauses
+from dgraph.engines.report_rows import Log
 from dgraph.exchange.mail import Told
-from dgraph.states.copies import add_degrees, count_degrees, send_copies, take_copies
-from dgraph.states.state import COUNTED, PartitionState
+from dgraph.programs.analysis import PhaseAnalysis
+from dgraph.vertex_state.copies import add_degrees, count_degrees, send_copies, take_copies
+from dgraph.vertex_state.partition_state import COUNTED, PartitionState
 
 T = TypeVar("T")
 Superstep = Generator[Told, list[Told], None]

@@ -10,25 +10,25 @@ import numpy as np
 from numpy import float64
 
 from dgraph.agents.agent import agent_of
-from dgraph.agents.edge_tables import EdgeTables
-from dgraph.agents.settings import Settings, settings
-from dgraph.agents.vertex_tables import vertex_table
+from dgraph.agents.daemon_settings import Settings, settings
+from dgraph.cluster.retry import retry
+from dgraph.cluster.waits import on_each
+from dgraph.cluster.workers import Workers, threads_of_worker
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.probe import device_here
-from dgraph.monoid import SUM
+from dgraph.native import threads
 from dgraph.options import one_of, whole_number
-from dgraph.partition import threads
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.balance import rate
 from dgraph.partition.partition import Partition
 from dgraph.partition.proxies import Proxies
 from dgraph.plan import DEVICES
-from dgraph.program import Message, State, VertexProgram
-from dgraph.recovery import retry
-from dgraph.solvers.pagerank import katz
+from dgraph.programs.monoid import SUM
+from dgraph.programs.program import Message, State, VertexProgram
+from dgraph.solvers.ranks.pagerank import katz
 from dgraph.solvers.solver import Problem
-from dgraph.waiting import on_each
-from dgraph.workers import Workers, threads_of_worker
+from dgraph.tables.edge_tables import EdgeTables
+from dgraph.tables.vertex_tables import vertex_table
 
 SIZES = 1 << 9, 1 << 16, 1 << 22  # edges of the graph that is gathered over: fewer, unless they are done at once
 AT_ONCE = 0.01  # seconds

@@ -19,10 +19,10 @@ from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
 from dgraph.estimates.sample import Sample, how_many, sample
 from dgraph.options import one_of, whole_number
-from dgraph.partition import kernels, placement, policies
+from dgraph.partition import build_kernels, placement, policies
+from dgraph.partition.ids.bitmaps import IDENTITY
 from dgraph.partition.placement import DegreeTable
-from dgraph.partition.ranks import IDENTITY
-from dgraph.wording import counted
+from dgraph.phrases import counted
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
@@ -127,7 +127,9 @@ def _copies(sample: Sample, where: placement.Placement, mirror: bool, skip: bool
     ends = sample.chunk.sources, sample.chunk.destinations
     for sources, destinations, flip in ((*ends, False), *([(*ends[::-1], True)] if mirror else [])):
         at = np.empty(len(sources), np.uint16)
-        kernels.place(sources, destinations, *IDENTITY.arguments, owner, where.policy.rule, columns, where.high, at)
+        build_kernels.place(
+            sources, destinations, *IDENTITY.arguments, owner, where.policy.rule, columns, where.high, at
+        )
         load += np.bincount(at, minlength=where.parts)
         for kind, end in (("in", destinations), ("out", sources)):
             mine = chosen[end]

@@ -18,15 +18,15 @@ import numpy as np
 import pandas as pd
 from dask.utils import format_bytes, parse_bytes, parse_timedelta
 
-from dgraph.agents.settings import settings
+from dgraph.agents.daemon_settings import settings
 from dgraph.errors import OptionError
 from dgraph.estimates.calibration import gathering, partition_into, solving
 from dgraph.estimates.estimate import estimate
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.sample import Sample, sample
-from dgraph.partition.threads import cores as cores_here
-from dgraph.solvers.team import standing_for
-from dgraph.wording import counted
+from dgraph.native.team import standing_for
+from dgraph.native.threads import cores as cores_here
+from dgraph.phrases import counted
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph

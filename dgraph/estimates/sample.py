@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dgraph.partition.chunk import Numbered
-from dgraph.partition.frame import is_lazy
-from dgraph.partition.ranks import IDENTITY
-from dgraph.recovery import retried
+from dgraph.cluster.retry import retried
+from dgraph.frames.any_frame import is_lazy
+from dgraph.partition.ids.bitmaps import IDENTITY
+from dgraph.partition.ids.chunk import Numbered
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph

@@ -1,8 +1,8 @@
 """The exchange between workers of a Dask cluster: a pair of plugins, as `distributed.shuffle` has.
 
-This is the workers' half, and what tasks call; `registry.py` is the scheduler's, and `client.py` asks that. Mail goes
-from worker to worker past the scheduler. `tests/exchange/test_exchange_hooks.py` names every hook used here that is not
-public.
+This is the workers' half, and what tasks call; `run_registry.py` is the scheduler's, and `cluster/scheduler_calls.py`
+asks that. Mail goes from worker to worker past the scheduler. `tests/exchange/test_exchange_hooks.py` names every hook
+used here that is not public.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from distributed.protocol.pickle import dumps
 from distributed.protocol.serialize import Serialized, serialize
 
 from dgraph.agents.agent import close_agent
-from dgraph.checkpoint import memory
+from dgraph.checkpoint import memory_store
 from dgraph.checkpoint.piece import Label
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
-from dgraph.exchange.frames import pack, unpack
-from dgraph.exchange.free import FREE
-from dgraph.exchange.hosts import all_cores, kept_on, own_cores
+from dgraph.exchange.free_mail import FREE
 from dgraph.exchange.mail import Packet, Route, Token
-from dgraph.exchange.registry import NAME
+from dgraph.exchange.run_registry import NAME
+from dgraph.exchange.wire_format import pack, unpack
 from dgraph.exchange.worker_memory import Heap, Window
+from dgraph.native.hosts import all_cores, kept_on, own_cores
 
 IN_FLIGHT = 3  # messages on their way to one peer
 WINDOW = 64 << 20  # bytes on their way from one worker; a sender that would exceed it waits
@@ -174,7 +174,7 @@ class ExchangeOnWorker(WorkerPlugin):
         worker.handlers.update({"dgraph_open": self.open, "dgraph_mail": self.mail, "dgraph_ask": self.ask})
         worker.handlers.update({"dgraph_lodge": self.lodge, "dgraph_fetch": self.fetch})
         worker.stream_handlers.update({"dgraph-fail": self.fail, "dgraph-close": self.close})
-        worker.stream_handlers["dgraph-forget"] = memory.forget_client
+        worker.stream_handlers["dgraph-forget"] = memory_store.forget_client
 
     def teardown(self, worker: Any) -> None:
         for run in list(self.ends):
@@ -217,10 +217,10 @@ class ExchangeOnWorker(WorkerPlugin):
         return self.ends[run].told.step if run in self.ends else -(1 << 62)
 
     def lodge(self, label: Sequence[Any], parts: int, data: Any) -> None:
-        memory.put(Label(*label), parts, bytes(data))
+        memory_store.put(Label(*label), parts, bytes(data))
 
     def fetch(self, label: Sequence[Any]) -> Any:
-        data = memory.take(Label(*label))
+        data = memory_store.take(Label(*label))
         return None if data is None else Serialized(*serialize(data))
 
     def fail(self, run: str, reason: str) -> None:

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.vertex_arrays import IN_PROCESS, Where
 from dgraph.errors import RunError
 from dgraph.exchange.mail import Buffer, OnDevice
+from dgraph.tables.vertex_arrays import IN_PROCESS, Where
 
-# encoding, bytes a position, a tag (`post.py`), fields, length of the slice, values that changed
+# encoding, bytes a position, a tag (`proxy_post.py`), fields, length of the slice, values that changed
 HEADER = struct.Struct("<BBHIQQ")
 FIELD = struct.Struct("<4sI")  # NumPy's name of the type, length of the vector (0: scalar)
 

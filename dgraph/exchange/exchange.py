@@ -1,7 +1,7 @@
 """One worker's end of the exchange in one run: what steps send and collect, on any transport.
 
 A transport is a subclass that can `post` a packet to a peer (another worker), `ask` how far a peer has come, and
-`report` a failure. `local.py` and `dask.py` have one each, `runs/mail_graph.py` the third.
+`report` a failure. `local.py` and `dask.py` have one each, `supersteps/mail_graph.py` the third.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from dgraph.checkpoint.piece import Label
 from dgraph.errors import RunError
-from dgraph.exchange.free import FreeMail
+from dgraph.exchange.free_mail import FreeMail
 from dgraph.exchange.mail import FRAGMENT, START, Buffer, Fragment, Mailbox, Packet, Route, Token, as_bytes, cut, join
 
 PATIENCE = 30.0  # seconds without any mail, after which a message that its sender has sent counts as lost

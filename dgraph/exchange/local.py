@@ -7,7 +7,7 @@ from collections.abc import Container
 from functools import partial
 
 from dgraph.exchange.exchange import PATIENCE, Exchange
-from dgraph.exchange.free import FREE
+from dgraph.exchange.free_mail import FREE
 from dgraph.exchange.mail import Packet, Route
 
 

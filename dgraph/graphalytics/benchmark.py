@@ -13,7 +13,7 @@ from typing import Any
 
 from dgraph.graphalytics import algorithms
 from dgraph.graphalytics.dataset import Dataset
-from dgraph.graphalytics.validation import RULES, read_values, validate, write_values
+from dgraph.graphalytics.verdict import RULES, read_values, validate, write_values
 
 
 def run_dataset(

@@ -9,7 +9,7 @@ from typing import Any
 
 from dgraph.errors import FileError, OptionError
 from dgraph.io import paths
-from dgraph.io.graphalytics import read_properties
+from dgraph.io.text.graphalytics import read_properties
 
 PARAMETERS: dict[str, dict[str, Any]] = {  # of each algorithm: what the properties call it, and how it is read
     "bfs": {"source-vertex": int},

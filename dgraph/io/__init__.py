@@ -1,4 +1,5 @@
-"""Readers and writers: one format a file, `read_edge_list` and `write_edge_list` in front of them.
+"""Readers and writers: one format a file, `read_edge_list` and `write_edge_list` in front of them. Formats of text are
+in `text/`, of columns in `columnar/`; other libraries' graphs in `libraries/`; generators of graphs in `generate/`.
 
 Names are looked up when they are first used, so that a part of dgraph that needs one record loads no reader.
 """
@@ -10,17 +11,17 @@ from typing import Any
 
 _HOMES = {
     "EdgeList": "edge_list",
-    "FORMATS": "registry",
-    "format_of": "registry",
-    "from_igraph": "igraph",
-    "from_networkx": "networkx",
-    "from_scipy": "sparse",
-    "lazy_edge_list": "lazy",
-    "read_edge_list": "registry",
-    "to_igraph": "igraph",
-    "to_networkx": "networkx",
-    "to_scipy": "sparse",
-    "write_edge_list": "registry",
+    "FORMATS": "formats",
+    "format_of": "formats",
+    "from_igraph": "libraries.igraph",
+    "from_networkx": "libraries.networkx",
+    "from_scipy": "libraries.scipy_sparse",
+    "lazy_edge_list": "lazy_edges",
+    "read_edge_list": "formats",
+    "to_igraph": "libraries.igraph",
+    "to_networkx": "libraries.networkx",
+    "to_scipy": "libraries.scipy_sparse",
+    "write_edge_list": "formats",
 }
 __all__ = sorted(_HOMES)
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dgraph.building.frames import computed
+from dgraph.building.graph_frames import computed
+from dgraph.cluster.workers import Workers
 from dgraph.errors import InputError, OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.io import igraph, networkx, sparse
 from dgraph.io.edge_list import EdgeList
+from dgraph.io.libraries import igraph, networkx, scipy_sparse
 from dgraph.options import known_options, one_of, switch
-from dgraph.workers import Workers
 
 BY_BLOCKS = ("text", "parquet")  # formats that many workers can read at once
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # for each thread of a cluster, of text; bytes
@@ -55,7 +55,7 @@ def read_edges(
     device:     "cuda" has Parquet and text read by cuDF, block by block, on the workers that have it and a GPU.
     The rest is as in `Graph.from_edges`; further options are those of the format (delimiter, header, id_type).
     """
-    from dgraph.io.registry import format_of, read_edge_list  # readers are loaded when a file is read
+    from dgraph.io.formats import format_of, read_edge_list  # readers are loaded when a file is read
 
     workers = Workers.find(client)
     name = format_of(path, format)
@@ -70,7 +70,7 @@ def read_edges(
         if name not in BY_BLOCKS or lazy is False:
             remedy = '"cuda" reads Parquet and text block by block; choose "cpu"'
             raise OptionError(f"device={device!r} cannot be had for {path} as {name}: {remedy}")
-        from dgraph.io.cudf import OnGpus
+        from dgraph.io.cudf_reader import OnGpus
 
         lazy, options["by"] = True, OnGpus(workers)
     if lazy is not None:
@@ -78,7 +78,7 @@ def read_edges(
     else:
         lazy = name in BY_BLOCKS and (workers.client is not None or _is_large(path))
     if lazy:
-        from dgraph.io.lazy import lazy_edge_list
+        from dgraph.io.lazy_edges import lazy_edge_list
 
         if name == "text" and workers.client is not None and device == "cpu":
             options.setdefault("block_size", _block_size(path, workers))
@@ -99,7 +99,7 @@ def _is_large(path: str | os.PathLike) -> bool:
 
 def _block_size(path: str | os.PathLike, workers: Workers) -> int:
     """Bytes of text that are read at once: a few blocks for each thread of the workers, so that all have work."""
-    from dgraph.io.lazy import BLOCK_SIZE
+    from dgraph.io.lazy_edges import BLOCK_SIZE
 
     threads = workers.threads * len(workers.addresses)
     return max(SMALLEST_BLOCK, min(BLOCK_SIZE, _size(path) // (BLOCKS_EACH * threads)))
@@ -144,7 +144,7 @@ def write_edges(
     renumber: where the format counts vertices from 1, write in place of an id its place in the order of `r.compute()`,
               from 1.
     """
-    from dgraph.io.registry import counts_from_one, write_edge_list
+    from dgraph.io.formats import counts_from_one, write_edge_list
 
     one_of("isolated", isolated, ("refuse", "drop"))
     start, end = map(str, _ends(graph).values())
@@ -194,7 +194,7 @@ def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
     """A graph from a sparse adjacency matrix (or a NumPy array): an edge from i to j, with its value as weight, for
     every stored entry. Options are those of `Graph.from_edges`."""
     _expect(matrix, "tocoo" if not isinstance(matrix, np.ndarray) else "shape", "matrix of SciPy or NumPy")
-    return _graph(sparse.from_scipy(matrix, directed=directed), None, None, **options)
+    return _graph(scipy_sparse.from_scipy(matrix, directed=directed), None, None, **options)
 
 
 @known_options()
@@ -212,7 +212,7 @@ def to_igraph(graph: Graph) -> Any:
 @known_options()
 def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
     """The adjacency matrix in compressed rows, and the id of each row; repeated edges add up."""
-    return sparse.to_scipy(*computed(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
+    return scipy_sparse.to_scipy(*computed(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
 
 
 def _expect(given: Any, attribute: str, what: str) -> None:

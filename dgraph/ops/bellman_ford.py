@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf, int64
 
-from dgraph.checkpoint.option import for_part
+from dgraph.checkpoint.checkpoint import for_part
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.monoid import MIN, NONE, UNREACHED
 from dgraph.ops.shortest_path_tree import Tree, in_rounds, tree_after
 from dgraph.ops.weights import lone_cycles
 from dgraph.plan import LOCAL, UNCOUNTED, refuse_uncounted
-from dgraph.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
-from dgraph.runs.asked import Asked
+from dgraph.programs.monoid import MIN, NONE, UNREACHED
+from dgraph.programs.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
-from dgraph.solvers.bellman_ford import cycle_of
+from dgraph.runs.run_keywords import Asked
+from dgraph.solvers.paths.bellman_ford import cycle_of
 
 FIRST_ROUNDS = 16  # after which it is first looked for a negative cycle
 SHOWN = 20  # vertices of a cycle that are named

@@ -9,14 +9,14 @@ import numpy as np
 from numpy import float64, inf, int64
 
 from dgraph.graph import Graph
-from dgraph.monoid import MIN, NONE, UNREACHED
 from dgraph.options import no_columns, vertices, whole_number
-from dgraph.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
+from dgraph.programs.monoid import MIN, NONE, UNREACHED
+from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.breadth_first import Goal, search
-from dgraph.solvers.levels import settle
+from dgraph.solvers.paths.breadth_first import Goal, search
+from dgraph.solvers.paths.local_levels import settle
 from dgraph.solvers.solver import Problem, Settle, Solved, Solver
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy import int64
 
 from dgraph.graph import Graph
-from dgraph.monoid import MOST_FREQUENT, NONE
 from dgraph.options import whole_number
-from dgraph.program import Parameter, State, VertexProgram, vertex
+from dgraph.programs.monoid import MOST_FREQUENT, NONE
+from dgraph.programs.program import Parameter, State, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult

@@ -8,16 +8,16 @@ from weakref import WeakKeyDictionary
 
 from numpy import int64
 
-from dgraph.building.listed import Rules
+from dgraph.building.input_edges import Rules
 from dgraph.graph import Graph
-from dgraph.monoid import H_INDEX
-from dgraph.program import State, VertexProgram
-from dgraph.runs.asked import Asked
+from dgraph.programs.monoid import H_INDEX
+from dgraph.programs.program import State, VertexProgram
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.cores import core_numbers
+from dgraph.runs.run_keywords import Asked
 from dgraph.solvers.solver import Peel, Solver
+from dgraph.solvers.subgraphs.cores import core_numbers
 
 _simple: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 

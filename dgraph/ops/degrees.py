@@ -9,8 +9,8 @@ import numpy as np
 from numpy import int64
 
 from dgraph.graph import Graph
-from dgraph.monoid import SUM
-from dgraph.program import Phase, Result, State, VertexProgram
+from dgraph.programs.monoid import SUM
+from dgraph.programs.program import Phase, Result, State, VertexProgram
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult

@@ -16,10 +16,10 @@ from dgraph.errors import ColumnError, OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.options import is_number, one_of, whole_number
 from dgraph.runs.execution import run
-from dgraph.runs.found import Found, Values
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.run_report import row_at_once
+from dgraph.runs.worker_results import Found, Values
 from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, from_side_to_side, objective, rmse
 
 UPDATES = ("gradient", "least_squares")

@@ -9,15 +9,15 @@ from numpy import float64, int64
 
 from dgraph.errors import WeightError
 from dgraph.graph import Graph
-from dgraph.monoid import SUM
 from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import check_limits, switch
-from dgraph.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
+from dgraph.programs.monoid import SUM
+from dgraph.programs.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
+from dgraph.runs.early_end_warnings import warn_unsettled
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.runs.unsettled import warn_unsettled
-from dgraph.solvers.hits import hubs_and_authorities
+from dgraph.solvers.ranks.hits import hubs_and_authorities
 from dgraph.solvers.solver import Solver
 
 

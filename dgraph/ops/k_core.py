@@ -11,15 +11,15 @@ import numpy as np
 from numpy import int64
 
 from dgraph.graph import Graph
-from dgraph.monoid import MAX, SUM
 from dgraph.ops.core_number import CoreNumber, peelable
 from dgraph.options import switch, whole_number
-from dgraph.program import Global, Message, Parameter, Result, State, VertexProgram
+from dgraph.programs.monoid import MAX, SUM
+from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.cores import core_of, main_core
 from dgraph.solvers.solver import Peel, Solver
+from dgraph.solvers.subgraphs.cores import core_of, main_core
 
 
 class KCore(VertexProgram):

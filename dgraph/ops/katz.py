@@ -10,16 +10,16 @@ from numpy import float64, int64
 
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.monoid import MAX, SUM
 from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import AUTO, check_limits, is_number, switch
 from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
-from dgraph.program import Delta, Global, Parameter, Result, State, VertexProgram
-from dgraph.runs.asked import Asked
+from dgraph.programs.monoid import MAX, SUM
+from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.pagerank import katz as solve
+from dgraph.runs.run_keywords import Asked
+from dgraph.solvers.ranks.pagerank import katz as solve
 from dgraph.solvers.solver import Solver
 
 

@@ -18,15 +18,15 @@ import numpy as np
 from numpy import float64, int64
 
 from dgraph.graph import Graph
-from dgraph.monoid import HEAVIEST, MOST_FREQUENT, NONE, SUM
 from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import switch, whole_number
-from dgraph.program import Global, Message, Parameter, Result, State, VertexProgram, vertex
+from dgraph.programs.monoid import HEAVIEST, MOST_FREQUENT, NONE, SUM
+from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
+from dgraph.solvers.compiled_draws import draw, sort_drawn
 from dgraph.solvers.label_propagation import PATIENT, WAITS, spread
-from dgraph.solvers.randomness import draw, sort_drawn
 from dgraph.solvers.solver import Problem, Solved, Solver
 
 ORDERS = ("out", "incoming")

@@ -13,18 +13,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy import int64
 
+from dgraph.cluster.retry import retried
 from dgraph.errors import ColumnError, InputError
 from dgraph.graph import Graph
-from dgraph.monoid import CHOOSE, NONE, SUM
 from dgraph.options import no_columns, vertices
 from dgraph.partition import placement
-from dgraph.partition.chunk import Numbered
-from dgraph.program import Global, Phase, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.recovery import retried
-from dgraph.runs.columns import vertex_table
+from dgraph.partition.ids.chunk import Numbered
+from dgraph.programs.monoid import CHOOSE, NONE, SUM
+from dgraph.programs.program import Global, Phase, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
+from dgraph.runs.vertex_columns import vertex_table
 from dgraph.solvers.matching import match
 from dgraph.solvers.solver import Problem, Solved, Solver
 

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf
 
-from dgraph.checkpoint.option import for_part
+from dgraph.checkpoint.checkpoint import for_part
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.monoid import MAX, MIN, SUM
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL
 from dgraph.options import AUTO, by_vertex, check_limits, is_number, no_columns, switch
 from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
-from dgraph.program import Global, Message, Result, State, VertexProgram
-from dgraph.runs.asked import Asked
+from dgraph.programs.monoid import MAX, MIN, SUM
+from dgraph.programs.program import Global, Message, Result, State, VertexProgram
+from dgraph.runs.early_end_warnings import warn_unsettled
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.runs.unsettled import warn_unsettled
-from dgraph.solvers.pagerank import change_within, strengths
+from dgraph.runs.run_keywords import Asked
+from dgraph.solvers.ranks.pagerank import change_within, strengths
 from dgraph.solvers.solver import Solver
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from numpy import float64, int64
 
-from dgraph.monoid import SUM
-from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram
-from dgraph.solvers.pagerank import page_rank
-from dgraph.solvers.rank_vectors import rank_vectors
+from dgraph.engines.descent.over_relaxation import RelaxationFactor
+from dgraph.programs.monoid import SUM
+from dgraph.programs.program import Global, Parameter, Result, State, VertexColumn, VertexProgram
+from dgraph.solvers.ranks.pagerank import page_rank
+from dgraph.solvers.ranks.rank_vectors import rank_vectors
 from dgraph.solvers.solver import Solver
-from dgraph.states.relaxation import RelaxationFactor
 
 
 class PageRank(VertexProgram):

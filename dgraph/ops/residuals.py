@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy import float64, int64
 
-from dgraph.checkpoint.option import for_part
+from dgraph.checkpoint.checkpoint import for_part
 from dgraph.graph import Graph
-from dgraph.monoid import SUM
-from dgraph.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
-from dgraph.runs.asked import Asked
+from dgraph.programs.monoid import SUM
+from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
 from dgraph.runs.choice import settled_by
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult, lasting
+from dgraph.runs.run_keywords import Asked
 from dgraph.solvers.solver import Diffuse
 
 HELD = 0.4  # the share of what vertices may hold back, if all did: measured, so that few runs must be made again

@@ -7,14 +7,14 @@ from typing import Any
 from numpy import int64
 
 from dgraph.graph import Graph
-from dgraph.monoid import MIN, NONE, SUM, UNREACHED
 from dgraph.ops.wcc import wcc
-from dgraph.program import Global, Phase, Result, State, VertexProgram, vertex
+from dgraph.programs.monoid import MIN, NONE, SUM, UNREACHED
+from dgraph.programs.program import Global, Phase, Result, State, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.solver import Solver
-from dgraph.solvers.strong_components import strong_components
+from dgraph.solvers.subgraphs.strong_components import strong_components
 
 
 class StrongComponents(VertexProgram):

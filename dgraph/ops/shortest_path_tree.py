@@ -7,12 +7,12 @@ from typing import Any
 from numpy import float64, inf, int64
 
 from dgraph.graph import Graph
-from dgraph.monoid import MIN, NONE, SUM, UNREACHED
 from dgraph.ops.bfs import Levels
-from dgraph.program import Global, Message, Result, State, VertexColumn, VertexProgram, vertex
+from dgraph.programs.monoid import MIN, NONE, SUM, UNREACHED
+from dgraph.programs.program import Global, Message, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
-from dgraph.solvers.shortest_paths import bellman_ford_tree, settle_tree
+from dgraph.solvers.paths.shortest_paths import bellman_ford_tree, settle_tree
 from dgraph.solvers.solver import Settle, Solver
 
 # options of `run` about many rounds, or about an engine that finds distances in its own way

@@ -1,5 +1,5 @@
 """Shortest paths from one vertex, from the nearest of several, or from each of them: by frontier relaxation in rounds
-(Bellman 1958, Ford 1956); where the graph is one partition, by delta-stepping (`solvers/shortest_paths.py`)."""
+(Bellman 1958, Ford 1956); where the graph is one partition, by delta-stepping (`solvers/paths/shortest_paths.py`)."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from numpy import float64, inf, int64
 
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
-from dgraph.monoid import MIN, SUM, UNREACHED
 from dgraph.ops.bellman_ford import whatever_the_weights
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import nearer_after, tree_after
 from dgraph.ops.weights import bounds
 from dgraph.options import AUTO, no_columns, switch, vertices
 from dgraph.plan import LOCAL, UNCOUNTED, refuse_uncounted
-from dgraph.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.runs.asked import Asked
+from dgraph.programs.monoid import MIN, SUM, UNREACHED
+from dgraph.programs.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.choice import settled_by
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.shortest_paths import from_each, settle, shortest_path_tree, shortest_paths
+from dgraph.runs.run_keywords import Asked
+from dgraph.solvers.paths.shortest_paths import from_each, settle, shortest_path_tree, shortest_paths
 from dgraph.solvers.solver import Settle, Solver
 
 

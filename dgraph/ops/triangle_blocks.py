@@ -15,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.edge_tables import EdgeTables
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS
-from dgraph.estimates.room import admit_build
+from dgraph.estimates.memory_check import admit_build
 from dgraph.graph import Graph
+from dgraph.native.interruptible_calls import answered
+from dgraph.native.team import worth
+from dgraph.native.threads import cores
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
-from dgraph.partition.threads import cores
-from dgraph.runs.found import Found, Values
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.run_report import row_at_once
-from dgraph.solvers.errand import answered
-from dgraph.solvers.higher_ends import ANY, FROM_HIGHER, FROM_LOWER, by_higher_end
-from dgraph.solvers.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
-from dgraph.solvers.team import worth
-from dgraph.solvers.triangles import are_short, count, ends, of_short_rows
+from dgraph.runs.worker_results import Found, Values
+from dgraph.solvers.subgraphs.higher_ends import ANY, FROM_HIGHER, FROM_LOWER, by_higher_end
+from dgraph.solvers.subgraphs.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
+from dgraph.solvers.subgraphs.triangles import are_short, count, ends, of_short_rows
+from dgraph.tables.edge_tables import EdgeTables
 
 LOOKS = 4  # as long as a search takes, counting takes several times: of neighbours of neighbours, as many as there are
 

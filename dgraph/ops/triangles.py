@@ -1,6 +1,6 @@
 """Triangles: three vertices with an edge between any two; directions, self loops and repeated edges do not count.
 
-`solvers/triangles.py` finds them, `triangle_blocks.py` where the graph has several partitions.
+`solvers/subgraphs/triangles.py` finds them, `triangle_blocks.py` where the graph has several partitions.
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from dgraph.graph import Graph
-from dgraph.monoid import MIN, UNREACHED
-from dgraph.program import Result, State, VertexProgram, vertex
+from dgraph.programs.monoid import MIN, UNREACHED
+from dgraph.programs.program import Result, State, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.components import components, local_components
 from dgraph.solvers.solver import Contract, Solver
+from dgraph.solvers.subgraphs.components import components, local_components
 
 
 class Components(VertexProgram):

@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from dgraph.cluster.retry import retried
 from dgraph.errors import ColumnError, WeightError
 from dgraph.graph import Graph
-from dgraph.recovery import retried
 
 _bounds: WeakKeyDictionary[Graph, tuple[float, float]] = WeakKeyDictionary()
 

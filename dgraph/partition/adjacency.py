@@ -13,8 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from dgraph.partition import kernels, threads
-from dgraph.partition.ranks import IDENTITY, Ranks
+from dgraph.native import threads
+from dgraph.partition import build_kernels
+from dgraph.partition.ids.bitmaps import IDENTITY, Ranks
 
 BUCKETS = 512  # as many streams as the write buffers and the TLB still serve at full speed
 
@@ -41,7 +42,7 @@ class Adjacency:
     def rows(self) -> np.ndarray:
         """The row of every edge."""
         out = np.empty(self.num_edges, np.uint32)
-        kernels.expand_rows(self.indptr, out)
+        build_kernels.expand_rows(self.indptr, out)
         return out
 
     def transposed(self, workers: int = 1, sort: Sort | None = None, columns: Sequence[str] | None = None) -> Adjacency:
@@ -62,7 +63,7 @@ class Adjacency:
 
             def fill(rows: slice) -> None:
                 ends = slice(rows.start, rows.stop + 1)
-                kernels.join_rows(self.indptr[ends], first, other.indptr[ends], second, indptr[ends], out)
+                build_kernels.join_rows(self.indptr[ends], first, other.indptr[ends], second, indptr[ends], out)
 
             threads.each(fill, parts, len(out))
             return out
@@ -112,15 +113,15 @@ class EdgeSlice:
 
     def count(self, shift: int, counts: np.ndarray) -> None:
         """counts[b] += the edges whose row is in bucket b."""
-        kernels.count_buckets(self.keys, self.others, *self._rule(shift), counts)
+        build_kernels.count_buckets(self.keys, self.others, *self._rule(shift), counts)
 
     def scatter(self, shift: int, offsets: np.ndarray, low: np.ndarray, others: np.ndarray) -> None:
         """Move each edge to its bucket: the low bits of its row, and its other end."""
-        kernels.scatter_edges(self.keys, self.others, *self._rule(shift), offsets, low, others)
+        build_kernels.scatter_edges(self.keys, self.others, *self._rule(shift), offsets, low, others)
 
     def scatter_values(self, name: str, shift: int, offsets: np.ndarray, values: np.ndarray) -> None:
         """Move a column to where its edges are."""
-        kernels.scatter_values(self.keys, self.others, self.columns[name], *self._rule(shift), offsets, values)
+        build_kernels.scatter_values(self.keys, self.others, self.columns[name], *self._rule(shift), offsets, values)
 
     def _rule(self, shift: int) -> tuple:
         return *self.ranks.arguments, self.skip_loops, shift
@@ -149,7 +150,7 @@ class TableSlice:
         self._as_edges().count(shift, counts)
 
     def scatter(self, shift: int, offsets: np.ndarray, low: np.ndarray, others: np.ndarray) -> None:
-        kernels.scatter_rows(self.indptr, self.neighbours, self.start, shift, offsets, low, others)
+        build_kernels.scatter_rows(self.indptr, self.neighbours, self.start, shift, offsets, low, others)
 
     def scatter_values(self, name: str, shift: int, offsets: np.ndarray, values: np.ndarray) -> None:
         self._as_edges().scatter_values(name, shift, offsets, values)
@@ -199,9 +200,9 @@ def _sorted(pieces: Sequence[EdgeSlice] | Sequence[TableSlice], num_rows: int, w
         for b in range(group.start, group.stop):
             a, z = int(starts[b]), int(starts[b + 1])
             rows = indptr[b << shift : min((b + 1) << shift, num_rows) + 1]
-            kernels.order_bucket(low[a:z], a, rows, targets[: z - a])
+            build_kernels.order_bucket(low[a:z], a, rows, targets[: z - a])
             for array in payloads:
-                kernels.permute(array[a:z], targets[: z - a], scratch[array.dtype])
+                build_kernels.permute(array[a:z], targets[: z - a], scratch[array.dtype])
 
     threads.each(order, _groups(starts, workers))
     return Adjacency(indptr, neighbours, columns)

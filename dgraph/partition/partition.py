@@ -10,7 +10,7 @@ import numpy as np
 
 from dgraph.partition import proxies as proxy
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
-from dgraph.partition.chunk import Ids
+from dgraph.partition.ids.chunk import Ids
 from dgraph.partition.proxies import Locals, Proxies, ProxyList
 
 

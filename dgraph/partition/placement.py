@@ -10,13 +10,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dgraph.partition import kernels, metis, policies, rules, threads
+from dgraph.native import threads
+from dgraph.partition import build_kernels, metis, policies, rules
 from dgraph.partition.adjacency import EdgeSlice, build
-from dgraph.partition.chunk import Ids, Numbered
-from dgraph.partition.numbering import Numbering
+from dgraph.partition.ids.bitmaps import IDENTITY
+from dgraph.partition.ids.chunk import Ids, Numbered
+from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import EdgePiece
 from dgraph.partition.policies import Policy
-from dgraph.partition.ranks import IDENTITY
 
 NOWHERE = np.uint16(2**16 - 1)  # no partition has this number
 AT_ONCE = 1 << 20  # edges that one thread cuts at once
@@ -83,7 +84,7 @@ def degrees(chunk: Numbered, size: int, *, out: bool, into: bool, mirror: bool, 
     ends = chunk.sources, chunk.destinations
 
     def count(keys: np.ndarray, others: np.ndarray, degree: np.ndarray, skip: bool) -> np.ndarray:
-        kernels.count_degrees(keys, others, *chunk.ranks.arguments, skip, degree)
+        build_kernels.count_degrees(keys, others, *chunk.ranks.arguments, skip, degree)
         return degree
 
     if mirror:
@@ -159,7 +160,9 @@ def places(chunk: Numbered, where: Placement, ids: Numbering, flip: bool) -> np.
     owner, columns = where.owner, policies.grid_columns(where.parts)
 
     def one_slice(s: slice) -> None:
-        kernels.place(ends[0][s], ends[1][s], *chunk.ranks.arguments, owner, policy.rule, columns, where.high, out[s])
+        build_kernels.place(
+            ends[0][s], ends[1][s], *chunk.ranks.arguments, owner, policy.rule, columns, where.high, out[s]
+        )
 
     threads.each(one_slice, threads.slices(len(chunk), threads.cores()))
     return out
@@ -178,7 +181,7 @@ def split(chunk: Numbered, found: np.ndarray, parts: int, flip: bool, skip_loops
     that each can be let go. A self loop has no reverse."""
     sources, destinations = (chunk.destinations, chunk.sources) if flip else (chunk.sources, chunk.destinations)
     rule, counts = (found, sources, destinations, skip_loops or flip), np.zeros(parts, np.int64)
-    kernels.count_placed(*rule, counts)
+    build_kernels.count_placed(*rule, counts)
     bounds = np.concatenate([[0], np.cumsum(counts)])
 
     def cut(run: Callable[..., None], values: np.ndarray, dtype: Any, *options: Any) -> list[np.ndarray]:
@@ -186,8 +189,8 @@ def split(chunk: Numbered, found: np.ndarray, parts: int, flip: bool, skip_loops
         run(*rule, bounds[:-1].copy(), values, *options, out)
         return [out[a:z].copy() for a, z in pairwise(bounds)]
 
-    first, second = (cut(kernels.split_ids, end, chunk.dtype, *chunk.ranks.arguments) for end in rule[1:3])
-    columns = {name: cut(kernels.split_values, c, c.dtype) for name, c in chunk.columns.items()}
+    first, second = (cut(build_kernels.split_ids, end, chunk.dtype, *chunk.ranks.arguments) for end in rule[1:3])
+    columns = {name: cut(build_kernels.split_values, c, c.dtype) for name, c in chunk.columns.items()}
     return [
         EdgePiece(first[part], second[part], {name: values[part] for name, values in columns.items()})
         for part in range(parts)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dgraph.errors import OptionError
-from dgraph.wording import given
+from dgraph.phrases import given
 
 NAMES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
 OUTGOING, INCOMING, CARTESIAN, HYBRID, BY_USER = range(5)  # the `rule` of kernels.place; BY_USER has a table of its own

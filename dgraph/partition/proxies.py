@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dgraph.errors import OptionError
-from dgraph.partition import kernels
-from dgraph.partition.ranks import Ranks
+from dgraph.partition import build_kernels
+from dgraph.partition.ids.bitmaps import Ranks
 
 HAS_IN, HAS_OUT = 1, 2
 MOST_LOCAL = 2**32 - 1  # local ids are of 32 bits, and the last one is nobody's
@@ -104,7 +104,7 @@ class Locals:
     def localize(self, positions: np.ndarray, in_place: bool = False) -> np.ndarray:
         """The local ids of vertices; with `in_place`, written where the positions were."""
         out = positions if in_place and positions.dtype == np.uint32 else np.empty(len(positions), np.uint32)
-        kernels.localize(positions, *self.owned, self.outside.words, self.outside.before, self.slots, out)
+        build_kernels.localize(positions, *self.owned, self.outside.words, self.outside.before, self.slots, out)
         return out
 
     def requests(self) -> dict[int, ProxyList]:
@@ -135,17 +135,17 @@ def find(part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinati
     size = int(bounds[-1])
     words = np.zeros(size // 64 + 1, np.uint64)
     for positions in (*sources, *destinations):
-        kernels.mark_outside(positions, low, high, words)
+        build_kernels.mark_outside(positions, low, high, words)
     before = np.empty(len(words), np.uint32)
-    copied = int(kernels.count_before(words, before))
+    copied = int(build_kernels.count_before(words, before))
     check_room(part, len(bounds) - 1, high - low, copied)
     found = np.empty(copied, np.int64)
-    kernels.set_bits(words, found)
+    build_kernels.set_bits(words, found)
 
     flags = np.zeros(len(found), np.uint8)
     for pieces, flag in ((destinations, HAS_IN), (sources, HAS_OUT)):
         for positions in pieces:
-            kernels.flag_outside(positions, low, high, words, before, np.uint8(flag), flags)
+            build_kernels.flag_outside(positions, low, high, words, before, np.uint8(flag), flags)
     owner = np.searchsorted(bounds, found, side="right") - 1
     kind = _ORDER[flags]
     order = np.lexsort((kind, owner))  # stable: within a kind by position

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dgraph.native import threads
 from dgraph.options import one_of
-from dgraph.partition import kernels, threads
+from dgraph.partition import build_kernels
 from dgraph.partition.adjacency import EdgeSlice, build
-from dgraph.partition.chunk import Numbered
+from dgraph.partition.ids.bitmaps import IDENTITY
+from dgraph.partition.ids.chunk import Numbered
 from dgraph.partition.partition import EdgePiece
-from dgraph.partition.ranks import IDENTITY
 
 REPEATS = ("keep", "first", "sum", "min", "max")
 LOOPS = ("keep", "drop")
@@ -75,7 +76,7 @@ def merge_repeats(
     order = _sorted_by(low[by_high], by_high, size, workers)
     del by_high
     is_first = np.empty(len(order), bool)
-    kernels.starts_group(low, high, order, is_first)
+    build_kernels.starts_group(low, high, order, is_first)
     del low, high
     firsts, columns = order[is_first], {}
     for name in pieces[0].columns:

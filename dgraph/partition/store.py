@@ -16,7 +16,7 @@ import xxhash
 
 from dgraph.errors import StorageError
 from dgraph.partition.adjacency import Adjacency
-from dgraph.partition.chunk import Ids
+from dgraph.partition.ids.chunk import Ids
 from dgraph.partition.manifest import require
 from dgraph.partition.partition import Partition
 from dgraph.partition.proxies import Proxies

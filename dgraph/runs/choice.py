@@ -7,25 +7,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from dgraph.agents.settings import BESIDE, settings
-from dgraph.analysis import Analysis, analyse
-from dgraph.checkpoint.option import Series
+from dgraph.agents.daemon_settings import BESIDE, settings
+from dgraph.checkpoint.checkpoint import Series
+from dgraph.cugraph.operations import OPERATIONS
 from dgraph.devices.probe import CPU, CUDA, KERNELS, OR_OTHERS, need
-from dgraph.engines.cugraph_calls import OPERATIONS
+from dgraph.engines.descent.block_options import BlockOptions
+from dgraph.engines.exact_sums import exact_sums
 from dgraph.errors import OptionError
-from dgraph.exact import exact_sums
 from dgraph.graph import Graph
 from dgraph.options import AUTO, is_same, one_of, switch, whole_number
+from dgraph.phrases import counted, given
 from dgraph.plan import CUGRAPH, DESCENT, DEVICES, ENGINES, LOCAL, WITHOUT_ROUNDS, Plan
-from dgraph.program import VertexProgram
-from dgraph.runs import rebalancing
-from dgraph.runs.asked import DIRECTIONS, OF_BLOCKS, WORDS, Asked
-from dgraph.runs.steps import EXCHANGES
+from dgraph.programs.analysis import Analysis, analyse
+from dgraph.programs.program import VertexProgram
+from dgraph.programs.suitability import engines_for, obstacle
+from dgraph.runs import edge_moves
+from dgraph.runs.run_keywords import DIRECTIONS, OF_BLOCKS, WORDS, Asked
 from dgraph.solvers.solver import LocalMethod
-from dgraph.states.block_options import BlockOptions
-from dgraph.states.switches import Switches
-from dgraph.suitability import engines_for, obstacle
-from dgraph.wording import counted, given
+from dgraph.supersteps.steps import EXCHANGES
+from dgraph.vertex_state.switches import Switches
 
 
 def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
@@ -48,7 +48,7 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
     for problem in _conflicts(plan):
         raise OptionError(problem)
     if plan.rebalance:
-        rebalancing.admit(plan, graph)
+        edge_moves.admit(plan, graph)
     if plan.engine == LOCAL:
         return plan
     if plan.device == CUDA:

@@ -10,26 +10,26 @@ from typing import Any
 from dgraph.codegen.recipe import Recipe, recipe_of
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError, RunError
-from dgraph.estimates.room import admit_run
+from dgraph.estimates.memory_check import admit_run
 from dgraph.graph import Graph
 from dgraph.options import known_options
 from dgraph.plan import LOCAL, Plan
-from dgraph.program import VertexProgram
-from dgraph.runs import rebalancing
-from dgraph.runs.asked import Asked
+from dgraph.programs.program import VertexProgram
+from dgraph.runs import edge_moves
 from dgraph.runs.choice import choose
-from dgraph.runs.columns import Given, check_columns, with_columns
-from dgraph.runs.found import Found
-from dgraph.runs.gathering import Gathering
-from dgraph.runs.inputs import parameters_of, partitions_for, vertex_columns_of
+from dgraph.runs.early_end_warnings import warn_unsent
 from dgraph.runs.job import Job
+from dgraph.runs.one_worker_finish import Gathering
 from dgraph.runs.progress import Progress, check_progress
 from dgraph.runs.result import RunResult, lasting
-from dgraph.runs.resuming import forget, forgetting, kept_for
+from dgraph.runs.resumption import forget, forgetting, kept_for
 from dgraph.runs.run_in_rounds import RunInRounds
-from dgraph.runs.solving import solve
-from dgraph.runs.steps import Outcome
-from dgraph.runs.unsettled import warn_unsent
+from dgraph.runs.run_inputs import parameters_of, partitions_for, vertex_columns_of
+from dgraph.runs.run_keywords import Asked
+from dgraph.runs.solver_run import solve
+from dgraph.runs.vertex_columns import Given, check_columns, with_columns
+from dgraph.runs.worker_results import Found
+from dgraph.supersteps.steps import Outcome
 
 
 @known_options()
@@ -154,7 +154,7 @@ def _in_rounds(
     admit_run(graph, partitions, recipe, plan.local_method)
     checkpoints = kept_for(graph, recipe, plan, given)
     cores = graph.workers.kernel_threads(len(partitions))
-    cost = rebalancing.cost_of(graph) if plan.rebalance else None
+    cost = edge_moves.cost_of(graph) if plan.rebalance else None
     gpus = frozenset(graph.workers.abilities.with_cuda if plan.device != CPU else ())
     job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost, gpus=gpus)
     try:

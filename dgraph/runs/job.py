@@ -9,34 +9,34 @@ from operator import methodcaller
 from typing import Any
 
 from dgraph.agents.agent import agent_of
-from dgraph.agents.edge_tables import EdgeTables
 from dgraph.checkpoint.keeper import Keeper, Kept
+from dgraph.cluster.workers import threads_of_worker
 from dgraph.codegen.recipe import Recipe
 from dgraph.devices.probe import CUDA, device_here
+from dgraph.engines.local_methods.contraction import Contracting
+from dgraph.engines.local_methods.diffusion import Diffusing
+from dgraph.engines.local_methods.local_rounds import SettlingRounds
+from dgraph.engines.local_methods.peeling import Peeling
+from dgraph.engines.local_methods.settlement import Settling
 from dgraph.engines.pauses import Pauses
-from dgraph.engines.rebalance import Rebalance
+from dgraph.engines.rebalance_decision import Rebalance
 from dgraph.engines.rounds import Rounds, Superstep
-from dgraph.engines.settling import SettlingRounds
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import Told
-from dgraph.exchange.post import Post
+from dgraph.exchange.proxy_post import Post
 from dgraph.options import AUTO
 from dgraph.plan import Plan
-from dgraph.runs import rebalancing
-from dgraph.runs.columns import apart
-from dgraph.runs.found import Found, Values, has_none
-from dgraph.runs.inputs import vertex_columns_of
-from dgraph.runs.rebalancing import Carried
-from dgraph.runs.steps import Steps
+from dgraph.runs import edge_moves
+from dgraph.runs.edge_moves import Carried
+from dgraph.runs.run_inputs import vertex_columns_of
+from dgraph.runs.vertex_columns import apart
+from dgraph.runs.worker_results import Found, Values, has_none
 from dgraph.solvers.solver import Contract, Diffuse, LocalMethod, Peel, Settle
-from dgraph.states.contracting import Contracting
-from dgraph.states.diffusing import Diffusing
-from dgraph.states.peeling import Peeling
-from dgraph.states.recounting import Recounting, can_recount
-from dgraph.states.settling import Settling
-from dgraph.states.state import PartitionState
-from dgraph.states.synchronous import SynchronousState
-from dgraph.workers import threads_of_worker
+from dgraph.supersteps.steps import Steps
+from dgraph.tables.edge_tables import EdgeTables
+from dgraph.vertex_state.partition_state import PartitionState
+from dgraph.vertex_state.recount import Recounting, can_recount
+from dgraph.vertex_state.synchronous_state import SynchronousState
 
 STATES: Mapping[type[LocalMethod], Callable[..., PartitionState]] = {
     Settle: Settling,
@@ -86,7 +86,7 @@ class Job:
         """The function that puts the states where the run was, after edges have moved or from a checkpoint; None if the
         run begins."""
         if carried:
-            return rebalancing.resumption(carried, self.round)
+            return edge_moves.resumption(carried, self.round)
         return keeper.restore if keeper is not None and keeper.kept.round else None
 
     def _state(self, end: Exchange, device: str, given: Any) -> PartitionState:
@@ -124,7 +124,7 @@ class Job:
         rounds, pauses = running.rounds, running.rounds.pauses
         if pauses.keeper is not None:
             pauses.keeper.close()
-        found = rebalancing.what_matters(rounds) if pauses.shares else self._found(rounds)
+        found = edge_moves.what_matters(rounds) if pauses.shares else self._found(rounds)
         for state in rounds.states:
             state.agent.disconnect()
         return found

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec
 
-from dgraph.engines.cugraph_calls import OPERATIONS
+from dgraph.cugraph.operations import OPERATIONS
 from dgraph.errors import OptionError
 from dgraph.options import is_same, known_options
+from dgraph.phrases import given
 from dgraph.plan import CUGRAPH
-from dgraph.runs.asked import check_words
+from dgraph.runs.cugraph_handover import handed_over
 from dgraph.runs.execution import run
-from dgraph.runs.handover import handed_over
 from dgraph.runs.result import RunResult
-from dgraph.wording import given
+from dgraph.runs.run_keywords import check_words
 
 P = ParamSpec("P")
 

@@ -15,17 +15,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dgraph.agents.edge_tables import kept_with
-from dgraph.analysis import Analysis
 from dgraph.building import assembly
 from dgraph.building.shares import shares_of
+from dgraph.cluster.workers import lost
 from dgraph.graph import Graph
 from dgraph.partition import policies
 from dgraph.partition.partition import Partition
 from dgraph.partition.policies import Policy
-from dgraph.states.state import BLOCK
-from dgraph.states.switches import Switches
-from dgraph.workers import lost
+from dgraph.programs.analysis import Analysis
+from dgraph.tables.edge_tables import kept_with
+from dgraph.vertex_state.partition_state import BLOCK
+from dgraph.vertex_state.switches import Switches
 
 _made: WeakKeyDictionary[Graph, dict[tuple, list[Any]]] = WeakKeyDictionary()
 

@@ -13,16 +13,16 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 
-from dgraph.building.frames import of_result
+from dgraph.building.graph_frames import of_result
+from dgraph.cluster.pickling_refusal import Staying
+from dgraph.cluster.retry import retried, retry, twice
+from dgraph.cluster.workers import itself, lost
 from dgraph.errors import ColumnError, InputError, RunError
 from dgraph.graph import Graph
-from dgraph.recovery import retried, retry, twice
-from dgraph.runs.found import Found, Held, Values
+from dgraph.phrases import counted
+from dgraph.runs.result_tables import numbered_table, of_vectors, table
 from dgraph.runs.run_report import COLUMNS, RunReport
-from dgraph.runs.tables import numbered_table, of_vectors, table
-from dgraph.staying import Staying
-from dgraph.wording import counted
-from dgraph.workers import itself, lost
+from dgraph.runs.worker_results import Found, Held, Values
 
 if TYPE_CHECKING:
     import dask.dataframe as dd

@@ -11,15 +11,15 @@ from typing import Any
 from dgraph.devices.probe import CPU
 from dgraph.exchange.mail import Token
 from dgraph.graph import Graph
-from dgraph.partition import threads
-from dgraph.runs.columns import Given, with_columns
-from dgraph.runs.found import Found
-from dgraph.runs.gathering import Gathering
+from dgraph.native import threads
+from dgraph.runs.edge_moves import Unfinished, carry
 from dgraph.runs.job import Job
+from dgraph.runs.one_worker_finish import Gathering
 from dgraph.runs.progress import Progress
-from dgraph.runs.rebalancing import Unfinished, carry
 from dgraph.runs.repartition import by_shares
-from dgraph.runs.steps import CHUNK, Outcome, run_steps
+from dgraph.runs.vertex_columns import Given, with_columns
+from dgraph.runs.worker_results import Found
+from dgraph.supersteps.steps import CHUNK, Outcome, run_steps
 
 
 @dataclass(frozen=True)

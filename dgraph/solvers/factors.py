@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import uint64
 
-from dgraph.solvers.components import flatten, link
-from dgraph.solvers.team import ONE, atomic_add, barrier, kernel, part, share, team
+from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, share, team
+from dgraph.solvers.subgraphs.components import flatten, link
 
 LITTLE = 1e-9  # of the trace, on the diagonal: of fewer ratings than factors the shortest factors are found
 SHORT = 1e-7  # of the longest component: shorter ones count as so long where factors are balanced

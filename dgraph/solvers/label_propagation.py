@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import int64, uint64
 
-from dgraph.machine_code import inlined, scalar_part
+from dgraph.native.machine_code import inlined, scalar_part
+from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, stopped, team
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.randomness import uniform
+from dgraph.solvers.compiled_draws import uniform
 from dgraph.solvers.solver import Problem
-from dgraph.solvers.team import ONE, atomic_add, barrier, kernel, part, stopped, team
 
 PATIENT, WAITS = 16, 0.125  # taking turns: after so many rounds, this share of the vertices waits, drawn anew each time
 SPARSE = 16  # vertices that change tell their neighbours, unless they have more than one in so many of the edges

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import int64, uint64
 
-from dgraph.machine_code import inlined, scalar_part
-from dgraph.monoid import NONE
-from dgraph.solvers.randomness import mix, random_word, unmix
+from dgraph.native.machine_code import inlined, scalar_part
+from dgraph.native.team import ONE, atomic_add, atomic_min, barrier, kernel, team
+from dgraph.programs.monoid import NONE
+from dgraph.solvers.compiled_draws import mix, random_word, unmix
 from dgraph.solvers.solver import CsrArrays, Problem
-from dgraph.solvers.team import ONE, atomic_add, atomic_min, barrier, kernel, team
 
 GRAIN = 256  # vertices that a thread takes at once, fewer of a small graph
 FIRST, SECOND, ASKED, EDGES, WITHOUT = 0, 8, 16, 32, 40  # the tally's places, on cache lines of their own

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dgraph.agents.edge_tables import EdgeTables
+from dgraph.tables.edge_tables import EdgeTables
 
 SOON = 8  # of what a partition does before others hear of it, so much less where nobody has yet
 
@@ -78,7 +78,7 @@ class Settle(LocalMethod):
     take     improves `best` until no edge here could improve it any further, and sets the flag `improved` of every
              vertex whose best message it replaced (of the frontier's, any flags). It returns the number of edges
              looked at, and the vertices whose news it leaves for the next round; if it leaves any, it has done some
-             work. Called by `states/settling.py`, once a round.
+             work. Called by `engines/local_methods/settlement.py`, once a round.
     beside   a State of whole numbers that `take` keeps up to date with `best`, and that travels with it to masters: of
              equal messages the one with the smallest number counts. A predecessor, say.
     bound    a Global: `apply` ignores messages that are worse than it, and so may `take`.
@@ -117,8 +117,9 @@ class Peel(LocalMethod):
 @dataclass(frozen=True)
 class Diffuse(LocalMethod):
     """For programs in which a vertex passes on, along its out-edges, a fixed part of all that it is given (PageRank by
-    residuals). The names by which the program calls what `solvers/diffusion.py` computes; and in how many stages. Each
-    stage begins from such a multiple of what was found that what is left to pass on sums to nothing."""
+    residuals). The names by which the program calls what `engines/local_methods/diffusion_kernels.py` computes; and in
+    how many stages. Each stage begins from such a multiple of what was found that what is left to pass on sums to
+    nothing."""
 
     factor: str  # parameter: the part that is passed on
     passed: str  # state: the sum of what a vertex has passed on

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgraph.agents.daemon import BlockCall, CpuDaemon
-from dgraph.agents.settings import Kind
+from dgraph.agents.daemon_settings import Kind
 
 
 @dataclass(frozen=True)

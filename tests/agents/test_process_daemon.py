@@ -14,8 +14,8 @@ import pytest
 
 import dgraph as dg
 from dgraph.agents.agent import agent_of
-from dgraph.agents.process_daemon import ProcessDaemon
-from dgraph.agents.settings import Kind, OwnProcess
+from dgraph.agents.daemon_settings import Kind, OwnProcess
+from dgraph.agents.own_process_daemon import ProcessDaemon
 from dgraph.errors import RunError
 
 
@@ -138,7 +138,7 @@ def test_nothing_is_left_when_the_worker_ends(end):
 import os, sys
 import dgraph as dg
 from dgraph.agents.agent import agent_of
-from dgraph.agents.settings import OwnProcess
+from dgraph.agents.daemon_settings import OwnProcess
 graph = dg.rmat(scale=8, edge_factor=8, seed=4)
 dg.pagerank(graph, engine="gas", daemons="own process", max_iter=3, tol=0)
 (daemon,) = [one for one in agent_of("thread 0").daemons.values()]

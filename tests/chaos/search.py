@@ -26,7 +26,7 @@ from strikes import WITH_NANNIES, Strike
 from works import OF_FRAMES, WORKS, check, found, frame_of
 
 from dgraph.errors import RunError
-from dgraph.exchange.registry import NAME
+from dgraph.exchange.run_registry import NAME
 
 HANG = 120  # seconds
 OVER = 10  # seconds after which an error must have come where nobody is left
@@ -227,10 +227,10 @@ def left_there(dask_scheduler) -> list[str]:
 
 
 def left_here(dask_worker) -> list[str]:
-    from dgraph.checkpoint import memory
+    from dgraph.checkpoint import memory_store
 
     plugin = dask_worker.plugins.get(NAME)
-    found = [*map(str, dask_worker.data), *map(str, dask_worker.state.tasks), *map(str, memory._pieces)]
+    found = [*map(str, dask_worker.data), *map(str, dask_worker.state.tasks), *map(str, memory_store._pieces)]
     return found + ([*plugin.ends, *(["mail"] if plugin.window.used else [])] if plugin is not None else [])
 
 

@@ -7,7 +7,7 @@ import time
 
 import psutil
 
-DAEMON = "dgraph.agents.daemon_process"
+DAEMON = "dgraph.agents.child_process"
 PAUSE = 2.0  # seconds
 
 

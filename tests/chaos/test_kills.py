@@ -16,11 +16,11 @@ from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
 
 import dgraph as dg
-from dgraph import recovery
+from dgraph.cluster import retry
+from dgraph.cluster.waits import wait_for
+from dgraph.cluster.workers import lost
 from dgraph.errors import DgraphError
 from dgraph.estimates import calibration
-from dgraph.waiting import wait_for
-from dgraph.workers import lost
 
 RNG = np.random.default_rng(9)
 FRAME = pd.DataFrame(RNG.integers(0, 900, (4000, 2)), columns=["src", "dst"])
@@ -151,7 +151,7 @@ def test_while_speeds_are_measured(fragile, monkeypatch):
 @pytest.mark.parametrize("when", ["before", "in a build"])
 def test_nobody_is_left(monkeypatch, when):
     """Without a nanny nobody comes instead; and tasks of Dask wait for somebody for ever."""
-    monkeypatch.setattr(recovery, "GRACE", 1.0)
+    monkeypatch.setattr(retry, "GRACE", 1.0)
     with worker_processes(1) as client:
         graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
         if when == "in a build":
@@ -232,6 +232,6 @@ def test_from_the_memory_of_another_worker(fragile, engine, monkeypatch):
 
 
 def runs_in_memory() -> int:
-    from dgraph.checkpoint import memory
+    from dgraph.checkpoint import memory_store
 
-    return len(memory._pieces)
+    return len(memory_store._pieces)

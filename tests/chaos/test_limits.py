@@ -14,12 +14,12 @@ import pytest
 from distributed import Client
 
 import dgraph as dg
-from dgraph import machine_code
 from dgraph.checkpoint import keeper
 from dgraph.checkpoint.folder import Folder
 from dgraph.checkpoint.piece import from_bytes
-from dgraph.codegen import cache, compile
+from dgraph.codegen import compiler, source_cache
 from dgraph.errors import DgraphError, StorageError
+from dgraph.native import machine_code
 
 FRAME = pd.DataFrame(np.random.default_rng(2).integers(0, 3000, (9000, 2)), columns=["src", "dst"])
 SMALL = 4096  # bytes that a file may have
@@ -126,14 +126,14 @@ def test_machine_code_that_cannot_be_kept(tmp_path, monkeypatch, disk):
     """A run needs no room on a disk; that it compiles each time is told once."""
     monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path / "kernels") if disk == "full" else "/proc/none/kernels")
     monkeypatch.setattr(machine_code, "problems", [])
-    cache.forget()
-    compile._loaded.clear()
+    source_cache.forget()
+    compiler._loaded.clear()
     graph = dg.Graph.from_edges(FRAME)
     with full_disk(), pytest.warns(UserWarning, match="DGRAPH_CACHE"):
         found = dg.run(graph, Twice(), engine="gas").compute()
     assert found["total"].sum() == 14 * sum(range(len(found)))
-    cache.forget()
-    compile._loaded.clear()
+    source_cache.forget()
+    compiler._loaded.clear()
 
 
 def test_a_function_of_ours_on_a_full_disk(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from clusters import worker_processes
 from distributed import CancelledError
 
 import dgraph as dg
-from dgraph import recovery
+from dgraph.cluster import retry
 from dgraph.errors import LostError, RunError
 from dgraph.ops import degrees, pagerank, residuals, sssp
 from dgraph.runs.result import RunResult
@@ -162,7 +162,7 @@ def test_a_frame_that_dask_computes(still, cluster):
 def test_a_frame_whose_copies_are_just_being_made(cluster, monkeypatch):
     here, there = graphs(cluster)
     found = dg.wcc(there)
-    monkeypatch.setattr(recovery, "neighbour", after(recovery.neighbour, cluster))
+    monkeypatch.setattr(retry, "neighbour", after(retry.neighbour, cluster))
     table = found.frame.compute(scheduler=cluster).sort_values("vertex", ignore_index=True)
     pd.testing.assert_frame_equal(table, dg.wcc(here).compute())
 
@@ -189,10 +189,10 @@ def test_a_long_row_of_results(cluster):
 
 
 def test_attempts_that_fail_on_the_same_workers(cluster, monkeypatch):
-    monkeypatch.setattr(recovery, "PAUSE", 0.0)
+    monkeypatch.setattr(retry, "PAUSE", 0.0)
 
     def fail():
         raise LostError("it is not here")
 
     with pytest.raises(RunError, match=r"10 attempts on the same workers failed \(it is not here\)"):
-        recovery.retry(cluster, fail, list)
+        retry.retry(cluster, fail, list)

@@ -9,16 +9,16 @@ from clusters import worker_processes
 from dask import delayed
 
 import dgraph as dg
+from dgraph.cluster.workers import Workers
 from dgraph.errors import RoomError
-from dgraph.workers import Workers
 
 FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 100, (500, 2)), columns=["src", "dst"])
 
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    monkeypatch.setattr("dgraph.waiting.LOOK_AROUND", 0.3)
-    monkeypatch.setattr("dgraph.waiting.STILL", 1.5)
+    monkeypatch.setattr("dgraph.cluster.waits.LOOK_AROUND", 0.3)
+    monkeypatch.setattr("dgraph.cluster.waits.STILL", 1.5)
 
 
 def test_workers_that_hold_no_more_than_python():

@@ -13,7 +13,7 @@ import pytest
 import dgraph as dg
 from dgraph.checkpoint.piece import round_of
 from dgraph.errors import OptionError, StorageError
-from dgraph.runs import resuming
+from dgraph.runs import resumption
 
 sys.path.append(str(Path(__file__).parents[1] / "engines"))
 
@@ -237,7 +237,7 @@ def stopped_at_end(monkeypatch, run: int, call, **options) -> None:
         ended.append(given)
         if len(ended) == run:
             raise Stopped
-        resuming.forget(*given)
+        resumption.forget(*given)
 
     with monkeypatch.context() as patched:
         patched.setattr("dgraph.runs.execution.forget", forget)

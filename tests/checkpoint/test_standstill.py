@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import dgraph as dg
-from dgraph.analysis import analyse
 from dgraph.checkpoint.folder import Folder
 from dgraph.engines.standstill import Standstill
 from dgraph.errors import OptionError
 from dgraph.exchange.local import LocalExchange
 from dgraph.exchange.termination import Status
-from dgraph.suitability import engines_for
+from dgraph.programs.analysis import analyse
+from dgraph.programs.suitability import engines_for
 
 sys.path.append(str(Path(__file__).parents[1] / "engines"))
 

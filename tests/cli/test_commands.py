@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.bench.place import only_we_hear_ctrl_c
+from dgraph.bench.local_cluster import only_we_hear_ctrl_c
 from dgraph.cli.app import dgraph
-from dgraph.cli.generate import EXAMPLES
+from dgraph.cli.commands.generate import EXAMPLES
 
 
 def test_the_tour_of_the_readme_can_be_repeated(run):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dgraph.cli.app import main
-from dgraph.cli.doing import doing
+from dgraph.cli.status_line import doing
 from dgraph.runs.progress import CLEAR
 
 
@@ -131,14 +131,14 @@ def test_a_terminal_is_told_what_is_being_done_unless_a_run_says_more(monkeypatc
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr("dgraph.cli.doing.EVERY", 0.001)
+    monkeypatch.setattr("dgraph.cli.status_line.EVERY", 0.001)
     with doing("running wcc"):
         deadline = time.monotonic() + 60
         while "running wcc: 0 s" not in terminal.getvalue() and time.monotonic() < deadline:
             time.sleep(0.001)
     assert "running wcc: 0 s" in terminal.getvalue() and terminal.getvalue().endswith(CLEAR)
     told = len(terminal.getvalue())
-    monkeypatch.setattr("dgraph.cli.doing.Line.written", math.inf)
+    monkeypatch.setattr("dgraph.cli.status_line.Line.written", math.inf)
     with doing("running wcc"):
         time.sleep(0.01)
     assert terminal.getvalue()[told:] == CLEAR

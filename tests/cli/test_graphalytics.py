@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 import dgraph as dg
 from dgraph.cli.app import dgraph
+from dgraph.cli.graphalytics_driver import driver
 from dgraph.errors import FileError
 from dgraph.graphalytics.dataset import Dataset
-from dgraph.graphalytics.driver import driver
-from dgraph.graphalytics.validation import compare, read_values, validate, write_values
+from dgraph.graphalytics.verdict import compare, read_values, validate, write_values
 
 SCRIPTS = Path(dg.__file__).parent / "graphalytics" / "bin" / "sh"
 

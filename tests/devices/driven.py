@@ -19,8 +19,8 @@ import pandas as pd
 from one_thread import OneThread
 
 import dgraph as dg
-from dgraph.codegen.source import Source
-from dgraph.devices import own_device, probe, vertex_arrays
+from dgraph.codegen.kernel_source import Source
+from dgraph.devices import device_vertex_arrays, own_device, probe
 
 FEWEST, BLOCK = 128, 256  # blocks of a grid, and threads of a block
 HEAD = 5  # words of an array before its shape: two of nobody, elements, bytes of one, where it is
@@ -95,7 +95,7 @@ if __name__ == "__main__":
     cupy_on_cpu.Array = Array
     sys.modules["cupy"] = cupy_on_cpu.module(1 << 30)
     probe.lacking = lambda *packages: ()
-    vertex_arrays.LARGE = 1  # byte: kernels read messages of partitions where others packed them
+    device_vertex_arrays.LARGE = 1  # byte: kernels read messages of partitions where others packed them
     listener = ctypes.CFUNCTYPE(
         None, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint, ctypes.c_uint, ctypes.c_void_p
     )(run)

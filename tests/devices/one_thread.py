@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from dgraph.codegen import cuda_head
-from dgraph.codegen.compile import load
-from dgraph.devices.memory import DeviceArray, Memory
+from dgraph.codegen.compiler import load
+from dgraph.codegen.cuda import cuda_head
+from dgraph.devices.device_memory import DeviceArray, Memory
 from dgraph.devices.own_device import Groups
 
 HEAD = """

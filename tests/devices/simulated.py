@@ -18,10 +18,10 @@ import cases  # noqa: E402  (Numba reads its setting when it is imported)
 import pandas as pd  # noqa: E402
 
 import dgraph as dg  # noqa: E402
-from dgraph.devices import vertex_arrays  # noqa: E402
+from dgraph.devices import device_vertex_arrays  # noqa: E402
 
-vertex_arrays.PART = 3  # edges: here, too, some have more
-vertex_arrays.LARGE = 1  # byte: partitions tell each other what is on the device
+device_vertex_arrays.PART = 3  # edges: here, too, some have more
+device_vertex_arrays.LARGE = 1  # byte: partitions tell each other what is on the device
 
 
 def wrong_with(name: str, directed: bool, direction: str) -> str:

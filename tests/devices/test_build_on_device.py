@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from one_thread import OneThread
 
 import dgraph as dg
-from dgraph.building.on_device import EdgesThere
-from dgraph.devices import distinct, own_device
-from dgraph.devices.memory import Memory
+from dgraph.building.gpu_build import EdgesThere
+from dgraph.devices import distinct_ids, own_device
+from dgraph.devices.device_memory import Memory
 from dgraph.errors import ColumnError, WeightError
-from dgraph.partition import adjacency, id_tables
-from dgraph.partition.chunk import Chunk
-from dgraph.partition.ids import IdType
+from dgraph.partition import adjacency
+from dgraph.partition.ids import id_tables
+from dgraph.partition.ids.chunk import Chunk
+from dgraph.partition.ids.id_types import IdType
 
 
 @pytest.fixture(autouse=True)
@@ -145,11 +146,11 @@ def test_rows_of_several_partitions_are_sorted_there(rules, policy, monkeypatch)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_distinct_ids_are_those_of_the_cpu(lists):
     arrays, id_type = [np.array(one, np.int64) for one in lists], IdType("integer", "int64")
-    for by in (distinct, id_tables):
+    for by in (distinct_ids, id_tables):
         encoded = by.encode(Chunk(id_type, *arrays[:2]), id_type)
         merged, ranks = by.merge([by.encode(Chunk(id_type, one, one[:0]), id_type).distinct for one in arrays])
         found = [*encoded.codes, *ranks, np.asarray(encoded.distinct), np.asarray(merged)]
-        if by is distinct:
+        if by is distinct_ids:
             there = found
     for mine, theirs in zip(there, found, strict=True):
         np.testing.assert_array_equal(mine, theirs, strict=True)

@@ -11,10 +11,10 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 import dgraph as dg
-from dgraph.building.on_device import EdgesThere
+from dgraph.building.gpu_build import EdgesThere
 from dgraph.devices import probe
 from dgraph.errors import DeviceError, IdError, OptionError, WeightError
-from dgraph.io import lazy
+from dgraph.io import lazy_edges
 from dgraph.partition import adjacency
 
 FRAME = pd.DataFrame({"src": [1, 7, 7, 9, 4], "dst": [7, 9, 1, 4, 4], "weight": [0.5, 2.0, 1.0, 3.0, 1.5]})
@@ -32,7 +32,7 @@ def written(folder, kind):
 @pytest.mark.parametrize("kind", ["parquet", "csv", "tsv", "el"])
 def test_files_are_read_by_cudf_and_results_go_back_to_it(kind, tmp_path, cudf, monkeypatch):
     path = written(tmp_path, kind)
-    monkeypatch.delattr(lazy, "text_block")  # which reads what cuDF cannot
+    monkeypatch.delattr(lazy_edges, "text_block")  # which reads what cuDF cannot
     blocks = {} if kind == "parquet" else {"block_size": 16}
     graph = dg.read_edges(path, weight=2, device="cuda", parts=2, **blocks)
     expected = dg.read_edges(path, weight=2)

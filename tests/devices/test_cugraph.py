@@ -10,7 +10,7 @@ import raft_on_cpu
 from distributed import Client, LocalCluster
 
 import dgraph as dg
-from dgraph.engines.cugraph_calls import OPERATIONS
+from dgraph.cugraph.operations import OPERATIONS
 from dgraph.errors import DeviceError, OptionError, RunError, UnsettledWarning, WeightError
 
 CASES = {

@@ -8,8 +8,8 @@ from distributed.comm.registry import backends
 from one_thread import OneThreadOfAGpu
 
 import dgraph as dg
-from dgraph.abilities import Abilities
-from dgraph.devices import vertex_arrays
+from dgraph.cluster.abilities import Abilities
+from dgraph.devices import device_vertex_arrays
 from dgraph.devices.gpu_memory import GpuMemory
 
 RUNS = {
@@ -25,14 +25,14 @@ RUNS = {
 
 @pytest.fixture(autouse=True)
 def any_size(cupy, monkeypatch):
-    monkeypatch.setattr(vertex_arrays, "LARGE", 1)
+    monkeypatch.setattr(device_vertex_arrays, "LARGE", 1)
 
 
 @pytest.fixture(scope="module")
 def by_ucxx():
     """A cluster in this process, with what the comms of all of it have carried from GPU to GPU."""
     backends["ucxx"] = backend = ucxx_on_cpu.Backend()
-    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(protocol="ucxx", **options) as cluster, Client(cluster, set_as_default=False) as client:
         yield client, backend.comm.carried
     del backends["ucxx"]
@@ -60,7 +60,7 @@ def test_in_one_process(name, monkeypatch):
     found, few = copied(run, graph, device="cuda")
     direct = found.report["direct"].sum()
     same(found, run(graph, device="cpu"))
-    monkeypatch.setattr(vertex_arrays, "LARGE", 1 << 60)
+    monkeypatch.setattr(device_vertex_arrays, "LARGE", 1 << 60)
     usual, many = copied(run, graph, device="cuda")
     assert many - few >= 2 * direct - 8 * usual.report["messages"].sum() > 0 and not usual.report["direct"].any()
 
@@ -99,9 +99,9 @@ def test_where_the_host_reads_who_is_told_they_go_as_ever():
 def test_without_room_or_if_it_is_little_they_go_as_ever(monkeypatch):
     memory = GpuMemory()
     memory.budget = 1000
-    arrays = vertex_arrays.DeviceVertexArrays(memory, None, None, None)
+    arrays = device_vertex_arrays.DeviceVertexArrays(memory, None, None, None)
     assert arrays.room_for_mail(600).nbytes == arrays.direct == 600
-    monkeypatch.setattr(vertex_arrays, "LARGE", 600)
+    monkeypatch.setattr(device_vertex_arrays, "LARGE", 600)
     room = arrays.room_for_mail(600)
     assert room is not None and arrays.room_for_mail(599) is None
     assert arrays.room_for_mail(601) is None and arrays.direct == 1200

@@ -6,8 +6,8 @@ import pytest
 from one_thread import OneThread
 
 import dgraph as dg
+from dgraph.devices.device_memory import Memory
 from dgraph.devices.edge_blocks import EdgeBlocks
-from dgraph.devices.memory import Memory
 from dgraph.errors import DeviceError, OptionError
 
 OPERATIONS = {

@@ -14,10 +14,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dgraph.codegen.cache import module_of
-from dgraph.codegen.cuda_arrays import array_kernels
+from dgraph.codegen.cuda.array_kernels import array_kernels
+from dgraph.codegen.source_cache import module_of
+from dgraph.devices.device_memory import DeviceArray, Memory
 from dgraph.devices.launches import LaidOut, Launcher, OwnWay
-from dgraph.devices.memory import DeviceArray, Memory
 from dgraph.errors import DeviceError
 
 pytestmark = pytest.mark.skipif(

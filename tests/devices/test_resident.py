@@ -5,7 +5,7 @@ import pytest
 from one_thread import MEMORY, OneThread
 
 import dgraph as dg
-from dgraph.devices.memory import Memory
+from dgraph.devices.device_memory import Memory
 from dgraph.devices.tally import Tally
 from dgraph.errors import DeviceError, OptionError
 

@@ -1,4 +1,4 @@
-"""The programs of `tests/program` on one small graph that has everything, and what the reference says."""
+"""The programs of `tests/programs` on one small graph that has everything, and what the reference says."""
 
 import sys
 from functools import cache
@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 import dgraph as dg
-from dgraph import reference
 from dgraph.ops.scc import StrongComponents
+from dgraph.programs import reference
 
-sys.path.append(str(Path(__file__).parents[1] / "program"))
+sys.path.append(str(Path(__file__).parents[1] / "programs"))
 
 import programs
 from alike import Alike

@@ -11,14 +11,14 @@ from test_agreement import POLICIES, by_ends, by_hash
 from test_bulk_async import Unreliable, check_values
 
 import dgraph as dg
-from dgraph.analysis import analyse
-from dgraph.monoid import SUM
-from dgraph.program import Delta, Parameter, State, VertexProgram
-from dgraph.runs import steps as steps_module
-from dgraph.solvers import block_queue as queue
-from dgraph.solvers.team import kernel, team
-from dgraph.states.relaxation import Relaxation
-from dgraph.suitability import engines_for
+from dgraph.engines.descent.over_relaxation import Relaxation
+from dgraph.native import block_queue as queue
+from dgraph.native.team import kernel, team
+from dgraph.programs.analysis import analyse
+from dgraph.programs.monoid import SUM
+from dgraph.programs.program import Delta, Parameter, State, VertexProgram
+from dgraph.programs.suitability import engines_for
+from dgraph.supersteps import steps as steps_module
 
 BY_BLOCK = [name for name, program in PROGRAMS.items() if "block_descent" in engines_for(analyse(program))]
 STATES = [name for name in BY_BLOCK if name not in ("Residuals", "Katz", "KCore")]  # gathered again each time

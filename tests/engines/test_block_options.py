@@ -10,8 +10,8 @@ from test_block_descent import BY_BLOCK, Halved
 
 import dgraph as dg
 from dgraph.errors import OptionError
-from dgraph.monoid import MIN, SUM
-from dgraph.program import Global, Message, Parameter, State, VertexProgram
+from dgraph.programs.monoid import MIN, SUM
+from dgraph.programs.program import Global, Message, Parameter, State, VertexProgram
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in BY_BLOCK])

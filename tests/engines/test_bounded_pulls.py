@@ -6,9 +6,9 @@ from cases import PROGRAMS
 from numpy import int64
 
 import dgraph as dg
-from dgraph import reference
-from dgraph.analysis import analyse
 from dgraph.codegen.bounds import bounded, bounds
+from dgraph.programs import reference
+from dgraph.programs.analysis import analyse
 
 EDGES = np.random.default_rng(5).integers(0, 60, (180, 2))
 
@@ -123,8 +123,8 @@ def test_the_bound_is_the_best_that_is_sent():
 
 
 def test_a_run_with_other_values_needs_no_new_analysis(monkeypatch):
-    from dgraph import analysis
     from dgraph.codegen import recipe
+    from dgraph.programs import analysis
 
     program = PROGRAMS["ShortestPaths"]
     before = recipe.recipe_of(program)

@@ -13,15 +13,15 @@ from cases import PROGRAMS, expected, graph_for
 from test_agreement import POLICIES, by_ends, by_hash
 
 import dgraph as dg
-from dgraph.analysis import analyse
 from dgraph.engines.free_rounds import Clock
 from dgraph.errors import OptionError
-from dgraph.exchange import free as free_module
-from dgraph.exchange.free import FREE
+from dgraph.exchange import free_mail as free_module
+from dgraph.exchange.free_mail import FREE
 from dgraph.exchange.local import LocalExchange
-from dgraph.runs import steps as steps_module
-from dgraph.states.state import PartitionState
-from dgraph.suitability import engines_for
+from dgraph.programs.analysis import analyse
+from dgraph.programs.suitability import engines_for
+from dgraph.supersteps import steps as steps_module
+from dgraph.vertex_state.partition_state import PartitionState
 
 FREELY = [name for name, program in PROGRAMS.items() if "bulk_async" in engines_for(analyse(program))]
 IN_ROUNDS = [name for name in PROGRAMS if name not in FREELY]

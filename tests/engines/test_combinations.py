@@ -10,9 +10,9 @@ from cases import SEED, edges_for, graph_for
 from programs import Components, Katz, PageRank
 
 import dgraph as dg
-from dgraph.engines import rebalance
+from dgraph.engines import rebalance_decision
 from dgraph.errors import OptionError
-from dgraph.reference import Reference
+from dgraph.programs.reference import Reference
 
 PROGRAMS = {"accumulative": Components(), "of sums": Katz(alpha=0.02), "synchronous": PageRank(alpha=0.3, tol=1e-11)}
 ENGINES = ("gas", "bsp", "bulk_async", "block_descent", "local")
@@ -52,8 +52,8 @@ def meant(program, rounds):
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_right_or_refused(kind, engine, tmp_path, monkeypatch):
     for name, value in {"WARM": 0, "WORTH": -9.0}.items():  # edges move whatever that costs
-        monkeypatch.setattr(rebalance, name, value)
-    monkeypatch.setattr("dgraph.runs.rebalancing.cost_of", lambda graph: -1e9)
+        monkeypatch.setattr(rebalance_decision, name, value)
+    monkeypatch.setattr("dgraph.runs.edge_moves.cost_of", lambda graph: -1e9)
     program, graph = PROGRAMS[kind], graph_for("any", parts=1 if engine == "local" else 3)
     expected = {rounds: meant(program, rounds) for rounds in (None, ROUNDS)}
     never = (engine == "local" and program.solver is None) or (engine, kind) == ("bulk_async", "synchronous")

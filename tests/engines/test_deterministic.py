@@ -9,7 +9,7 @@ from cases import PROGRAMS, expected, graph_for
 
 import dgraph as dg
 from dgraph.errors import OptionError
-from dgraph.partition import threads
+from dgraph.native import threads
 
 SUMS = ["PageRank", "PersonalPageRank", "Katz", "Residuals", "Factorize"]
 

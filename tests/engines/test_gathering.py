@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.runs import gathering
+from dgraph.runs import one_worker_finish
 from dgraph.testing.verify import verify
 
 N = 1000
@@ -27,7 +27,7 @@ def path(**options) -> dg.Graph:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_path_anywhere_is_followed_on_one_worker(name, monkeypatch):
-    monkeypatch.setattr(gathering, "STEPS", 20)
+    monkeypatch.setattr(one_worker_finish, "STEPS", 20)
     graph, run = path(parts=3), getattr(dg, name)
     found = run(graph, **RUNS[name])
     verify(name, graph, found, **RUNS[name])
@@ -43,7 +43,7 @@ def test_vertices_without_edges_of_a_graph_that_was_saved(name, monkeypatch, tmp
     frame = pd.DataFrame({"src": order[:-1], "dst": order[1:]})
     dg.Graph.from_edges(frame, directed=False, vertices=range(-10, N)).save(tmp_path / "g")
     graph, run = dg.open_graph(tmp_path / "g", parts=3), getattr(dg, name)
-    monkeypatch.setattr(gathering, "STEPS", 20)
+    monkeypatch.setattr(one_worker_finish, "STEPS", 20)
     found = run(graph, **RUNS[name])
     assert found.report.options["gathered"]
     verify(name, graph, found, **RUNS[name])
@@ -52,29 +52,29 @@ def test_vertices_without_edges_of_a_graph_that_was_saved(name, monkeypatch, tmp
 
 
 def test_edges_that_are_looked_at_again_and_again_are_brought_together(monkeypatch):
-    monkeypatch.setattr(gathering, "STEPS", 10**6)
+    monkeypatch.setattr(one_worker_finish, "STEPS", 10**6)
     graph = path(parts=3)
     assert "gathered" not in dg.bfs(graph, 3).report.options  # looks at every edge once
-    monkeypatch.setattr(gathering, "LOOKS", 1 / 4)
+    monkeypatch.setattr(one_worker_finish, "LOOKS", 1 / 4)
     found = dg.core_number(graph)
     assert found.report.options["gathered"]
     verify("core_number", graph, found)
 
 
 def test_a_graph_that_was_brought_together_is_taken_sooner(monkeypatch):
-    asked, look = [], gathering.Gathering.look
+    asked, look = [], one_worker_finish.Gathering.look
 
     def noted(self, steps, tokens):
         asked.append(steps)
         return look(self, steps, tokens)
 
-    monkeypatch.setattr(gathering.Gathering, "look", noted)
+    monkeypatch.setattr(one_worker_finish.Gathering, "look", noted)
     graph = path(parts=3)
     dg.bfs(graph, 3)
-    assert asked == [10, gathering.STEPS]
+    assert asked == [10, one_worker_finish.STEPS]
     asked.clear()
     found = dg.sssp(graph, 3)
-    assert asked == [gathering.STEPS // gathering.DONE]
+    assert asked == [one_worker_finish.STEPS // one_worker_finish.DONE]
     verify("sssp", graph, found, source=3)
     found = dg.bfs(graph, 4)
     assert len(asked) == 1
@@ -82,16 +82,16 @@ def test_a_graph_that_was_brought_together_is_taken_sooner(monkeypatch):
     verify("bfs", graph, found, source=4)
 
 
-@pytest.mark.parametrize("small", [0, gathering.SMALL])
+@pytest.mark.parametrize("small", [0, one_worker_finish.SMALL])
 def test_rounds_of_a_large_graph_are_shared_however_many(small, monkeypatch):
-    monkeypatch.setattr(gathering, "SMALL", small)
+    monkeypatch.setattr(one_worker_finish, "SMALL", small)
     found, expected = (dg.hits(path(parts=parts), max_iter=60, tol=None) for parts in (3, 1))
     assert ("gathered" in found.report.options) == (small > 0)
     np.testing.assert_allclose(found.compute()["hub"], expected.compute()["hub"], atol=1e-9)
 
 
 def test_who_asks_for_rounds_gets_them(monkeypatch):
-    monkeypatch.setattr(gathering, "STEPS", 20)
+    monkeypatch.setattr(one_worker_finish, "STEPS", 20)
     graph = path(parts=3)
     for asked in ({"engine": "gas"}, {"local_rounds": 1}):
         found = dg.k_core(graph, k=2, **asked)
@@ -100,7 +100,7 @@ def test_who_asks_for_rounds_gets_them(monkeypatch):
 
 
 def test_on_a_cluster(client, monkeypatch):
-    monkeypatch.setattr(gathering, "STEPS", 20)
+    monkeypatch.setattr(one_worker_finish, "STEPS", 20)
     graph = path(client=client)
     found = dg.bfs(graph, 3)
     assert found.report.options["gathered"]
@@ -111,8 +111,8 @@ def test_not_where_one_worker_has_no_room(monkeypatch):
     def refuse(*_):
         raise dg.errors.RoomError("too large")
 
-    monkeypatch.setattr(gathering, "STEPS", 20)
-    monkeypatch.setattr(gathering, "admit_build", refuse)
+    monkeypatch.setattr(one_worker_finish, "STEPS", 20)
+    monkeypatch.setattr(one_worker_finish, "admit_build", refuse)
     graph = path(parts=3)
     found = dg.k_core(graph, k=2)
     assert "gathered" not in found.report.options

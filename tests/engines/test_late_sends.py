@@ -6,7 +6,7 @@ import pytest
 from numpy import float64, int64
 
 import dgraph as dg
-from dgraph import reference
+from dgraph.programs import reference
 
 EDGES = np.random.default_rng(0).integers(0, 30, (80, 2))
 

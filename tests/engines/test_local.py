@@ -9,13 +9,10 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph import solvers
+from dgraph import native
 from dgraph.errors import OptionError
-from dgraph.runs import solving
-from dgraph.solvers import breadth_first
-from dgraph.solvers.errand import Errand, answered
-from dgraph.solvers.solver import Solved, Solver
-from dgraph.solvers.team import (
+from dgraph.native.interruptible_calls import Errand, answered
+from dgraph.native.team import (
     atomic_add,
     atomic_max,
     atomic_min,
@@ -26,6 +23,9 @@ from dgraph.solvers.team import (
     team,
     worth,
 )
+from dgraph.runs import solver_run
+from dgraph.solvers.paths import breadth_first
+from dgraph.solvers.solver import Solved, Solver
 
 EDGES = pd.DataFrame({"src": ["b", "a", "c", "e"], "dst": ["a", "b", "b", "c"], "weight": [1.0, 2.0, 3.0, 4.0]})
 seen = []
@@ -148,7 +148,7 @@ def test_a_team_shares_memory(threads):
 )
 @pytest.mark.parametrize("looks", [1, 1 << 40])  # on several threads, and on one
 def test_ctrl_c_ends_a_kernel_that_would_go_on_for_years(operation, looks, monkeypatch):
-    monkeypatch.setattr(solvers.team, "LOOKS", looks)
+    monkeypatch.setattr(native.team, "LOOKS", looks)
     graph = dg.rmat(scale=6, seed=1)
     operation(graph, max_iter=1, tol=0.0)  # compiles
     timer = threading.Timer(0.3, _thread.interrupt_main)
@@ -168,8 +168,8 @@ def test_ctrl_c_ends_a_kernel_that_would_go_on_for_years(operation, looks, monke
 )
 def test_another_thread_is_sent_only_for_what_may_take_long_or_several(monkeypatch, max_iter, vertices, looks, sent):
     calls = []
-    monkeypatch.setattr(solving, "answered", lambda call: calls.append(call) or answered(call))
-    monkeypatch.setattr(solvers.team, "LOOKS", looks)
+    monkeypatch.setattr(solver_run, "answered", lambda call: calls.append(call) or answered(call))
+    monkeypatch.setattr(native.team, "LOOKS", looks)
     graph = dg.Graph.from_edges({"src": np.array([0, 1, 2]), "dst": np.array([1, 2, 3])}, vertices=vertices)
     dg.pagerank(graph, max_iter=max_iter)
     assert bool(calls) == sent
@@ -196,7 +196,7 @@ def test_ctrl_c_at_any_moment_leaves_no_thread_waiting(operation, monkeypatch):
 
 
 def test_no_thread_is_started_for_too_little(monkeypatch):
-    monkeypatch.setattr("dgraph.solvers.team.LOOKS", 10)
+    monkeypatch.setattr("dgraph.native.team.LOOKS", 10)
     assert [worth(4, looks) for looks in (0, 19, 20, 39, 400)] == [1, 1, 2, 3, 4]
 
 
@@ -213,7 +213,7 @@ def test_one_thread_finds_what_several_do(name, monkeypatch):
     """Other tests have several, whatever the size of the graph."""
     graph, found = dg.rmat(scale=7, seed=3, directed=name != "core_number"), []
     for looks in (1, 1 << 40):
-        monkeypatch.setattr(solvers.team, "LOOKS", looks)
+        monkeypatch.setattr(native.team, "LOOKS", looks)
         found.append(ANSWERS[name](graph).compute())
     pd.testing.assert_frame_equal(*found)
 
@@ -225,7 +225,7 @@ def test_a_search_from_each_of_several_sources_starts_threads_that_are_worth_it(
     )
     graph = dg.rmat(scale=7, seed=3)
     arcs = graph.num_vertices + graph.num_edges
-    monkeypatch.setattr(solvers.team, "LOOKS", arcs + 1)  # one search is less, all together are more
+    monkeypatch.setattr(native.team, "LOOKS", arcs + 1)  # one search is less, all together are more
     dg.sssp(graph, list(range(8)), per_source=True)
     assert set(threads) == {1}
 

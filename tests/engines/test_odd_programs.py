@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph import reference
-from dgraph.analysis import analyse
 from dgraph.errors import ProgramError
-from dgraph.suitability import engines_for
+from dgraph.programs import reference
+from dgraph.programs.analysis import analyse
+from dgraph.programs.suitability import engines_for
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 3), (0, 2), (4, 3)]
 FRAME = pd.DataFrame({"src": [u for u, _ in EDGES], "dst": [v for _, v in EDGES], "w": [2.5, 0.0, 3.0, 4.0, 5.0, 3.0]})

@@ -9,8 +9,8 @@ from cases import PROGRAMS, check, graph_for
 from distributed import Client, LocalCluster
 
 import dgraph as dg
-from dgraph.partition.threads import cores
-from dgraph.workers import threads_of_worker
+from dgraph.cluster.workers import threads_of_worker
+from dgraph.native.threads import cores
 
 CASES = [
     *((name, "gas", 2, "outgoing") for name in PROGRAMS),

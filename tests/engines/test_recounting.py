@@ -6,10 +6,10 @@ import pytest
 from numpy import int64
 
 import dgraph as dg
-from dgraph.codegen.source import generate
-from dgraph.monoid import CHOOSE, H_INDEX, MOST_FREQUENT, NONE
+from dgraph.codegen.kernel_source import generate
 from dgraph.ops.cdlp import CommunityDetection
 from dgraph.ops.label_propagation import LabelPropagation, WeightedLabelPropagation
+from dgraph.programs.monoid import CHOOSE, H_INDEX, MOST_FREQUENT, NONE
 
 
 class Fashion(dg.VertexProgram):

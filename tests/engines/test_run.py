@@ -17,11 +17,11 @@ from cases import PROGRAMS, graph_for, programs
 
 import dgraph as dg
 from dgraph import errors
-from dgraph.monoid import SUM
 from dgraph.options import OF_GRAPHS
-from dgraph.program import Global, State, VertexProgram
-from dgraph.runs.asked import Asked
-from dgraph.wording import ELSEWHERE, nearest
+from dgraph.phrases import ELSEWHERE, nearest
+from dgraph.programs.monoid import SUM
+from dgraph.programs.program import Global, State, VertexProgram
+from dgraph.runs.run_keywords import Asked
 
 LETTERS = pd.DataFrame({"src": ["b", "a", "c", "x"], "dst": ["c", "b", "d", "y"], "weight": [1, 2, 3, 4]})
 

@@ -9,9 +9,9 @@ import pytest
 from test_agreement import POLICIES, by_ends, by_hash
 
 import dgraph as dg
-from dgraph.engines import free_settling
+from dgraph.engines.local_methods import free_local_rounds
 from dgraph.errors import OptionError
-from dgraph.solvers import levels, shortest_paths
+from dgraph.solvers.paths import local_levels, shortest_paths
 
 OPERATIONS = {
     "wcc": dg.wcc,
@@ -66,8 +66,8 @@ def test_the_answer_is_that_of_single_steps(name, kind, directed, parts, policy,
 
 @pytest.mark.parametrize(("large", "many"), [(0, 0), (8, 1 << 40), (1 << 40, 20), (1 << 40, 1 << 40)])
 def test_levels_that_are_left_for_the_next_round(large, many, monkeypatch):
-    monkeypatch.setattr(levels, "LARGE", large)
-    monkeypatch.setattr(levels, "MANY", many)
+    monkeypatch.setattr(local_levels, "LARGE", large)
+    monkeypatch.setattr(local_levels, "MANY", many)
     for (kind, directed, policy), (engine, target) in product(CASES_OF_PAUSES, WAYS_OF_PAUSES):
         graph = graph_of(kind, directed=directed, parts=3, policy=policy)
         for call in (dg.bfs, dg.sssp):  # the latter along edges of length 0
@@ -101,7 +101,7 @@ def test_predecessors_come_with_the_distances(engine, policy):
 
 def test_small_partitions_do_not_wait_longer_than_their_work_takes(monkeypatch):
     """Round a circle one partition at a time has news, and hears of no other that has told something meanwhile."""
-    monkeypatch.setattr(free_settling, "AT_LEAST", 3600.0)
+    monkeypatch.setattr(free_local_rounds, "AT_LEAST", 3600.0)
     circle = pd.DataFrame({"src": range(50), "dst": np.roll(range(50), -1)})
     graph = dg.Graph.from_edges(circle, parts=3, policy="outgoing")
     found, expected = (

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dgraph as dg
-from dgraph.agents.edge_tables import EdgeTables
-from dgraph.agents.quiet import FAR, quiet_rounds
 from dgraph.engines import look_ahead
+from dgraph.tables.border_distances import FAR, quiet_rounds
+from dgraph.tables.edge_tables import EdgeTables
 
 STEPS = {"engine": "gas", "local_rounds": 1}
 vertex = st.integers(0, 29)

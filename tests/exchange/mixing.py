@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dgraph.exchange.exchange import Exchange
-from dgraph.exchange.registry import NAME
-from dgraph.runs.steps import Steps
+from dgraph.exchange.run_registry import NAME
+from dgraph.supersteps.steps import Steps
 
 
 @dataclass

@@ -8,11 +8,11 @@ from mixing import registry, wait_until
 
 import dgraph as dg
 from dgraph.checkpoint.piece import Label
+from dgraph.cluster import scheduler_calls as questions
 from dgraph.devices.probe import CUDF
 from dgraph.errors import LostError, RunError
-from dgraph.exchange import client as questions
 from dgraph.exchange.mail import Route
-from dgraph.exchange.registry import NAME
+from dgraph.exchange.run_registry import NAME
 
 FRAME = pd.DataFrame(np.random.default_rng(3).integers(0, 60, (300, 2)), columns=["src", "dst"])
 

@@ -9,14 +9,14 @@ import pytest
 from distributed import Client, Future
 
 import dgraph as dg
+from dgraph.cluster.scheduler_calls import workers_of
+from dgraph.cluster.waits import bring, wait_for
 from dgraph.errors import InputError, RunError
-from dgraph.exchange.client import workers_of
-from dgraph.waiting import bring, wait_for
 
 
 def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
     """What is submitted while the client closes never ends: nobody may wait for it."""
-    monkeypatch.setattr("dgraph.waiting.LOOK_UP", 0.05)
+    monkeypatch.setattr("dgraph.cluster.waits.LOOK_UP", 0.05)
     gone = Client(cluster, set_as_default=False)
     never = Future("never", gone)
     closing = threading.Timer(0.2, gone.close)
@@ -33,14 +33,14 @@ def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):
     """When all has been waited for and is to be brought, its thread may have ended."""
     gone = Client(cluster.scheduler_address, set_as_default=False)
     done = gone.submit(int, pure=False)
-    monkeypatch.setattr("dgraph.waiting.wait_for", lambda client, *_: client.close())
+    monkeypatch.setattr("dgraph.cluster.waits.wait_for", lambda client, *_: client.close())
     with pytest.raises(RunError, match="closed during the run"):
         bring(gone, [done])
 
 
 def test_a_client_that_has_lost_its_scheduler_is_an_error_soon(cluster, monkeypatch):
     """Calls would wait half a minute for it."""
-    monkeypatch.setattr("dgraph.exchange.client.LOST", 0.2)
+    monkeypatch.setattr("dgraph.cluster.scheduler_calls.LOST", 0.2)
     with Client(cluster.scheduler_address, set_as_default=False) as client:
         client.status = "connecting"
         with pytest.raises(RunError, match=r"connection to the scheduler of .* was lost; is the cluster alive"):
@@ -90,7 +90,7 @@ def test_a_graph_of_a_frame_whose_client_was_closed(cluster):
 
 def test_a_graph_of_a_frame_that_another_cluster_has(cluster, monkeypatch):
     """To the scheduler that is as if it had been lost."""
-    monkeypatch.setattr("dgraph.recovery.PAUSE", 0.01)
+    monkeypatch.setattr("dgraph.cluster.retry.PAUSE", 0.01)
     with (
         Client(cluster.scheduler_address, set_as_default=False) as client,
         Client(processes=False, n_workers=1, dashboard_address=":0", set_as_default=False) as other,

@@ -9,11 +9,11 @@ import pytest
 from distributed import Client, Future
 from mixing import busy, check, ends_on_workers, mixing, registry, results, start, wait_until
 
+from dgraph.cluster.homes import homes_of
+from dgraph.cluster.scheduler_calls import install, workers_of
 from dgraph.errors import RunError
-from dgraph.exchange.client import install, workers_of
-from dgraph.exchange.registry import NAME
-from dgraph.homes import homes_of
-from dgraph.runs.steps import Steps, run_steps
+from dgraph.exchange.run_registry import NAME
+from dgraph.supersteps.steps import Steps, run_steps
 
 PARTS = 4
 

@@ -8,7 +8,7 @@ from mixing import check, mixing, start
 
 from dgraph.errors import RunError
 from dgraph.exchange.dask import DaskExchange
-from dgraph.runs.steps import run_steps
+from dgraph.supersteps.steps import run_steps
 
 PARTS, LAST = 4, 3
 PATIENCE = {"lose": 0.1, "reorder": 0.1}  # seconds; elsewhere nothing is missing
@@ -92,7 +92,7 @@ def counts(client) -> list[int]:
 @pytest.mark.parametrize(("fault", "fuse"), CASES)
 def test_every_message(faulty, fault, fuse, monkeypatch):
     def run(patience=30.0):
-        monkeypatch.setattr("dgraph.runs.steps.PATIENCE", patience)
+        monkeypatch.setattr("dgraph.supersteps.steps.PATIENCE", patience)
         return run_steps(mixing(LAST), start(PARTS), client=faulty, fuse=fuse)
 
     for worker in (0, 1):

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgraph.agents.vertex_arrays import rows_that_differ
 from dgraph.errors import RunError
 from dgraph.exchange.encoding import HEADER, Encoding, choose, decode, encode
+from dgraph.tables.vertex_arrays import rows_that_differ
 
 FIELDS = [("<f8", 0), ("<i4", 0), ("|b1", 0), ("<u2", 3), ("<f4", 2), ("|u1", 0)]
 

@@ -48,7 +48,7 @@ def test_an_expression_is_all_that_a_chunk_sends():
     from dask._expr import Expr
     from distributed.protocol.pickle import dumps
 
-    from dgraph.runs.step_graph import StepChunk
+    from dgraph.supersteps.step_graph import StepChunk
 
     workers = ("tcp://127.0.0.1:1234", "tcp://127.0.0.1:1235")
     chunk = StepChunk("0" * 32, workers, 0, 10, fuse=False)

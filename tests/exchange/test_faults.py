@@ -7,7 +7,7 @@ from mixing import check, mixing, start
 
 from dgraph.errors import RunError
 from dgraph.exchange.local import LocalExchange
-from dgraph.runs import steps as steps_module
+from dgraph.supersteps import steps as steps_module
 
 PARTS, WORKERS, LAST = 4, 2, 3
 

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from dgraph.exchange import free
+from dgraph.exchange import free_mail
 from dgraph.exchange.local import LocalExchange
 from dgraph.exchange.mail import Route
 
@@ -61,7 +61,7 @@ def test_a_duplicate_is_confirmed_again_but_comes_once(ends, posted):
 
 
 def test_a_receiver_without_room_confirms_when_it_has_taken_what_came(ends, posted, monkeypatch):
-    monkeypatch.setattr(free, "ROOM", 10)
+    monkeypatch.setattr(free_mail, "ROOM", 10)
     mail, inbox, confirmed = ends[0].free, ends[1].free.inbox, []
     for size in (8, 8):
         mail.send(0, 1, bytes(size))
@@ -92,7 +92,7 @@ def test_mail_for_a_partition_of_the_same_worker_does_not_travel(ends, posted):
 
 def test_a_large_buffer_comes_when_its_last_fragment_has_come(ends, posted, monkeypatch):
     monkeypatch.setattr("dgraph.exchange.mail.FRAGMENT", 1000)
-    monkeypatch.setattr(free, "FRAGMENT", 1000)
+    monkeypatch.setattr(free_mail, "FRAGMENT", 1000)
     data, inbox = np.arange(2500, dtype=np.uint8), ends[1].free.inbox
     ends[0].free.send(0, 1, data)
     ends[0].free.post()

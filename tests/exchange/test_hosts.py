@@ -5,9 +5,9 @@ import os
 import pytest
 from mixing import start
 
-from dgraph.exchange.hosts import kept_on, own_cores, share_of_cores
-from dgraph.partition.threads import cores
-from dgraph.runs.steps import Steps, run_steps
+from dgraph.native.hosts import kept_on, own_cores, share_of_cores
+from dgraph.native.threads import cores
+from dgraph.supersteps.steps import Steps, run_steps
 
 HERE = [f"tcp://10.0.0.1:{port}" for port in range(4)]
 bound = pytest.mark.skipif(

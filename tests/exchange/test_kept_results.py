@@ -2,8 +2,8 @@
 
 from distributed import Event
 
-from dgraph.exchange.client import install
-from dgraph.exchange.registry import NAME
+from dgraph.cluster.scheduler_calls import install
+from dgraph.exchange.run_registry import NAME
 
 
 def test_results_that_are_about_to_be_found_are_not_lost(cluster, client):

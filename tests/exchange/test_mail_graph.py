@@ -13,8 +13,8 @@ from mixing import mixing, start
 import dgraph as dg
 from dgraph.errors import RunError
 from dgraph.exchange.mail import Route
-from dgraph.runs.mail_graph import MailExchange, deliver_task, finish_task, start_task, step_task
-from dgraph.runs.steps import run_steps
+from dgraph.supersteps.mail_graph import MailExchange, deliver_task, finish_task, start_task, step_task
+from dgraph.supersteps.steps import run_steps
 
 sys.path.append(str(Path(__file__).parents[1] / "engines"))
 

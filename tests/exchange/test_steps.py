@@ -11,9 +11,9 @@ from distributed import Client, LocalCluster
 from mixing import check, mixing, start, wait_until
 
 from dgraph.errors import OptionError
-from dgraph.exchange.registry import NAME
-from dgraph.runs.step_graph import StepChunk
-from dgraph.runs.steps import Steps, run_steps
+from dgraph.exchange.run_registry import NAME
+from dgraph.supersteps.step_graph import StepChunk
+from dgraph.supersteps.steps import Steps, run_steps
 
 PARTS = 5
 
@@ -152,5 +152,5 @@ def test_workers_of_several_threads_take_one_step_at_a_time(pause):
 
 @pytest.mark.parametrize("fuse", [True, False])
 def test_the_fall_back_graph_means_the_same(client, monkeypatch, fuse):
-    monkeypatch.setattr("dgraph.runs.step_graph.Expr", None)
+    monkeypatch.setattr("dgraph.supersteps.step_graph.Expr", None)
     check(results(run_steps(mixing(3), start(PARTS), client=client, fuse=fuse)), PARTS)

@@ -17,8 +17,9 @@ HANG = 5  # seconds
 MEMORY = 1 << 30  # bytes, beside what the process has before the first input
 HERE = Path(__file__).parent
 # Numba compiles no function that atheris has changed.
-KERNELS = ["dgraph.partition.kernels", "dgraph.solvers", "dgraph.agents", "dgraph.codegen", "dgraph.io.generate"]
-KERNELS += ["dgraph.checkpoint.fingerprint", "dgraph.randomness"]
+KERNELS = ["dgraph.partition.build_kernels", "dgraph.native", "dgraph.tables", "dgraph.pipeline", "dgraph.solvers"]
+KERNELS += ["dgraph.agents", "dgraph.codegen", "dgraph.engines.local_methods", "dgraph.io.generate"]
+KERNELS += ["dgraph.checkpoint.fingerprint", "dgraph.programs.random_draws"]
 FOUND = Path(tempfile.gettempdir()) / "dgraph-fuzz"
 
 

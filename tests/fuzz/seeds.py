@@ -102,7 +102,7 @@ def pieces() -> list[bytes]:
 
 def messages() -> list[bytes]:
     """Messages between workers as JSON, frames apart: their manifest and their sizes."""
-    from dgraph.exchange.frames import pack
+    from dgraph.exchange.wire_format import pack
 
     small = [*cut(0, 1, 0, np.arange(40, dtype=np.uint8)), *cut(1, 0, 0, np.empty(0, np.uint8))]
     found = pack(Packet("run", 3, 0, 0, small))

@@ -16,17 +16,17 @@ import numpy as np
 import seeds
 import xxhash
 
-from dgraph.building.saved import KIND, MANIFEST, VERSION, Saved
+from dgraph.building.saved_graph import KIND, MANIFEST, VERSION, Saved
 from dgraph.checkpoint.piece import from_bytes, rows_for
 from dgraph.errors import DgraphError
 from dgraph.exchange.encoding import decode
-from dgraph.exchange.frames import unpack
 from dgraph.exchange.mail import join
-from dgraph.functions import read_function
+from dgraph.exchange.wire_format import unpack
 from dgraph.io import read_edge_list
-from dgraph.io.lazy import lazy_edge_list
+from dgraph.io.lazy_edges import lazy_edge_list
 from dgraph.partition import policies, store
 from dgraph.partition.manifest import manifest_text
+from dgraph.programs.functions import read_function
 
 ROOM = tempfile.TemporaryDirectory(prefix="dgraph-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 FOLDER = Path(ROOM.name)  # goes with the process

@@ -9,7 +9,7 @@ import pytest
 import seeds
 from targets import TARGETS, try_one
 
-from dgraph.building.saved import MANIFEST, Saved
+from dgraph.building.saved_graph import MANIFEST, Saved
 from dgraph.errors import RunError, StorageError
 from dgraph.exchange.encoding import HEADER, Encoding, decode
 
@@ -66,7 +66,7 @@ def test_what_was_found(name, data):
 )
 def test_a_manifest_that_lies_is_refused(tmp_path, name, value):
     """Its checksum is right: anybody can compute one."""
-    from dgraph.building.saved import KIND, VERSION
+    from dgraph.building.saved_graph import KIND, VERSION
     from dgraph.partition.manifest import manifest_text
 
     for file, data in seeds.saved_graph().items():

@@ -8,9 +8,10 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import RoomError
-from dgraph.partition import placement, threads
-from dgraph.partition.chunk import Numbered
-from dgraph.partition.ranks import IDENTITY
+from dgraph.native import threads
+from dgraph.partition import placement
+from dgraph.partition.ids.bitmaps import IDENTITY
+from dgraph.partition.ids.chunk import Numbered
 
 
 def in_turn(source, destination, parts):

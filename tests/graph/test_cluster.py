@@ -13,10 +13,10 @@ from distributed import Client, Future, get_client
 from oracle import check_graph, collect, edges_of, listed
 
 import dgraph as dg
+from dgraph.cluster.workers import Workers
 from dgraph.errors import IdError, OptionError
-from dgraph.partition import survey
+from dgraph.partition.ids import survey
 from dgraph.testing.stand_in import StandIn
-from dgraph.workers import Workers
 
 POLICIES = ["outgoing", "incoming", "cartesian", "hybrid", "metis"]
 

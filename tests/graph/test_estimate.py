@@ -10,11 +10,11 @@ import pytest
 
 import dgraph as dg
 from dgraph.building.remarks import REMARKS
+from dgraph.cluster.scheduler_calls import known_of_workers
 from dgraph.errors import OptionError, RoomError
 from dgraph.estimates.estimate import POLICIES
 from dgraph.estimates.footprints import FOOTPRINTS
-from dgraph.estimates.room import PROCESS
-from dgraph.exchange.client import known_of_workers
+from dgraph.estimates.memory_check import PROCESS
 
 GRAPHS = {
     "rmat": lambda **o: dg.rmat(scale=14, **o),
@@ -66,7 +66,7 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
         """Let each worker have so many bytes beside what its process takes."""
         memory = {"memory_limit": (room + PROCESS) / 0.8, "metrics": {"memory": PROCESS}}
         known = {address: {**info, **memory} for address, info in workers.items()}
-        small.setattr("dgraph.exchange.client.known_of_workers", lambda client, **_: known)
+        small.setattr("dgraph.cluster.scheduler_calls.known_of_workers", lambda client, **_: known)
 
     with monkeypatch.context() as small:
         leave(160_000)

@@ -10,7 +10,7 @@ from oracle import check_graph, listed
 
 import dgraph as dg
 from dgraph.errors import IdError
-from dgraph.wording import counted
+from dgraph.phrases import counted
 
 POLICIES = ["outgoing", "cartesian", "metis"]
 

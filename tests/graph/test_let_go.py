@@ -12,8 +12,8 @@ from distributed.comm import CommClosedError
 from test_cluster import frame_of
 
 import dgraph as dg
+from dgraph.cluster.workers import Workers, _sent
 from dgraph.errors import LostError
-from dgraph.workers import Workers, _sent
 
 
 def test_what_a_worker_got_before_another_failed_to_is_let_go_of(client):

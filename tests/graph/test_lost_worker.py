@@ -13,8 +13,8 @@ from clusters import worker_processes
 from oracle import check_graph, listed
 
 import dgraph as dg
-from dgraph import recovery
-from dgraph.waiting import bring
+from dgraph.cluster import retry
+from dgraph.cluster.waits import bring
 
 FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 50, (400, 2)), columns=["src", "dst"])
 
@@ -43,7 +43,7 @@ def test_nothing_of_what_was_lost_is_kept(waits, client):
             waits(future)
         return graph.num_edges
 
-    assert recovery.retry(client, work, lambda: None) == len(FRAME)
+    assert retry.retry(client, work, lambda: None) == len(FRAME)
     gc.collect()
     assert future.status == "cancelled" and alive[0]() is None
 
@@ -70,7 +70,7 @@ def test_nor_of_what_failed(kind, client):
         bring(future.client, [future])
 
     with pytest.raises(kind, match="no file") as told:
-        recovery.retry(client, work, lambda: None)
+        retry.retry(client, work, lambda: None)
     assert told.traceback[-1].name == "failing"
     del told
     gc.collect()

@@ -133,7 +133,7 @@ def test_weights_that_are_decimals(tmp_path):
 
 
 def test_a_fault_far_from_the_head_is_found_behind_it(put, monkeypatch):
-    monkeypatch.setattr("dgraph.io.lazy._LINE", 30)
+    monkeypatch.setattr("dgraph.io.lazy_edges._LINE", 30)
     lines = ["# calls", "src,dst", *(f"{i},{i + 1}" for i in range(9)), "x,3"]
     lazy = lazy_edge_list(put("a.csv", "\n".join(lines)), block_size=20)
     with pytest.raises(IdError, match=r"a.csv, line 12: id 'x' is not a 64-bit integer"):

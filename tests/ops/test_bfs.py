@@ -13,13 +13,14 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order
 
 import dgraph as dg
-from dgraph import errors, laws
-from dgraph.agents.edge_tables import EdgeTables
-from dgraph.monoid import NONE, UNREACHED
+from dgraph import errors
 from dgraph.ops import bfs
-from dgraph.solvers import ascending, breadth_first
-from dgraph.solvers.breadth_first import Sizes
+from dgraph.programs import laws
+from dgraph.programs.monoid import NONE, UNREACHED
+from dgraph.solvers.paths import breadth_first, row_order
+from dgraph.solvers.paths.breadth_first import Sizes
 from dgraph.solvers.solver import Problem
+from dgraph.tables.edge_tables import EdgeTables
 from dgraph.testing.strategies import small_graphs
 
 OFTEN, NEVER = 10**6, 0
@@ -105,7 +106,7 @@ def test_whatever_turns_are_taken(sizes, drawn, patience):
         graph = dg.Graph.from_edges(frame, **options)  # anew: the rows of the one before are sorted
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(breadth_first, "SIZES", sizes)
-            patch.setattr(ascending, "PATIENCE", patience)
+            patch.setattr(row_order, "PATIENCE", patience)
             found = solve(graph, sources, threads, **limits)
         assert found["distance"].tolist() == distance
         assert found["predecessor"].tolist() == before

@@ -37,7 +37,7 @@ def test_the_solver_s_answer_is_the_definition_s(drawn, max_iter, threads):
     frame, kwargs = drawn
     graph = dg.Graph.from_edges(frame, **kwargs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dgraph.partition.threads.cores", lambda: threads)
+        patch.setattr("dgraph.native.threads.cores", lambda: threads)
         found = dg.cdlp(graph, max_iter=max_iter, engine="local").by_number("label")
     assert found.tolist() == by_the_definition(Edges.of(graph), max_iter)
 
@@ -45,7 +45,7 @@ def test_the_solver_s_answer_is_the_definition_s(drawn, max_iter, threads):
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_solver_and_engines_agree(monkeypatch, directed, threads):
-    monkeypatch.setattr("dgraph.partition.threads.cores", lambda: threads)
+    monkeypatch.setattr("dgraph.native.threads.cores", lambda: threads)
     options = {"scale": 9, "edge_factor": 4, "directed": directed}
     mine = dg.cdlp(dg.rmat(**options), engine="local", max_iter=7).by_number("label")
     for engine, parts in (("bsp", 1), ("gas", 2), ("bsp", 3)):
@@ -65,7 +65,7 @@ def test_real_graphs(name):
 
 def test_a_skewed_graph_on_two_threads(monkeypatch):
     """Hubs count again only when so many neighbours have changed that it matters."""
-    monkeypatch.setattr("dgraph.partition.threads.cores", lambda: 2)
+    monkeypatch.setattr("dgraph.native.threads.cores", lambda: 2)
     graph = dg.rmat(scale=17)
     found = dg.cdlp(graph, engine="local")
     verify("cdlp", graph, found)

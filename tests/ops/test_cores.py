@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from real_graphs import SMALL, real_graph
 
 import dgraph as dg
+from dgraph.native import team
 from dgraph.ops.core_number import core_number, simple
 from dgraph.ops.k_core import k_core
-from dgraph.solvers import team
-from dgraph.solvers.neighbours import is_simple
+from dgraph.solvers.subgraphs.neighbours import is_simple
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 

@@ -7,8 +7,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 import dgraph as dg
-from dgraph.solvers import delta_stepping, relaxing, slots, team
-from dgraph.solvers.slots import free, fresh, number_of
+from dgraph.native import team
+from dgraph.solvers.paths import delta_stepping, distance_slots, edge_relaxation
+from dgraph.solvers.paths.distance_slots import free, fresh, number_of
 
 
 def rows_of(graph, sources):
@@ -50,7 +51,7 @@ def test_threads_widths_and_little_room_change_nothing(name):
     expected = scipy_distances(rows)
     for threads, factor, room in ((1, 1, None), (2, 1, None), (3, 20, None), (2, 0.1, None), (2, 1, 0)):
         one = delta_stepping.rows_of(*rows[:3], rows.dist.copy(), tree=True)
-        width, waiting = delta_stepping.width(*one[:3]) * factor, slots.Waiting(len(one.dist), threads, room)
+        width, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.Waiting(len(one.dist), threads, room)
         delta_stepping.relax(one, np.array([5], np.uint32), delta=width, threads=threads, waiting=waiting)
         assert np.array_equal(one.dist, expected)
         assert np.array_equal(np.flatnonzero(one.improved), np.flatnonzero(one.dist < np.inf))
@@ -63,10 +64,10 @@ def test_words_hold_the_same_distances_and_predecessors(name):
     expected, source, largest = scipy_distances(rows), np.array([5], np.uint32), int(rows.weights.max())
     rows.dist[:] = expected
     for threads, factor, room in ((1, 1, None), (2, 1, None), (3, 20, None), (2, 0.1, None), (2, 1, 0)):
-        words = relaxing.words_of(len(rows.dist), largest)
-        words.known[source] = relaxing.FAR
+        words = edge_relaxation.words_of(len(rows.dist), largest)
+        words.known[source] = edge_relaxation.FAR
         one = delta_stepping.rows_of(*rows[:3], words.dist)
-        width, waiting = delta_stepping.width(*one[:3]) * factor, slots.Waiting(len(one.dist), threads, room)
+        width, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.Waiting(len(one.dist), threads, room)
         found = delta_stepping.relax(one, source, delta=width, threads=threads, waiting=waiting, words=words)
         assert not found.beyond and not found.flat
         dist, parent = words.apart(threads)
@@ -86,12 +87,12 @@ def test_words_or_not_distances_are_right(step):
 
 def test_weights_that_are_whole_are_known():
     for dtype in (np.float64, np.float32, np.int64, np.int32):
-        assert relaxing.largest_whole(np.arange(10_000).astype(dtype), 2) == 9999
+        assert edge_relaxation.largest_whole(np.arange(10_000).astype(dtype), 2) == 9999
     for other in (0.5, -1, np.nan, np.inf, -np.inf, 2.0**32 - 1, 1e300):
         weights = np.arange(10_000.0)
         weights[-1] = other
-        assert relaxing.largest_whole(weights, 2) == relaxing.FAR
-    assert relaxing.largest_whole(np.empty(0), 2) == 0
+        assert edge_relaxation.largest_whole(weights, 2) == edge_relaxation.FAR
+    assert edge_relaxation.largest_whole(np.empty(0), 2) == 0
 
 
 def test_a_search_goes_on_from_what_is_known():
@@ -118,7 +119,7 @@ def test_a_search_that_pauses_and_hears_of_better_ways_ends_like_one_that_knew_a
     for threads, factor in ((1, 1), (2, 1), (2, 0.001)):
         one = delta_stepping.rows_of(*rows[:3], np.full(len(rows.dist), np.inf))
         one.dist[start] = 0
-        delta, waiting = delta_stepping.width(*one[:3]) * factor, slots.Waiting(len(one.dist), threads)
+        delta, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.Waiting(len(one.dist), threads)
         frontier, heard, pauses = np.array([start], np.uint32), {start: 0.0}, 0
         while len(frontier) or waiting.some:
             limit = max(1000, len(rows.neighbours) // 10)
@@ -181,7 +182,7 @@ def test_no_distance_is_too_far_to_be_told_from_others():
     distances = np.unique(np.concatenate([near, np.nextafter(near, np.inf), 2.0**53 + np.arange(-9.0, 9.0)]))
     numbers = np.array([number_of(distance, 1.0) for distance in distances.tolist()])
     assert (np.diff(numbers)[distances[:-1] >= 2.0**53] > 0).all()
-    assert (np.diff(numbers) >= 0).all() and number_of(np.inf, 1.0) < slots.NOWHERE
+    assert (np.diff(numbers) >= 0).all() and number_of(np.inf, 1.0) < distance_slots.NOWHERE
 
 
 @team.kernel
@@ -197,11 +198,12 @@ def passed_on(taker, giver, times):
 
 def test_a_chunk_that_another_thread_gives_back_is_not_lost():
     """Else a search of many windows found no room for those who wait, and began anew for ever."""
-    waiting = slots.Waiting(64, 2)
+    waiting = distance_slots.Waiting(64, 2)
     lists = waiting.tails, waiting.marks, waiting.spare
     one, other = (
-        slots.Lists(*(each[r] for each in lists), waiting.pool, waiting.chained, waiting.shared) for r in (0, 1)
+        distance_slots.Lists(*(each[r] for each in lists), waiting.pool, waiting.chained, waiting.shared)
+        for r in (0, 1)
     )
     for taker, giver in ((one, other), (other, one), (one, one)):
         assert passed_on(taker, giver, 3 * len(waiting.chained))
-    assert not waiting.shared[slots.DROPPED]
+    assert not waiting.shared[distance_slots.DROPPED]

@@ -11,7 +11,7 @@ from real_graphs import real_graph
 import dgraph as dg
 from dgraph import errors
 from dgraph.ops.hits import hits
-from dgraph.solvers import gather
+from dgraph.solvers.ranks import gather
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
@@ -110,7 +110,7 @@ def test_threads_change_no_bit(monkeypatch):
     monkeypatch.setattr(gather, "GRAIN", 500)
     found = []
     for threads in (1, 2, 5):
-        monkeypatch.setattr("dgraph.partition.threads.cores", lambda threads=threads: threads)
+        monkeypatch.setattr("dgraph.native.threads.cores", lambda threads=threads: threads)
         found.append(hits(dg.rmat(scale=11, edge_factor=8, seed=2), engine="local"))
     for one in found[1:]:
         pd.testing.assert_frame_equal(one.compute(), found[0].compute(), check_exact=True)

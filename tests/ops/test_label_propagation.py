@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from real_graphs import real_graph
 
 import dgraph as dg
-from dgraph import errors, reference
+from dgraph import errors
 from dgraph.ops.label_propagation import LabelPropagation, WeightedLabelPropagation, _unit, label_propagation
+from dgraph.programs import reference
+from dgraph.solvers.compiled_draws import sort_drawn
 from dgraph.solvers.label_propagation import PATIENT
-from dgraph.solvers.randomness import sort_drawn
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import Edges, verify
 
@@ -37,7 +38,7 @@ def test_the_solver_s_answer_is_the_program_s(drawn, max_iter, threads, random_s
         LabelPropagation(max_iter=max_iter), pairs, graph.num_vertices, directed=graph.directed, random_seed=random_seed
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dgraph.partition.threads.cores", lambda: threads)
+        patch.setattr("dgraph.native.threads.cores", lambda: threads)
         found = label_propagation(graph, max_iter=max_iter, random_seed=random_seed, engine="local")
     assert found.by_number("label").tolist() == meant.results()["label"]
     assert (found.rounds, found.totals["restless"]) == (meant.rounds, meant.globals["restless"])
@@ -53,7 +54,7 @@ def test_weighted_everywhere(drawn, max_iter, threads, parts):
     graph = dg.Graph.from_edges(frame, **kwargs)
     edges, options = Edges.of(graph), {"max_iter": max_iter, "random_seed": 3, "weighted": True}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dgraph.partition.threads.cores", lambda: threads)
+        patch.setattr("dgraph.native.threads.cores", lambda: threads)
         found = label_propagation(graph, engine="local", **options)
     meant = reference.run(
         WeightedLabelPropagation(max_iter=max_iter, unit=_unit(graph)),
@@ -115,7 +116,7 @@ def test_a_circle_is_opened_by_waiting():
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_solver_and_engines_agree(monkeypatch, directed, threads):
-    monkeypatch.setattr("dgraph.partition.threads.cores", lambda: threads)
+    monkeypatch.setattr("dgraph.native.threads.cores", lambda: threads)
     options = {"scale": 9, "edge_factor": 4, "directed": directed}
     mine = label_propagation(dg.rmat(**options), engine="local", random_seed=5)
     for engine, parts in (("bsp", 1), ("gas", 2), ("bsp", 3)):
@@ -181,7 +182,7 @@ def test_real_graphs(name):
 def test_a_skewed_graph_on_two_threads(monkeypatch):
     graph, found = dg.rmat(scale=17), []
     for threads in (1, 2):
-        monkeypatch.setattr("dgraph.partition.threads.cores", lambda threads=threads: threads)
+        monkeypatch.setattr("dgraph.native.threads.cores", lambda threads=threads: threads)
         found.append(label_propagation(graph, random_seed=3))
     assert (found[0].by_number("label") == found[1].by_number("label")).all()
     verify("label_propagation", graph, found[1])

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from real_graphs import DATA
 
 import dgraph as dg
-from dgraph import errors, reference
+from dgraph import errors
 from dgraph.ops.matching import Matching, matching
-from dgraph.randomness import mix
-from dgraph.solvers.randomness import unmix
+from dgraph.programs import reference
+from dgraph.programs.random_draws import mix
+from dgraph.solvers.compiled_draws import unmix
 from dgraph.testing.verify import Edges, verify
 
 
@@ -45,7 +46,7 @@ def test_the_solver_s_answer_is_the_program_s(drawn, directed, threads, random_s
     options = {"vertex_columns": columns, "directed": directed, "random_seed": random_seed}
     meant = reference.run(Matching(), edges, n, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dgraph.partition.threads.cores", lambda: threads)
+        patch.setattr("dgraph.native.threads.cores", lambda: threads)
         found = matching(graph, left=left, random_seed=random_seed, engine="local")
     assert found.by_number("mate").tolist() == meant.results()["mate"]
     assert found.rounds == meant.rounds
@@ -55,7 +56,7 @@ def test_the_solver_s_answer_is_the_program_s(drawn, directed, threads, random_s
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_solver_and_engines_agree(monkeypatch, directed, threads):
-    monkeypatch.setattr("dgraph.partition.threads.cores", lambda: threads)
+    monkeypatch.setattr("dgraph.native.threads.cores", lambda: threads)
     frame = dg.bipartite(left=300, right=200, edges=700).edges.compute()
     mates = []
     for engine, parts in (("local", 1), ("bsp", 1), ("gas", 2), ("bsp", 3)):
@@ -70,7 +71,7 @@ def test_solver_and_engines_agree(monkeypatch, directed, threads):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_hubs_are_chosen_by_and_choose_the_same_as_in_rounds(monkeypatch, hubs, threads):
     """Most vertices have one edge, and draw nothing; nobody is asked once all hubs have a mate."""
-    monkeypatch.setattr("dgraph.partition.threads.cores", lambda: threads)
+    monkeypatch.setattr("dgraph.native.threads.cores", lambda: threads)
     leaves = np.arange(2000)
     for ends in ((leaves % hubs, leaves + hubs), (leaves + hubs, leaves % hubs)):
         frame = pd.DataFrame(dict(zip(("src", "dst"), ends, strict=True)))
@@ -100,7 +101,7 @@ def test_ratings_of_gowalla():
 def test_a_large_graph_on_two_threads(monkeypatch):
     graph, mates = dg.bipartite(left=60_000, right=40_000, edges=1_000_000), []
     for threads in (1, 2):
-        monkeypatch.setattr("dgraph.partition.threads.cores", lambda threads=threads: threads)
+        monkeypatch.setattr("dgraph.native.threads.cores", lambda threads=threads: threads)
         mates.append(matching(graph, random_seed=1))
     assert (mates[0].by_number("mate") == mates[1].by_number("mate")).all()
     verify("matching", graph, mates[1])

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph import errors, laws
+from dgraph import errors
 from dgraph.ops import bfs, k_core, sssp, wcc
-from dgraph.runs.asked import WORDS
+from dgraph.programs import laws
+from dgraph.runs.run_keywords import WORDS
 
 ROWS = [
     ("a", "b", 0.0),

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 import dgraph as dg
 from dgraph import errors
-from dgraph.solvers import gather
+from dgraph.solvers.ranks import gather
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
@@ -202,7 +202,7 @@ def test_threads_change_no_bit(monkeypatch, options):
     monkeypatch.setattr(gather, "GRAIN", 500)
     found = []
     for threads in (1, 2, 5):
-        monkeypatch.setattr("dgraph.partition.threads.cores", lambda threads=threads: threads)
+        monkeypatch.setattr("dgraph.native.threads.cores", lambda threads=threads: threads)
         graph = dg.rmat(scale=11, edge_factor=8, seed=2, weights=(1, 255))
         found += [dg.pagerank(graph, engine="local", **options) for _ in range(2)]
     for one in found[1:]:
@@ -212,7 +212,7 @@ def test_threads_change_no_bit(monkeypatch, options):
 
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-11), ("float32", 1e-4)])
 def test_a_large_graph_on_two_threads(monkeypatch, dtype, rtol):
-    monkeypatch.setattr("dgraph.partition.threads.cores", lambda: 2)
+    monkeypatch.setattr("dgraph.native.threads.cores", lambda: 2)
     graph = dg.rmat(scale=18, edge_factor=16, seed=3)
     found = dg.pagerank(graph, max_iter=20, tol=0, dtype=dtype, engine="local")
     frame = graph.edges.compute()

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dgraph as dg
-from dgraph import reference
 from dgraph.ops.scc import StrongComponents
+from dgraph.programs import reference
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 

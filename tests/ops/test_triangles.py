@@ -13,7 +13,7 @@ import dgraph as dg
 from dgraph import errors
 from dgraph.ops.triangles import triangles
 from dgraph.partition.adjacency import EdgeSlice, build
-from dgraph.solvers.triangles import are_short, of_short_rows
+from dgraph.solvers.subgraphs.triangles import are_short, of_short_rows
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 

@@ -11,13 +11,13 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 import dgraph as dg
-from dgraph.agents.edge_tables import EdgeTables
-from dgraph.solvers import components
-from dgraph.solvers.components import local_components
-from dgraph.states.contracting import Contracting
-from dgraph.states.state import PartitionState
+from dgraph.engines.local_methods.contraction import Contracting
+from dgraph.solvers.subgraphs import components
+from dgraph.solvers.subgraphs.components import local_components
+from dgraph.tables.edge_tables import EdgeTables
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
+from dgraph.vertex_state.partition_state import PartitionState
 
 POLICIES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
 

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgraph.partition import adjacency, threads
+from dgraph.native import threads
+from dgraph.partition import adjacency
 from dgraph.partition.adjacency import EdgeSlice, build
-from dgraph.partition.ranks import Ranks, bitmap
+from dgraph.partition.ids.bitmaps import Ranks, bitmap
 
 DTYPES = ["bool", "int16", "float32", "float64"]  # of 1, 2, 4 and 8 bytes: each compiles kernels of its own
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dgraph.errors import IdError
-from dgraph.partition.ids import IdType, column
+from dgraph.partition.ids.id_types import IdType, column
 
 A, B = uuid.UUID(int=1 << 127), uuid.UUID(int=2)
 TEXT = ["b", "a", "é", "😀", ""]

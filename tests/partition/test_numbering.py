@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgraph.building import numbers
+from dgraph.building import numbering_tasks
+from dgraph.cluster.workers import Workers
 from dgraph.errors import IdError
-from dgraph.partition import id_tables
-from dgraph.partition.chunk import Chunk, chunk_of_edges, chunk_of_vertices
-from dgraph.partition.ids import IdType
-from dgraph.partition.numbering import Numbering
+from dgraph.partition.ids import id_tables
+from dgraph.partition.ids.chunk import Chunk, chunk_of_edges, chunk_of_vertices
+from dgraph.partition.ids.id_types import IdType
+from dgraph.partition.ids.numbering import Numbering
 from dgraph.testing.strategies import KINDS, vertex_ids
-from dgraph.workers import Workers
 
 LEAST, MOST = -(2**63), 2**63 - 1
 IDS = {
@@ -48,7 +48,7 @@ def chunk(ids, sources, destinations):
 
 
 def number(chunks, vertices=(), listed=range(0)):
-    known, numbered, rows = numbers.number(Workers(), chunks, list(vertices), listed)
+    known, numbered, rows = numbering_tasks.number(Workers(), chunks, list(vertices), listed)
     assert rows == [len(one) for one in chunks]
     return known, [one.compact() for one in numbered]
 
@@ -175,12 +175,12 @@ def test_chunks_wait_in_little_room():
         for ids in (np.array(["a", "bc"] * 50, object), np.arange(100), np.arange(100) + 2**32)
     )
     for alone in (False, True):
-        survey, waits = numbers.waiting(text, alone)
+        survey, waits = numbering_tasks.waiting(text, alone)
         assert (survey.rows, survey.edges) == (100, 100)
         assert [waits.distinct[code].as_py() for code in waits.codes[0]] == ["a", "bc"] * 50
-        assert numbers.waiting(large, alone)[1] is large
-    assert numbers.waiting(small, alone=False)[1] is small
-    survey, waits = numbers.waiting(small, alone=True)
+        assert numbering_tasks.waiting(large, alone)[1] is large
+    assert numbering_tasks.waiting(small, alone=False)[1] is small
+    survey, waits = numbering_tasks.waiting(small, alone=True)
     assert (survey.low, survey.high, survey.id_type.dtype) == (0, 99, "int64")
     assert waits.id_type == small.id_type
     assert waits.sources.dtype == waits.destinations.dtype == np.uint32

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dgraph.partition import threads
-from dgraph.partition.ranks import Ranks, bitmap, union
+from dgraph.native import threads
+from dgraph.partition.ids.bitmaps import Ranks, bitmap, union
 
 BASES = st.sampled_from([0, -7, 5, 1 << 40, -(1 << 63), (1 << 63) - 2000])
 

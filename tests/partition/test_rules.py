@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dgraph.errors import OptionError
 from dgraph.partition import rules
-from dgraph.partition.chunk import Numbered
-from dgraph.partition.ranks import IDENTITY, Ranks
+from dgraph.partition.ids.bitmaps import IDENTITY, Ranks
+from dgraph.partition.ids.chunk import Numbered
 
 MERGE = {"first": lambda values: values[0], "sum": sum, "min": min, "max": max}
 SIZE = 6

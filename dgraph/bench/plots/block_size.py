@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dgraph.agents.block_size import Cost, best_blocks
 from dgraph.bench.plots.style import COLOURS, Drawing
+from dgraph.pipeline.block_size import Cost, best_blocks
 
 READS = "blocks"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
-from dgraph.io.generate.randomness import EDGES, stream
+from dgraph.io.generate.random_streams import EDGES, stream
 from dgraph.io.generate.uniform import draw_pairs
 
 

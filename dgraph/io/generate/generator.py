@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from dgraph.errors import OptionError
-from dgraph.io.generate.randomness import WEIGHTS, draw_weights, stream
+from dgraph.io.generate.random_streams import WEIGHTS, draw_weights, stream
 
 Columns = dict[str, np.ndarray]
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from dgraph.io.generate.generator import Columns, Generator
-from dgraph.io.generate.randomness import REMOVALS, WEIGHTS, between, draw, stream
-from dgraph.machine_code import kept, part_of_kernels
+from dgraph.io.generate.random_streams import REMOVALS, WEIGHTS, between, draw, stream
+from dgraph.native.machine_code import kept, part_of_kernels
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ import numpy as np
 
 from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
-from dgraph.io.generate.randomness import EDGES, FACTORS, NOISE, draw, normal, stream
+from dgraph.io.generate.random_streams import EDGES, FACTORS, NOISE, draw, normal, stream
 from dgraph.io.generate.uniform import draw_pairs
-from dgraph.machine_code import kept, part_of_kernels
+from dgraph.native.machine_code import kept, part_of_kernels
 
 # A factor's entry is an odd whole number within +-65535, four a hash: dot products are exact whatever their order.
 _VARIANCE = ((1 << 32) - 1) / 3  # of an entry

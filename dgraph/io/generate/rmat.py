@@ -8,8 +8,8 @@ import numpy as np
 
 from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
-from dgraph.io.generate.randomness import EDGES, SCRAMBLE, draw, stream
-from dgraph.machine_code import kept, part_of_kernels
+from dgraph.io.generate.random_streams import EDGES, SCRAMBLE, draw, stream
+from dgraph.native.machine_code import kept, part_of_kernels
 from dgraph.options import switch
 
 _BITS = 21  # bits a level: a quadrant's probability is off by 2.4e-7 at most

@@ -8,8 +8,8 @@ import numpy as np
 
 from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
-from dgraph.io.generate.randomness import EDGES, below, draw, stream
-from dgraph.machine_code import kept
+from dgraph.io.generate.random_streams import EDGES, below, draw, stream
+from dgraph.native.machine_code import kept
 
 
 @dataclass(frozen=True)

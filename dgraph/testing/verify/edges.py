@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import coo_array, csr_array
 
-from dgraph.building.frames import computed
+from dgraph.building.graph_frames import computed
 from dgraph.errors import AnswerError
 from dgraph.graph import Graph
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from dgraph.errors import IdError, OptionError
 from dgraph.options import by_vertex, vertices
+from dgraph.phrases import counted
 from dgraph.testing.verify.edges import Edges
-from dgraph.wording import counted
 
 SHARES = ("personalization", "dangling")  # probabilities of vertices
 WHENCE = {  # where a user finds what only the run itself can tell

@@ -1,3 +1,3 @@
 #!/bin/sh
 # Called by the harness of LDBC Graphalytics; PYTHON names the interpreter that has dgraph.
-exec "${PYTHON:-python3}" -m dgraph.graphalytics.driver load-graph "$@"
+exec "${PYTHON:-python3}" -m dgraph.cli.graphalytics_driver load-graph "$@"

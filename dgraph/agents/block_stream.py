@@ -1,0 +1,115 @@
+"""A connection that hands kernels over edges to daemons, in blocks. It chooses the blocks, and measures."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.daemon import is_pull, is_push
+from dgraph.agents.daemon_settings import Settings
+from dgraph.agents.lane import Counters, Lane, Plug
+from dgraph.agents.triplets import Inboxes, Pull, Push, Request
+from dgraph.codegen.recipe import Recipe
+from dgraph.devices.cpu import Cpu
+from dgraph.devices.probe import CPU
+from dgraph.pipeline.block_size import Cost, size_for
+from dgraph.pipeline.blocks import Block, cut
+from dgraph.pipeline.stages import in_turn, side_by_side, timed
+from dgraph.programs.kernel_names import name_in
+from dgraph.tables.vertex_arrays import IN_PROCESS
+
+
+class Streaming:
+    """For one partition. Kernels over vertices alone run in this process, because to move a vertex costs more."""
+
+    arrays, one_thread = IN_PROCESS, False
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        vertices: int,
+        settings: Settings,
+        plugs: Sequence[Plug],
+        threads: int,
+        lazy: bool,
+    ):
+        self.device, self.asked, self.lazy = Cpu(recipe.kernels, threads), settings.pipeline_block, lazy
+        self.receives = {name_in(phase, "push"): name_in(phase, "receive") for phase in recipe.analysis.phases}
+        self.tally = Counters()
+        self.lanes = [  # devices other than the CPU get all that a block needs
+            Lane(plug, recipe, vertices, settings.vertex_cache if plug.device == CPU else 0, self.tally)
+            for plug in plugs
+        ]
+        self.devices = " and ".join(sorted({plug.device for plug in plugs}))
+        self.size = 0  # edges a block, of the last request
+        self.cost: Cost | None = None  # of the first daemon, then
+        self._let_go = weakref.finalize(self, _close, self.lanes)
+
+    def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
+        if not is_push(name):
+            return self.device.once(name, count, values)
+        senders, indptr = values["senders"][:count].astype(np.int64), values["indptr"]
+        ends = np.zeros(count + 1, np.int64)
+        np.cumsum(indptr[senders + 1] - indptr[senders], out=ends[1:])
+        inboxes, edges = Inboxes(self.device, self.receives[name], values), int(ends[-1])
+        if edges:
+            self._stream(name, ends, lambda lane: Push(lane, name, values, inboxes, self.lazy))
+            whole = -(-int(indptr[-1]) // self.size)
+            self.tally.add("skipped_blocks", max(0, whole - -(-edges // self.size)))
+        return inboxes.queued
+
+    def rows(
+        self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
+    ) -> list[tuple[int, Any]]:
+        if not is_pull(name):
+            return self.device.rows(name, count, values, first, block)
+        ends = values["indptr"][first : count + 1]
+        edges = int(ends[-1] - ends[0])
+        self._stream(name, ends, lambda lane: Pull(lane, name, values, edges, self.lazy), first)
+        return []
+
+    def counted(self) -> dict[str, Any]:
+        costs = {field.name: getattr(self.cost, field.name, None) for field in fields(Cost)}
+        return {"device": self.devices, **self.tally.taken(), "block_size": self.size, **costs}
+
+    def disconnect(self) -> None:
+        self._let_go()
+
+    def _stream(self, name: str, ends: np.ndarray, request: Callable[[Lane], Request], first: int = 0) -> None:
+        """Send blocks through the pipelines of all daemons. Row i of the request has the edges ends[i]:ends[i + 1], and
+        is row `first` + i of its table."""
+        edges, costs = int(ends[-1] - ends[0]), [lane.costs[name].fit() for lane in self.lanes]
+        self.size = size_for(self.asked, edges, costs)
+        blocks = [Block(a + first, b + first, e) for a, b, e in cut(ends, self.size, taper=self.asked == "auto")]
+        for lane in self.lanes:
+            lane.make_room(blocks)
+        _, seconds = timed(_run, self.lanes, request, blocks)
+        self.cost = self.lanes[0].costs[name].fit()
+        self.tally.add("pipeline", seconds)
+        known = [cost.time(edges, len(blocks)) for cost in costs if cost is not None]
+        self.tally.add("predicted", _together(known) if len(known) == len(costs) else np.nan)
+
+
+def _run(lanes: Sequence[Lane], request: Callable[[Lane], Request], blocks: Sequence[Block]) -> None:
+    """Run a request to its end. A single block needs no threads."""
+    requests = [request(lane) for lane in lanes]
+    if len(blocks) == len(requests) == 1:
+        in_turn(requests[0], blocks)
+    else:
+        side_by_side(requests, blocks)
+    for one in requests:
+        one.finish()
+
+
+def _together(times: Sequence[float]) -> float:
+    """Seconds that daemons take together, from the seconds that each would take alone."""
+    return 1 / sum(1 / time for time in times) if min(times) > 0 else 0.0
+
+
+def _close(lanes: Sequence[Lane]) -> None:
+    for lane in lanes:
+        lane.close()

@@ -1,0 +1,243 @@
+"""A graph built on the GPU that has its edges: ids to numbers, edges to rows. Ids are integers, and the graph is of one
+partition; of all others GPUs find distinct ids (`devices/distinct_ids.py`) and sort rows (`devices/sorted_rows.py`).
+
+Written over an array module, `xp`: CuPy, or in tests NumPy. Numbers, rows and merged edges are those of `partition/`,
+in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from dgraph.devices import own_device
+from dgraph.devices.device_memory import Memory
+from dgraph.devices.sorted_rows import BYTES, FEW, here, joined, sort
+from dgraph.errors import DeviceError
+from dgraph.frames.any_frame import column_of_numbers
+from dgraph.frames.device_frame import DeviceFrame
+from dgraph.partition.adjacency import Adjacency
+from dgraph.partition.ids.bitmaps import Ranks
+from dgraph.partition.ids.id_types import IdType
+from dgraph.partition.ids.numbering import Numbering
+from dgraph.partition.ids.survey import Survey, survey_of_range
+
+if TYPE_CHECKING:
+    from dgraph.building.input_edges import Listed, Rules
+
+MERGING = 32  # bytes an arc beside those of sorting, while repeats are found
+PIECE = 1 << 26  # ids that are looked at at once: CuPy's packbits counts 32 bits, and copies take memory
+
+
+class EdgesThere:
+    """The edges of a graph, in pieces, on the GPU of this process."""
+
+    def __init__(self, frames: Sequence[DeviceFrame], source: str, destination: str, memory: Memory):
+        self.frames, self.ends, self.memory, self.xp = frames, (source, destination), memory, memory.xp
+        self.num_edges: int | None = None  # once repeats are merged
+
+    @classmethod
+    def of(cls, listed: Listed) -> EdgesThere | None:
+        """The edges of a graph, if they are on the GPU and the graph can be built there; else None."""
+        edges, rules = listed.edges, listed.rules
+        if not edges.on_device or listed.workers.client is not None or listed.vertices.frame is not None:
+            return None
+        frames = listed.workers.get(listed.edge_pieces)
+        if not frames or not all(isinstance(one, DeviceFrame) and len(one) for one in frames):
+            return None
+        found = cls(frames, edges.source, edges.destination, own_device.own_memory())
+        twice = not rules.directed or rules.symmetrize
+        return found if found._fit((BYTES + MERGING * (rules.repeats != "keep")) * (1 + twice)) else None
+
+    def _fit(self, each: int) -> bool:
+        """Whether ids are such as can be numbered there, and there is room to sort the edges."""
+        dtypes = {one.dtype for one in self._ids()}
+        if not all(one.dtype.kind in "iu" and one.ndim == 1 for one in self._ids()):
+            return False
+        mixed = len(dtypes) > 1 and np.dtype(np.uint64) in dtypes  # has no type in common
+        return not mixed and self.memory.fits(each * sum(self.rows))
+
+    def _ids(self) -> list[Any]:
+        return [frame[end] for frame in self.frames for end in self.ends]
+
+    @property
+    def rows(self) -> list[int]:
+        """The number of rows of each piece."""
+        return [len(frame) for frame in self.frames]
+
+    # -- numbers -------------------------------------------------------------------------------------------------------
+
+    def number(self, listed: range) -> Numbering | None:
+        """The numbering of all ids, and of a range that may be listed beside; None if memory is short."""
+        try:
+            return self._number(reduce(Survey.join, map(self._survey, self.frames), survey_of_range(listed)), listed)
+        except (MemoryError, DeviceError):
+            return None
+
+    def _survey(self, frame: DeviceFrame) -> Survey:
+        ends = [frame[end] for end in self.ends]
+        types = [IdType("integer", str(one.dtype)) for one in ends]
+        low, high = min(int(one.min()) for one in ends), max(int(one.max()) for one in ends)
+        return Survey(types[0].join(types[1]), len(frame), len(frame), low, high)
+
+    def _number(self, total: Survey, listed: range) -> Numbering | None:
+        assert total.low is not None and total.high is not None
+        if total.fits_bitmaps(1):
+            if len(listed) and listed.start == total.low and listed.stop - 1 == total.high:
+                return Numbering.by_ranks(total.id_type, Ranks.dense(listed.start, len(listed)))
+            return Numbering.by_bitmap(total.id_type, total.low, self._bitmap(total.low, total.high, listed))
+        if len(listed):
+            return None
+        xp, dtype = self.xp, total.id_type.dtype
+        distinct = reduce(xp.union1d, [xp.unique(one.astype(dtype, copy=False)) for one in self._ids()])
+        return Numbering.by_tables(total.id_type, [pa.array(here(self.memory, distinct))])
+
+    def _bitmap(self, low: int, high: int, listed: range) -> np.ndarray:
+        """The ids that occur as bits."""
+        xp = self.xp
+        flags = xp.zeros(64 * ((high - low) // 64 + 1), np.bool_)
+        if len(listed):
+            flags[listed.start - low : listed.stop - low] = True
+        for one in self._ids():
+            for first in range(0, len(one), PIECE):
+                flags[one[first : first + PIECE].astype(np.int64) - low] = True
+        words = [xp.packbits(flags[first : first + PIECE], bitorder="little") for first in range(0, len(flags), PIECE)]
+        return here(self.memory, xp.concatenate(words)).view(np.uint64)
+
+    # -- rows ----------------------------------------------------------------------------------------------------------
+
+    def adjacency(
+        self, ids: Numbering, columns: Sequence[str], weight: str | None, *, order: str, rules: Rules
+    ) -> Adjacency | None:
+        """All edges by source (order "out") or by destination, as the rules have them. None if memory is short."""
+        if ids.size >= FEW:
+            return None
+        try:
+            arcs = self._arcs(self._edges(ids, columns, weight, rules), **rules.of_arcs)
+            keys, others = ([one.ends[end] for one in arcs] for end in ((0, 1) if order == "out" else (1, 0)))
+            values = {name: [one.columns[name] for one in arcs] for name in columns}
+            del arcs
+            return sort(self.memory, keys, others, values, ids.size)
+        except (MemoryError, DeviceError):
+            return None
+
+    def _edges(self, ids: Numbering, columns: Sequence[str], weight: str | None, rules: Rules) -> list[Some]:
+        """The edges by number, after all rules but that for loops."""
+        table = self._table(ids)
+        edges = []
+        for frame in self.frames:
+            ends = [self._numbers(frame[end], ids, table) for end in self.ends]
+            values = {name: self._column(frame, name, name == weight) for name in columns}
+            edges.append(Some((ends[0], ends[1]), values))
+        if rules.symmetrize:
+            edges += [one.turned()[one.unlike] for one in edges]
+        if rules.repeats == "keep":
+            return edges
+        if rules.skip_loops:
+            edges = [one[one.unlike] for one in edges]
+        merged = self._merged(edges, rules)
+        self.num_edges = len(merged.ends[0])
+        return [merged]
+
+    def _arcs(self, edges: list[Some], mirror: bool, skip_loops: bool) -> list[Some]:
+        found = []
+        for one in edges:
+            found.append(one[one.unlike] if skip_loops else one)
+            if mirror:
+                found.append(one.turned()[one.unlike])
+        return found
+
+    def _merged(self, edges: list[Some], rules: Rules) -> Some:
+        """As `partition/rules.py` has it: one edge for each pair of ends, in order of the pair."""
+        xp = self.xp
+        ends = [joined(xp, [one.ends[end] for one in edges]) for end in (0, 1)]
+        first, second = ends if rules.directed else (xp.minimum(*ends), xp.maximum(*ends))
+        pairs = first.astype(np.uint64) << np.uint64(32) | second
+        order = xp.argsort(pairs, kind="stable")
+        is_first = xp.ones(len(pairs), np.bool_)
+        is_first[1:] = pairs[order[1:]] != pairs[order[:-1]]
+        starts, group = xp.flatnonzero(is_first), xp.cumsum(is_first) - 1
+        firsts = order[starts]
+        columns = {}
+        for name in edges[0].columns:
+            column = joined(xp, [one.columns[name] for one in edges])
+            if rules.repeats == "first" or column.dtype.kind not in "iuf" or not len(starts):
+                columns[name] = column[firsts]
+            elif rules.repeats == "sum":
+                columns[name] = _sums(xp, column[order], starts, group)
+            else:
+                columns[name] = _extremes(xp, column[order], starts, group, rules.repeats)
+        return Some((ends[0][firsts], ends[1][firsts]), columns)
+
+    def _table(self, ids: Numbering) -> Any:
+        """What turns ids into numbers: the number at each distance from the first, the ids in order, or nothing."""
+        if ids.ranks is None:
+            return self.memory.moved(np.asarray(ids.tables[0])).raw
+        if ids.ranks.is_dense:
+            return None
+        places = self.memory.moved(ids.ranks.members()).raw
+        places -= ids.ranks.first
+        table = self.xp.empty(64 * len(ids.ranks.words), np.uint32)
+        table[places] = self.xp.arange(len(places), dtype=np.uint32)
+        return table
+
+    def _numbers(self, given: Any, ids: Numbering, table: Any) -> Any:
+        out = self.xp.empty(len(given), np.uint32)
+        for first in range(0, len(given), PIECE):
+            piece = given[first : first + PIECE]
+            if ids.ranks is None:
+                out[first : first + PIECE] = self.xp.searchsorted(table, piece.astype(table.dtype, copy=False))
+                continue
+            away = piece.astype(np.int64) - ids.ranks.first
+            out[first : first + PIECE] = away if table is None else table[away]
+        return out
+
+    def _column(self, frame: DeviceFrame, name: str, is_weight: bool) -> Any:
+        column = frame[name]
+        if column.dtype.kind not in "iufb" or (is_weight and column.dtype.kind == "f" and self.xp.isnan(column).any()):
+            told = column_of_numbers(frame.to_arrow(), name, is_weight)  # or what is wrong
+            return self.memory.moved(told).raw
+        return column
+
+
+@dataclass(frozen=True, eq=False)
+class Some:
+    """Some edges by number, on the GPU."""
+
+    ends: tuple[Any, Any]
+    columns: dict[str, Any]
+
+    def __getitem__(self, chosen: Any) -> Some:
+        a, b = self.ends
+        return Some((a[chosen], b[chosen]), {name: one[chosen] for name, one in self.columns.items()})
+
+    def turned(self) -> Some:
+        return Some(self.ends[::-1], self.columns)
+
+    @property
+    def unlike(self) -> Any:
+        """Which are no loops."""
+        return self.ends[0] != self.ends[1]
+
+
+def _sums(xp: Any, values: Any, starts: Any, group: Any) -> Any:
+    """The sum of each group. CuPy's `reduceat` subtracts running sums, which is right for whole numbers only."""
+    if values.dtype.kind != "f":
+        return xp.add.reduceat(values, starts, dtype=f"{values.dtype.kind}8")
+    found = xp.zeros(len(starts), values.dtype)
+    xp.add.at(found, group, values)
+    return found
+
+
+def _extremes(xp: Any, values: Any, starts: Any, group: Any, which: str) -> Any:
+    """The "min" or the "max" of each group, whose first or last value in order it is. NaN comes last, and counts in
+    either case."""
+    by_value = xp.argsort(values, kind="stable")
+    order = by_value[xp.argsort(group[by_value], kind="stable")]
+    least, most = values[order[starts]], values[order[xp.append(starts[1:], len(values)) - 1]]
+    return most if which == "max" else xp.where(least <= most, least, most)

@@ -1,0 +1,1 @@
+"""The commands of `dgraph`, one per file, each named as users type it."""

@@ -1,0 +1,280 @@
+"""Kernels for CUDA: the rows of `codegen/program_kernels.py` as threads of a grid that strides over them.
+
+Vertices are listed through a counter, `listed`; messages of a push merge by atomics; a global value is folded to one
+number a block (`partial_...`), and by the last block to one (`total_...`). A row's edges are shared by a group of
+threads of one block: one, some or all of them, as the row is long. So are the edges of a sender, `part_size` of them:
+whoever has more is on a list of its own, once for each further part. Edge arrays may be a block of a table: rows
+row_low:row_high, without the edges before `edge_base`. Bodies call the device by the names of the head alone: under
+another head they run on one thread of a CPU, which is how large graphs are checked without a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dgraph.codegen.bounds import bound, bounded
+from dgraph.codegen.edge_kernels import Crossing
+from dgraph.codegen.neighbourhood_merges import SCRATCH
+from dgraph.codegen.program_kernels import KernelTexts
+from dgraph.codegen.text import Argument, KernelText, identities, literal
+from dgraph.programs.analysis import Analysis, PhaseAnalysis
+from dgraph.programs.kernel_names import inbox, key, merging, name_in, sent
+from dgraph.programs.program import Field, Global, Message
+
+Folded = Global | Message
+
+LISTED, ROWS, FINISHED, BEST = "listed", "row_list", "finished", "best"
+ARGUMENTS = {  # that kernels for a CPU do not have, or have with another type
+    "arrived": Argument("arrived", "int32", 1, True),  # there are no atomics of 8 bits
+    LISTED: Argument(LISTED, "int64", 1, True),
+    ROWS: Argument(ROWS, "uint32", 1),
+    FINISHED: Argument(FINISHED, "int64", 1, True),
+    "group_size": Argument("group_size", "uint64"),
+    "edge_base": Argument("edge_base", "uint64"),
+    "row_low": Argument("row_low", "uint64"),
+    "row_high": Argument("row_high", "uint64"),
+    "parts": Argument("parts", "uint32", 1),
+    "part_size": Argument("part_size", "uint64"),
+}
+
+THREADS = "grid_size, thread, block_start = threads()"
+# once a kernel: a division of 64 bits takes longer than an edge
+GROUPS = "in_group, group_number, group_count = thread % group_size, thread // group_size, grid_size // group_size"
+
+
+def pushes(phase: PhaseAnalysis) -> bool:
+    """Whether senders can write to inboxes where others may write at the same time; if not, receivers pull."""
+    return all(message.merge.atomic is not None for message in phase.messages)
+
+
+def partial_name(name: str) -> str:
+    """What each block has folded of a value."""
+    return f"partial_{name}"
+
+
+def total_name(name: str) -> str:
+    """What all of them have."""
+    return f"total_{name}"
+
+
+def folded(analysis: Analysis) -> dict[str, Folded]:
+    """The values that kernels fold: global ones, and the best message of a round."""
+    found: dict[str, Folded] = {key(name): of for name, (of, _) in analysis.globals.items()}
+    return found | {bound(phase, m): m for phase in analysis.phases if bounded(phase) for m in phase.messages}
+
+
+class CudaCrossing(Crossing):
+    """Push, pull and receive."""
+
+    in_edges = "for e in range(uint64(indptr[v]) - edge_base, uint64(indptr[v + one]) - edge_base):"
+
+    def recount(self) -> None:
+        """None: on a GPU all rows gather, side by side."""
+
+    def push(self) -> None:
+        if not pushes(self.phase):
+            return
+        doc = "senders[lo:hi] send along their out-edges; whoever has a first message joins the queue."
+        arguments = "senders", "group_size", "indptr", "edge_base", "row_low", "row_high", "parts", "part_size"
+        kernel = self.kernels.kernel(name_in(self.phase, "push"), doc, *arguments)
+        kernel.add(THREADS, GROUPS)
+        with kernel.block("for i in range(lo + group_number, hi, group_count):"):
+            kernel.add("u = senders[i]", "if u < row_low or u >= row_high: continue")
+            source = self.name_source(kernel)
+            kernel.add("part_start = uint64(indptr[u]) + part_size * parts[min(i, uint64(len(parts)) - one)]")
+            kernel.add("part_end = min(part_start + part_size, uint64(indptr[u + one]))")
+            with shared_edges(kernel, "part_start - edge_base", "part_end - edge_base"):
+                kernel.add(f"v = {kernel.of_edge('neighbours', 'e')}")
+                self.deliver_sent(kernel, source)
+                self.enqueue(kernel)
+
+    def sweep(self) -> None:
+        """None: rows one after the other are no work for a grid of threads."""
+
+    def rows_of_pull(self, kernel: KernelText) -> None:
+        kernel.use("edge_base")
+        if not self.phase.combines or self.width:  # a thread a row
+            with self.kernels.rows(kernel, "i"):
+                kernel.add(f"v = {kernel.use('row_list')}[i]")
+                if self.phase.combines:
+                    self.gather_vectors(kernel)
+                else:
+                    self.gather_neighbourhood(kernel)
+            return
+        kernel.use("row_list")
+        kernel.use("group_size")
+        kernel.add(THREADS, GROUPS)
+        for m in self.messages:
+            kernel.add(f"tile_{m.name} = cuda.shared.array(BLOCK, {dtype_name(m)})")
+        kernel.add("in_block = thread - block_start", "group_ahead = in_block // group_size")
+        # all threads of a block come to the end of this loop equally often: groups meet at barriers
+        with kernel.block("for group_start in range(lo + group_number - group_ahead, hi, group_count):"):
+            kernel.add("i = group_start + group_ahead", "v = row_list[min(i, hi - one)]")
+            self.gather_in_groups(kernel)
+
+    def gather_in_groups(self, kernel: KernelText) -> None:
+        """Each thread merges some of the edges in registers, the group merges in its block's memory, one stores."""
+        enough = ""
+        if bounded(self.phase) and not self.analysis.synchronous:
+            enough = self.start_from_inbox(kernel)
+        else:
+            self.start_totals(kernel)
+        wanted = f"i < hi and not ({enough})" if enough else "i < hi"
+        first, last = (f"uint64(indptr[{row}]) - edge_base" for row in ("v", "v + one"))
+        with kernel.block(f"if {wanted}:"), shared_edges(kernel, first, last), self.sender(kernel):
+            self.name_sent(kernel)
+            self.merge_into_totals(kernel)
+            if enough:
+                kernel.add(f"if {enough}: break")
+        with kernel.block("if group_size > one:"):
+            in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", merging(m.merge)) for m in self.messages])
+        with kernel.block("if i < hi and in_group == 0:"):
+            self.store_totals(kernel)
+
+    def arrive(self, kernel: KernelText) -> None:
+        with kernel.block(f"if {kernel.use('arrived')}[v] == 0:"):
+            kernel.add("arrived[v] = 1", place_on_queue(kernel))
+
+    def scratch(self, kernel: KernelText, names: Sequence[str]) -> list[str]:
+        """Room for a neighbourhood: where its edges are, in arrays as long as all edges, or four times that."""
+        for name in super().scratch(kernel, names):
+            ends = (f"{SCRATCH[name]} * (indptr[{row}] - int64(edge_base))" for row in ("v", "v + one"))
+            kernel.add(f"own_{name} = {name}[{':'.join(ends)}]")
+        return [f"own_{name}" for name in names]
+
+    def put(self, kernel: KernelText, message: Message, place: str) -> None:
+        """Into an inbox that others may write at the same time: look first, for most messages are no news."""
+        array, index = inbox(self.phase, message), "v" if message.shape is None else "(v, c)"
+        name, atomic = message.name, message.merge.atomic
+        if atomic is None:  # then nobody else does
+            super().put(kernel, message, place)
+        elif message.dtype.kind == "b":  # all who write, write the same
+            with kernel.block(f"if {merging(message.merge)}({place}, new_{name}) != {place}:"):
+                kernel.add(f"{place} = new_{name}", "changed = True")
+        elif self.phase.idempotent:
+            with kernel.block(f"if {merging(message.merge)}({place}, new_{name}) != {place}:"):
+                kernel.add(f"old_{name} = atomic_{atomic}({array}, {index}, new_{name})")
+                kernel.add(f"changed = changed or {merging(message.merge)}(old_{name}, new_{name}) != old_{name}")
+        else:
+            with kernel.block(f"if new_{name} != {literal(message.identity)}:"):
+                kernel.add(f"atomic_{atomic}({array}, {index}, new_{name})", "changed = True")
+
+    def enqueue(self, kernel: KernelText) -> None:
+        with kernel.block(f"if changed and atomic_set({kernel.use('arrived')}, v, 1) == 0:"):
+            kernel.add(place_on_queue(kernel))
+
+    reached = enqueue
+
+    def close_queue(self, kernel: KernelText) -> None:
+        """The counter tells how long it is."""
+
+
+def place_on_queue(kernel: KernelText) -> str:
+    queue, queued, listed = (kernel.use(name) for name in ("queue", "queued", "listed"))
+    return f"{queue}[{queued} + uint64(next_place({listed}))] = v"
+
+
+@contextmanager
+def shared_edges(kernel: KernelText, first: str, last: str) -> Iterator[None]:
+    """A loop over those edges that a thread takes of its group's; a `range` would divide by its step."""
+    kernel.add(f"e, edge_end = {first} + in_group, {last}")
+    with kernel.block("while e < edge_end:"):
+        yield
+        kernel.add("e += group_size")
+
+
+class CudaTexts(KernelTexts):
+    """All kernels of a program."""
+
+    crossing = CudaCrossing
+
+    def __init__(self, analysis: Analysis, arrays: dict):
+        super().__init__(analysis, arrays)
+        for phase in analysis.phases:
+            if bounded(phase) and not analysis.synchronous:
+                self.best(phase)
+
+    def best(self, phase: PhaseAnalysis) -> None:
+        """The bound of a round: see `codegen/bounds.py`."""
+        kernel = self.kernel(name_in(phase, BEST), "The best message that senders[lo:hi] send.", "senders")
+        fields = {bound(phase, message): message for message in phase.messages}
+        for name, message in fields.items():
+            kernel.add(f"fold_{name} = {message.dtype.name}({literal(message.identity)})")
+        with self.rows(kernel, "i"):
+            kernel.add("u = senders[i]")
+            for name, m in fields.items():
+                kernel.add(f"fold_{name} = {merging(m.merge)}(fold_{name}, {kernel.use(sent(phase, m))}[u])")
+        self.merge_blocks(kernel, fields)
+
+    def kernel(self, name: str, doc: str, *first: str) -> KernelText:
+        kernel = super().kernel(name, doc, *first)
+        kernel.at_edge = "streamed({array}, {edge})"
+        return kernel
+
+    def rows(self, kernel: KernelText, row: str = "v") -> Any:
+        kernel.add(THREADS)
+        return kernel.block(f"for {row} in range(lo + thread, hi, grid_size):")
+
+    def open_list(self, kernel: KernelText) -> None:
+        pass
+
+    def enlist(self, kernel: KernelText) -> None:
+        kernel.add(f"{kernel.use('queue')}[next_place({kernel.use('listed')})] = v")
+
+    def close_list(self, kernel: KernelText) -> None:
+        pass
+
+    def close_count(self, kernel: KernelText) -> None:
+        kernel.add(f"atomic_add({kernel.use('listed')}, 0, int64(count))")
+
+    @contextmanager
+    def rows_to_fold(self, kernel: KernelText, fields: Mapping[str, Any]) -> Iterator[None]:
+        kernel.add(*identities("fold", fields))
+        with self.rows(kernel):
+            yield
+        self.merge_blocks(kernel, fields)
+
+    def merge_blocks(self, kernel: KernelText, fields: Mapping[str, Any]) -> None:
+        """The threads of each block merge what they have folded, and the last block what blocks have."""
+        values = [(f"tile_{n}", f"fold_{n}", merging(f.merge)) for n, f in fields.items()]
+        kernel.add("group_size = uint64(BLOCK)", "in_block = thread - block_start", "in_group = in_block")
+        kernel.add(*(f"tile_{name} = cuda.shared.array(BLOCK, {dtype_name(of)})" for name, of in fields.items()))
+        in_group(kernel, values)
+        with kernel.block("if thread == block_start:"):
+            kernel.add(*(f"{kernel.use(partial_name(n), True)}[block_start // group_size] = fold_{n}" for n in fields))
+        with kernel.block(f"if is_last({kernel.use(FINISHED)}):"):
+            kernel.add(*identities("fold", fields))
+            with kernel.block("for block in range(in_block, grid_size // group_size, group_size):"):
+                for n, f in fields.items():
+                    kernel.add(f"fold_{n} = {merging(f.merge)}(fold_{n}, {partial_name(n)}[block])")
+            in_group(kernel, values)
+            with kernel.block("if in_block == 0:"):
+                kernel.add(*(f"{kernel.use(total_name(n), True)}[0] = fold_{n}" for n in fields))
+
+
+def in_group(kernel: KernelText, values: Sequence[tuple[str, str, str]]) -> None:
+    """Merge the values that a group of threads has, as (shared memory, variable, merge): its first thread has all."""
+    kernel.add(*(f"{tile}[in_block] = {value}" for tile, value, _ in values), "reach = group_size // uint64(2)")
+    with kernel.block("while reach > 0:"):
+        kernel.add("barrier(group_size)")
+        with kernel.block("if in_group < reach:"):
+            for tile, _, merged in values:
+                kernel.add(f"{tile}[in_block] = {merged}({tile}[in_block], {tile}[in_block + reach])")
+        kernel.add("reach = reach // uint64(2)")
+    kernel.add(*(f"{value} = {tile}[in_block]" for tile, value, _ in values), "barrier(group_size)")
+
+
+def arrays_of(analysis: Analysis, arrays: Mapping[str, Argument]) -> dict[str, Argument]:
+    """Everything that the kernels may ask for, from what those for a CPU may."""
+    found = folded(analysis).items()
+    folds = {
+        what(n): Argument(what(n), of.dtype.name, 1, True) for n, of in found for what in (partial_name, total_name)
+    }
+    return {**arrays, **ARGUMENTS, **folds}
+
+
+def dtype_name(of: Field) -> str:
+    """As the head imports it."""
+    return "bool_" if of.dtype.kind == "b" else of.dtype.name

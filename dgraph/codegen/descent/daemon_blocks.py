@@ -1,0 +1,63 @@
+"""Kernels around a block of block descent that a daemon has taken: it looks at the edges, these do the rest.
+
+gathered   pull: what a daemon has gathered for a block goes into the states, and readers are told
+leaving    push: a block takes its inboxes; who has something to send is listed, for a daemon to send it
+arriving   push: what a daemon has merged for their targets goes into inboxes, as what threads of the CPU send
+"""
+
+from __future__ import annotations
+
+from dgraph.codegen.descent.news import QUEUE, real
+from dgraph.codegen.descent.turn import Turn
+from dgraph.programs.kernel_names import inbox, incoming
+
+OF_DAEMONS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # by the operator
+
+
+class DaemonBlocks(Turn):
+    """Writes them, beside those of the CPU's own blocks (`descent_kernel.py`)."""
+
+    def write(self) -> None:
+        if self.operator == "pull":
+            self.gathered()
+        elif self.operator == "push" and not self.adds:
+            self.leaving()
+            self.arriving()
+
+    def gathered(self) -> None:
+        doc = "Rows lo:hi of one block fold in what a daemon has gathered; returns how many fired, and looks at edges."
+        kernel = self.new("gathered", doc, "lo", "hi", "_size", *QUEUE)
+        kernel.add("_owned, _b = _limits[_queue.OWNED], int64(lo) >> _limits[_queue.SHIFT]")
+        kernel.add("_fired, _edges, _told = 0, 0, 0.0")
+        with kernel.block("for v in range(lo, hi):"):
+            kernel.add(f"_total = {kernel.use(inbox(self.phase, self.message))}[v]")
+            if not self.synchronous:
+                taken = kernel.use("_taken", True)
+                kernel.add(f"if _total == {taken}[v]: continue", f"{taken}[v] = _total")
+            self.update()
+        if self.by_block:
+            self.tell_blocks()
+        kernel.add("return _fired, _edges")
+
+    def leaving(self) -> None:
+        doc = "Rows lo:hi of one block take their inboxes; returns how many fired, and how many now send."
+        kernel = self.new("leaving", doc, "lo", "hi", "_size", *QUEUE)
+        kernel.add("_b, _fired, _count = int64(lo) >> _limits[_queue.SHIFT], 0, uint64(0)")
+        with self.some_later(), kernel.block("for v in range(lo, hi):"):
+            self.take()
+            self.update(self.leave)
+        kernel.add("return _fired, int64(_count)")
+
+    def leave(self, change: str, own: dict[str, str]) -> None:
+        """List v, for the daemon to send along its edges."""
+        if self.phase.hoisted:
+            self.kernel.add(f"{self.kernel.use('_leaving', True)}[v] = _new")
+        self.kernel.add(f"{self.kernel.use('_leavers', True)}[_count] = v", "_count += one")
+
+    def arriving(self) -> None:
+        kernel = self.new("arriving", "Messages to the vertices ids[lo:hi].", "lo", "hi", "_size", *QUEUE)
+        kernel.add("_owned = _limits[_queue.OWNED]")
+        with kernel.block("for i in range(lo, hi):"):
+            kernel.add(f"_w = {kernel.use('ids')}[i]")
+            kernel.add(f"_new = {kernel.use(incoming(inbox(self.phase, self.message)))}[i]")
+            self.deliver(f"abs({real(self.message, '_new')})")

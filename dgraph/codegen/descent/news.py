@@ -1,0 +1,140 @@
+"""News of a vertex in block descent: kernel text for what it says along its out-edges, and to the blocks at their
+ends."""
+
+from __future__ import annotations
+
+from dgraph.codegen.bounds import falls
+from dgraph.codegen.text import KernelText, Site, call, edges_of
+from dgraph.programs.analysis import Analysis, PhaseAnalysis
+from dgraph.programs.kernel_names import inbox, merging
+from dgraph.programs.program import Field, Message
+
+QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")  # arrays of the queue of blocks
+STORED = ("_heap", "_place", "_keys", "_board")  # those that a block is put into, or taken from
+STORE_ARGUMENTS = ", ".join(STORED)
+OWN = Site(at="v", edge="e", target="_w")  # the out-edges of v
+ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # merges of the hardware
+
+
+def real(field: Field, text: str) -> str:
+    """Kernel text for a value as a float, of which differences are made."""
+    return f"float(int64({text}))" if field.dtype.kind == "b" else f"float({text})"
+
+
+class News:
+    """Writes this text into the kernel at hand; `kernels` is the collection that it joins."""
+
+    kernel: KernelText
+
+    def __init__(self, kernels, operator: str):
+        self.kernels, self.operator = kernels, operator
+        self.analysis: Analysis = kernels.analysis
+        self.phase: PhaseAnalysis = self.analysis.phases[0]
+        self.message: Message = self.phase.messages[0]
+        self.side = falls(self.message)  # whether the smaller message is better, or the larger; None: neither
+
+    def new(self, name: str, doc: str, *arguments: str) -> KernelText:
+        """Begin a kernel."""
+        self.kernel = KernelText(name, doc, self.analysis, self.kernels.arrays)
+        for argument in arguments:
+            self.kernel.use(argument)
+        self.kernels.kernels.append(self.kernel)
+        return self.kernel
+
+    def cross(self, change: str, own: dict[str, str]) -> None:
+        """The loop over the out-edges of v."""
+        kernel = self.kernel
+        rows, readers = kernel.use("indptr"), kernel.use("neighbours")
+        kernel.add(f"_edges += {rows}[v + one] - {rows}[v]")
+        with kernel.block(edges_of("v")):
+            kernel.add(f"_w = {readers}[e]")
+            self.along(change, own)
+
+    def along(self, change: str, own: dict[str, str]) -> None:
+        """What v says along its out-edge e to w."""
+        kernel, phase, m = self.kernel, self.phase, self.message
+        if not phase.hoisted:
+            send = call(kernel, phase.send, "send", OWN, None, own)
+            kernel.add(f"_new = {m.dtype.name}({send})")
+        if self.operator == "push":
+            if not phase.hoisted:
+                change = f"abs({real(m, '_new')})"
+            self.deliver(change)
+            return
+        kernel.add("if _w >= _owned: continue  # whose owner hears of it, and gathers by itself")
+        if self.operator == "pull_push":
+            at = f"{kernel.use('_slots', True)}[{kernel.use('_slot_of')}[e]]"
+            kernel.add(f"{at} = _new")
+            if self.synchronous and not phase.hoisted:
+                kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
+        if self.side is not None and not self.synchronous:
+            order = "<" if self.side else ">"
+            with kernel.block(f"if _new {order} {kernel.use(inbox(phase, m), True)}[_w]:"):
+                if self.operator == "pull_push":
+                    kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
+                self.tell(change)
+        else:
+            self.tell(change)
+
+    def deliver(self, change: str) -> None:
+        """Merge into the inbox of w (other threads may be doing the same), and only then tell its block."""
+        kernel, m = self.kernel, self.message
+        array = kernel.use(inbox(self.phase, m), True)
+        unless = ""
+        if self.phase.idempotent:
+            better = (
+                f"_new {'<' if self.side else '>'} " if self.side is not None else f"{merging(m.merge)}(_new, _old) != "
+            )
+            unless = f"if not ({better}_old): continue"
+            kernel.add(f"_old = {array}[_w]", unless)
+        self.merge_into(array, unless)
+        kernel.add("if _w >= _owned:", f"    {kernel.use('arrived')}[_w] = True", "    continue")
+        self.tell(change)
+
+    def merge_into(self, array: str, unless: str = "") -> None:
+        """Merge `_new` into array[_w]: by one atomic instruction if other threads may be doing the same; the text
+        `unless` is then checked again."""
+        kernel, m = self.kernel, self.message
+        name, alone = ATOMIC.get(m.merge.atomic or ""), f"{array}[_w] = {merging(m.merge)}({array}[_w], _new)"
+        if name is None or m.dtype.kind == "b":  # then a team is of one
+            kernel.add(alone)
+            return
+        with kernel.block("if _size > 1:"):
+            kernel.add(f"_old = {name}({array}, _w, _new)", *([unless] if unless else []))
+        with kernel.block("else:"):
+            kernel.add(alone)
+
+    def tell_blocks(self) -> None:
+        """Tell the blocks that read this one, each by how many of their edges come from here."""
+        kernel = self.kernel
+        kernel.add(
+            "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the values are there"
+        )
+        with kernel.block("if _told > 0:"):
+            pairs, readers, share = (kernel.use(name) for name in ("_pairs", "_readers", "_share"))
+            kernel.add(f"_edges += {pairs}[_b + 1] - {pairs}[_b]")
+            with kernel.block(f"for i in range({pairs}[_b], {pairs}[_b + 1]):"):
+                kernel.add(f"_queue.changed({readers}[i], _told * {share}[i], _size, {', '.join(QUEUE)})")
+
+    def tell(self, change: str) -> None:
+        """Tell the block of w that it has news."""
+        block = "int64(_w) >> _limits[_queue.SHIFT]"
+        if self.side is None or self.synchronous:
+            self.kernel.add(f"_queue.changed({block}, {change}, _size, {', '.join(QUEUE)})")
+        else:
+            sign = "" if self.side else "-"
+            self.kernel.add(f"_queue.improved({block}, {sign}{real(self.message, '_new')}, {STORE_ARGUMENTS}, _limits)")
+
+    @property
+    def by_block(self) -> bool:
+        """Whether a vertex's change is news to all its readers alike, so that blocks are told rather than vertices."""
+        return self.synchronous and self.operator == "pull"
+
+    @property
+    def adds(self) -> bool:
+        """Whether inboxes are sums of what all have sent last, to which differences are added."""
+        return self.synchronous and self.operator == "push"
+
+    @property
+    def synchronous(self) -> bool:
+        return self.analysis.synchronous

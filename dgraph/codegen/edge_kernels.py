@@ -1,0 +1,299 @@
+"""The kernels in which messages cross edges: sweep, push, pull and receive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+from dgraph.codegen.bounds import bound, bounded, falls
+from dgraph.codegen.neighbourhood_merges import LOADS, SCRATCH
+from dgraph.codegen.text import (
+    ALONG,
+    NOTHING,
+    KernelText,
+    any_message,
+    call,
+    edges_of,
+    inner_products,
+    item,
+    literal,
+)
+from dgraph.programs.analysis import PhaseAnalysis
+from dgraph.programs.kernel_names import inbox, incoming, key, merging, name_in, sent
+from dgraph.programs.monoid import MOST_FREQUENT
+from dgraph.programs.program import Message
+
+
+class Crossing:
+    """Writes those of a phase; `kernels` is the collection they join."""
+
+    in_edges = edges_of("v")
+
+    def __init__(self, kernels: Any, phase: PhaseAnalysis):
+        self.kernels, self.analysis, self.width = kernels, kernels.analysis, kernels.width
+        self.phase, self.messages = phase, phase.messages
+
+    def push(self) -> None:
+        """Accumulative: senders to the inboxes of their targets."""
+        doc = "senders[lo:hi] send along their out-edges; whoever has a first message joins the queue."
+        kernel = self.kernels.kernel(name_in(self.phase, "push"), doc, "senders", "indptr", "neighbours")
+        hoist = self.phase.hoisted and not self.width
+        with kernel.block("for i in range(lo, hi):"):
+            kernel.add("u = senders[i]")
+            if hoist:
+                kernel.add(*(f"new_{m.name} = {kernel.use(sent(self.phase, m))}[u]" for m in self.messages))
+            source = self.name_source(kernel)
+            with kernel.block(edges_of("u")):
+                kernel.add("v = neighbours[e]")
+                if hoist:
+                    self.deliver(kernel, lambda: None)
+                else:
+                    self.deliver_sent(kernel, source)
+                self.enqueue(kernel)
+        self.close_queue(kernel)
+
+    def sweep(self) -> None:
+        """Accumulative: a vertex that has a message fires and sends at once (Gauss-Seidel): later rows fire with it."""
+        doc = "Rows lo:hi take their inboxes one after the other, and each sends at once along its out-edges."
+        kernel = self.kernels.kernel(name_in(self.phase, "sweep"), doc, "queue", "indptr", "neighbours")
+        arrived = kernel.use("arrived", True)
+        waits = any_message(kernel, self.phase, inbox)
+        self.kernels.open_list(kernel)
+        kernel.add("_fired, _work = uint64(0), uint64(0)")
+        with self.kernels.rows(kernel):
+            kernel.add(f"if not ({waits}): continue", "_fired += one")
+            self.kernels.fold_inbox(kernel, self.phase, self.phase.triggers)
+            self.kernels.empty_inbox(kernel, self.phase)
+            kernel.add("if not changed: continue")
+            self.kernels.hoist(kernel, self.phase)
+            with kernel.block(f"if {any_message(kernel, self.phase, sent)}:"):
+                self.kernels.enlist(kernel)
+                kernel.add("u = v", "_work += uint64(indptr[u + one] - indptr[u])")
+                kernel.add(*(f"from_{m.name} = {sent(self.phase, m)}[u]" for m in self.messages))
+                with kernel.block(edges_of("u")):
+                    places = {m: f"{inbox(self.phase, m)}[neighbours[e]]" for m in self.messages}
+                    kernel.add(
+                        *(f"{place} = {merging(m.merge)}({place}, from_{m.name})" for m, place in places.items())
+                    )
+        with kernel.block(f"for v in range(uint64(len({arrived}))):"):
+            kernel.add(f"{arrived}[v] = {waits}")
+        kernel.add("return _fired, count, _work")
+
+    def receive(self) -> None:
+        """Merge messages that came from another partition."""
+        doc = "Messages from another partition, for the vertices ids[lo:hi]."
+        kernel = self.kernels.kernel(name_in(self.phase, "receive"), doc, "ids")
+        with self.kernels.rows(kernel, "i"):
+            kernel.add("v = ids[i]")
+            self.deliver(kernel, partial(self.name_incoming, kernel))
+            if not self.analysis.synchronous:
+                self.enqueue(kernel)
+        if not self.analysis.synchronous:
+            self.close_queue(kernel)
+
+    def pull(self) -> None:
+        """Gather from all in-neighbours: accumulative, on top of what the inbox holds; synchronous, anew."""
+        doc = "Rows lo:hi gather from all their in-edges."
+        kernel = self.kernels.kernel(name_in(self.phase, "pull"), doc, "indptr", "neighbours")
+        self.rows_of_pull(kernel)
+
+    def rows_of_pull(self, kernel: KernelText) -> None:
+        """The loop over rows, and the way to gather that suits the merge."""
+        with self.kernels.rows(kernel):
+            if not self.phase.combines:
+                self.gather_neighbourhood(kernel)
+            elif self.width:
+                self.gather_vectors(kernel)
+            elif bounded(self.phase) and not self.analysis.synchronous:
+                self.gather_bounded(kernel)
+            else:
+                self.gather_scalars(kernel)
+
+    def recount(self) -> None:
+        """Gather a neighbourhood, unless what was gathered last is what it would give."""
+        doc = "Rows lo:hi whose slack is used up gather from all their in-edges."
+        kernel = self.kernels.kernel("recount", doc, "indptr", "neighbours", "slack")
+        with self.kernels.rows(kernel):
+            kernel.add("if slack[v] >= 0: continue")
+            self.gather_neighbourhood(kernel)
+            (message, *_) = self.messages
+            if message.merge is not MOST_FREQUENT:
+                kernel.add("slack[v] = 0")
+                return
+            kernel.add("votes = int64(0)")
+            with kernel.block("for i in range(count):"):
+                kernel.add(f"votes += int64(slots[i] == {inbox(self.phase, message)}[v])")
+            kernel.add(
+                "slack[v] = max(2 * votes - int64(count) - 1, 0) // 2  # each vote that moves takes 2 off the lead"
+            )
+
+    def gather_scalars(self, kernel: KernelText) -> None:
+        """Merge in registers, store once."""
+        self.start_totals(kernel)
+        with kernel.block(self.in_edges), self.sender(kernel):
+            self.name_sent(kernel)
+            self.merge_into_totals(kernel)
+        self.store_totals(kernel)
+
+    def start_totals(self, kernel: KernelText) -> None:
+        """Name what is merged in registers: total_..."""
+        kernel.add(*(f"total_{m.name} = {m.dtype.name}({literal(m.identity)})" for m in self.messages))
+
+    def merge_into_totals(self, kernel: KernelText) -> None:
+        kernel.add(*(f"total_{m.name} = {merging(m.merge)}(total_{m.name}, new_{m.name})" for m in self.messages))
+
+    def store_totals(self, kernel: KernelText) -> None:
+        """Totals to the inbox of v; of an accumulative program, if they are news."""
+        arrays = {m.name: kernel.use(inbox(self.phase, m), True) for m in self.messages}
+        if self.analysis.synchronous:
+            kernel.add(*(f"{array}[v] = total_{name}" for name, array in arrays.items()))
+            return
+        for m in self.messages:
+            kernel.add(f"merged_{m.name} = {merging(m.merge)}({arrays[m.name]}[v], total_{m.name})")
+        with kernel.block(f"if {' or '.join(f'merged_{name} != {array}[v]' for name, array in arrays.items())}:"):
+            kernel.add(*(f"{array}[v] = merged_{name}" for name, array in arrays.items()))
+            self.arrive(kernel)
+
+    def gather_bounded(self, kernel: KernelText) -> None:
+        """Only into inboxes that hold less than the best message of the round, and only until they hold it."""
+        enough = self.start_from_inbox(kernel)
+        kernel.add(f"if {enough}: continue")
+        with kernel.block(self.in_edges):
+            kernel.add("u = neighbours[e]")
+            self.name_sent(kernel)
+            self.merge_into_totals(kernel)
+            kernel.add(f"if {enough}: break")
+        news = " or ".join(f"total_{m.name} != {inbox(self.phase, m)}[v]" for m in self.messages)
+        with kernel.block(f"if {news}:"):
+            kernel.add(*(f"{inbox(self.phase, m)}[v] = total_{m.name}" for m in self.messages))
+            self.arrive(kernel)
+
+    def start_from_inbox(self, kernel: KernelText) -> str:
+        """Name what the inbox of v holds: total_... Returns kernel text that asks whether all are as good as the bounds
+        of the round."""
+        tests = []
+        for m in self.messages:
+            kernel.add(f"total_{m.name} = {kernel.use(inbox(self.phase, m), True)}[v]")
+            tests.append(f"total_{m.name} {'<=' if falls(m) else '>='} {kernel.use(bound(self.phase, m))}")
+        return " and ".join(tests)
+
+    def gather_vectors(self, kernel: KernelText) -> None:
+        """Merge into the inbox itself: a vector has no register."""
+        if self.analysis.synchronous:
+            for message in self.messages:
+                with kernel.components(message.shape is not None):
+                    array = kernel.use(inbox(self.phase, message), True)
+                    kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
+        with kernel.block(self.in_edges), self.sender(kernel):
+            self.deliver_sent(kernel)
+            if not self.analysis.synchronous:
+                self.reached(kernel)
+
+    def gather_neighbourhood(self, kernel: KernelText) -> None:
+        """Collect all messages of v, then merge them at once."""
+        message, *weight = self.messages
+        room = self.scratch(kernel, [name for name in SCRATCH if weight or name != LOADS])
+        columns = room[: len(self.messages)]
+        none = literal(message.identity)
+        word = f"random_word({kernel.use('random_seed')}, {kernel.use('round')}, {kernel.use('number')}[v])"
+        kernel.add("count = uint64(0)")
+        with kernel.block(self.in_edges), self.sender(kernel):
+            if self.width and not self.phase.hoisted:  # of vectors, what component 0 sends
+                inner_products(kernel, self.phase.send, ALONG)
+                kernel.add("c = 0")
+            self.name_sent(kernel)
+            with kernel.block(f"if new_{message.name} != {none}:"):
+                kernel.add(*(f"{one}[count] = new_{m.name}" for one, m in zip(columns, self.messages, strict=True)))
+                kernel.add("count += one")
+        arguments = ", ".join([*columns, "count", *room[len(columns) :], word])
+        places = [f"{kernel.use(inbox(self.phase, m), True)}[v]" for m in self.messages]
+        with kernel.block("if count > 0:"):
+            kernel.add(f"{', '.join(places)} = {message.merge.name.lower()}({arguments})")
+        with kernel.block("else:"):
+            kernel.add(*(f"{place} = {none}" for place in places))
+
+    def scratch(self, kernel: KernelText, names: Sequence[str]) -> list[str]:
+        """Room for a neighbourhood."""
+        return [kernel.use(name) for name in names]
+
+    def sender(self, kernel: KernelText) -> Any:
+        """Name the in-neighbour u; of an accumulative program, go on only if it sends in this round."""
+        kernel.add(f"u = {kernel.of_edge('neighbours', 'e')}")
+        if self.analysis.synchronous or self.phase.hoisted:  # `sent_...` of a vertex that sends nothing is the identity
+            return nullcontext()
+        return kernel.block(f"if {kernel.use('sending')}[u]:")
+
+    def name_source(self, kernel: KernelText) -> dict[str, str]:
+        """Name the states of u that it sends by, where each is one number and messages differ by edge: from_..."""
+        names = () if self.width or self.phase.hoisted else self.phase.send.of("state")
+        source = {name: f"from_{name}" for name in names}
+        kernel.add(*(f"{local} = {kernel.use(key(name))}[u]" for name, local in source.items()))
+        return source
+
+    def name_sent(self, kernel: KernelText, source: Mapping[str, str] = NOTHING) -> None:
+        """Name what u sends along e: new_..."""
+        if self.phase.hoisted:
+            kernel.add(*(f"new_{m.name} = {item(kernel.use(sent(self.phase, m)), 'u', m)}" for m in self.messages))
+            return
+        send = call(kernel, self.phase.send, name_in(self.phase, "send"), ALONG, None, source)
+        kernel.add(f"{', '.join(f'new_{message.name}' for message in self.messages)} = {send}")
+
+    def name_incoming(self, kernel: KernelText) -> None:
+        """Name what has come from another partition for ids[i]: new_..."""
+        for message in self.messages:
+            array = kernel.use(incoming(inbox(self.phase, message)))
+            kernel.add(f"new_{message.name} = {item(array, 'i', message)}")
+
+    def deliver_sent(self, kernel: KernelText, source: Mapping[str, str] = NOTHING) -> None:
+        """Merge what u sends along e into v's inbox."""
+        if not self.phase.hoisted:
+            inner_products(kernel, self.phase.send, ALONG)
+        self.deliver(kernel, partial(self.name_sent, kernel, source))
+
+    def deliver(self, kernel: KernelText, name_message: Callable[[], None]) -> None:
+        """Merge the message that `name_message` names into v's inbox; `changed` says whether that was news."""
+        synchronous = self.analysis.synchronous
+        if not synchronous:
+            kernel.add("changed = False")
+        with kernel.components(self.width > 0):
+            name_message()
+            for message in self.messages:
+                once = self.width and message.shape is None
+                with kernel.block("if c == 0:") if once else nullcontext():
+                    place = item(kernel.use(inbox(self.phase, message), True), "v", message)
+                    if synchronous:
+                        kernel.add(f"{place} = {merging(message.merge)}({place}, new_{message.name})")
+                        continue
+                    self.put(kernel, message, place)
+
+    def put(self, kernel: KernelText, message: Message, place: str) -> None:
+        """Merge one field into the inbox."""
+        name, down = message.name, falls(message)
+        if self.phase.idempotent and down is not None:  # most messages are no news: one comparison says so
+            found, news = f"new_{name}", f"new_{name} {'<' if down else '>'} {place}"
+        else:
+            kernel.add(f"merged_{name} = {merging(message.merge)}({place}, new_{name})")
+            found = f"merged_{name}"
+            news = f"{found} != {place}" if self.phase.idempotent else f"new_{name} != {literal(message.identity)}"
+        with kernel.block(f"if {news}:"):
+            kernel.add(f"{place} = {found}", "changed = True")
+
+    def enqueue(self, kernel: KernelText) -> None:
+        """Whoever has a first message joins the queue."""
+        arrived, queue, queued = (kernel.use(name) for name in ("arrived", "queue", "queued"))
+        with kernel.block(f"if changed and not {arrived}[v]:"):
+            kernel.add(f"{arrived}[v] = True", f"{queue}[{queued}] = v", f"{queued} += one")
+
+    def reached(self, kernel: KernelText) -> None:
+        """A pull sets a flag, because no queue says which vertices others have reached."""
+        kernel.add(f"if changed: {kernel.use('arrived')}[v] = True")
+
+    def arrive(self, kernel: KernelText) -> None:
+        """The same of a row that alone takes in what comes, where that is known to be news."""
+        kernel.add(f"{kernel.use('arrived')}[v] = True")
+
+    def close_queue(self, kernel: KernelText) -> None:
+        """How long it is now."""
+        kernel.add("return queued")

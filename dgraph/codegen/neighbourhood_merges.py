@@ -1,0 +1,111 @@
+"""Kernel text of the merges that need a whole neighbourhood: count values at the head of `slots`, at least one.
+
+What each weighs is at the head of `loads`. `keys` and `counts` are scratch of a thread, at least four times as long as
+the largest neighbourhood; `word` is the random word of (seed, round, vertex). And whether a neighbourhood that has not
+changed need be merged again.
+"""
+
+from __future__ import annotations
+
+from dgraph.programs.analysis import Analysis, PhaseAnalysis
+from dgraph.programs.kernel_names import key
+from dgraph.programs.monoid import CHOOSE as BY_CHANCE
+
+MOST_FREQUENT = '''
+@njit
+def most_frequent(slots, count, keys, counts, word):
+    """The value that occurs most often, the smallest of several: counted in an open hash table, a few by comparing."""
+    size, shift, few = uint64(2), uint64(63), count <= 6
+    while size < uint64(2) * count:
+        size, shift = size << one, shift - one
+    if not few:
+        for i in range(size):
+            counts[i] = 0
+    best = slots[0]
+    most = int64(0)
+    for i in range(count):
+        value, times = slots[i], int64(1)
+        if few:
+            for j in range(i):
+                times += int64(slots[j] == value)
+        else:
+            place = (uint64(value) * uint64(0x9E3779B97F4A7C15)) >> shift
+            while counts[place] != 0 and keys[place] != value:
+                place = (place + one) & (size - one)
+            times += counts[place]
+            keys[place] = value
+            counts[place] = times
+        if times > most or (times == most and value < best):
+            best = value
+            most = times
+    return best
+'''
+
+HEAVIEST = '''
+@njit
+def heaviest(slots, loads, count, keys, counts, word):
+    """The value whose weights add up to most, the smallest of several, and that sum: in an open hash table."""
+    size = uint64(2)
+    while size < uint64(2) * count:
+        size = size << one
+    for i in range(size):
+        counts[i] = -1
+    best = slots[0]
+    most = int64(0)
+    for i in range(count):
+        value = slots[i]
+        place = mix(uint64(value)) & (size - one)
+        while counts[place] >= 0 and keys[place] != value:
+            place = (place + one) & (size - one)
+        keys[place] = value
+        counts[place] = max(counts[place], int64(0)) + loads[i]
+        if counts[place] > most or (counts[place] == most and value < best):
+            best = value
+            most = counts[place]
+    return best, most
+'''
+
+CHOOSE = '''
+@njit
+def choose(slots, count, keys, counts, word):
+    """One of the different values, whatever their order: the one whose mixed word is smallest."""
+    best = slots[0]
+    least = mix(word ^ uint64(best))
+    for i in range(one, count):
+        value = slots[i]
+        mixed = mix(word ^ uint64(value))
+        if mixed < least or (mixed == least and value < best):
+            best = value
+            least = mixed
+    return best
+'''
+
+H_INDEX = '''
+@njit
+def h_index(slots, count, keys, counts, word):
+    """The largest h such that h of the values are at least h."""
+    for i in range(count + one):
+        counts[i] = 0
+    for i in range(count):
+        counts[min(uint64(max(slots[i], 0)), count)] += 1
+    h = count
+    above = counts[h]
+    while int64(h) > above:
+        h -= one
+        above += counts[h]
+    return int64(h)
+'''
+
+TEXTS = {"most_frequent": MOST_FREQUENT, "heaviest": HEAVIEST, "choose": CHOOSE, "h_index": H_INDEX}  # by function
+SLOTS, LOADS = "slots", "loads"
+SCRATCH = {SLOTS: 1, LOADS: 1, "keys": 4, "counts": 4}  # how often as long as the neighbourhood
+
+
+def recounts(analysis: Analysis, phase: PhaseAnalysis) -> bool:
+    """Whether a vertex may keep the message that it has gathered until one of the arrays in `broadcast` changes, at an
+    in-neighbour or at itself. A phase between others has no way to know that."""
+    told = {key(name.removeprefix("target_")) for name in phase.send.of("target")} <= set(phase.broadcast)
+    changes = phase.send.of("global") or "round" in phase.send or "random" in phase.send
+    by_chance = any(message.merge is BY_CHANCE for message in phase.messages)
+    alone = analysis.synchronous and len(analysis.phases) == 1
+    return alone and not phase.combines and told and not changes and not by_chance

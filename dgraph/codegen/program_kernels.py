@@ -1,0 +1,297 @@
+"""The kernels of a program, as text. They work on arrays of one partition, one array a field, and know no policy.
+
+Arrays: states, inboxes and columns of the vertices here (`number` and `degree` too), CSR rows as `indptr int64,
+neighbours uint32`, an edge column each. A kernel takes its arguments by name (`Source.kernels`), rows `lo` to `hi`:
+
+    begin    rows lo:hi: what `start` and `seed` say; vertices with a message go to queue[lo:], it returns how many
+    fire     accumulative: frontier[lo:hi] take their inboxes; who must send goes to queue[lo:], it returns how many
+             synchronous: rows lo:hi, after a copy of fields that `before_...` names; it returns how many have changed
+    emit     synchronous: rows lo:hi of what vertices send, where that is the same along all their edges
+    sweep    accumulative: rows lo:hi take their inboxes one after the other, and each sends at once along its edges; it
+             returns how many fired, how many sent, and along how many edges. One thread a partition
+    push     senders[lo:hi] along their out-edges (CSR); returns how long the queue is now. One thread a partition
+    pull     rows lo:hi (CSC) gather from all their in-edges: from `sent_...`, or from the `sending` vertices
+    recount  the same for rows whose `slack` is below 0, and what it is now (see `vertex_state/recount.py`)
+    receive  messages from another partition, for the vertices ids[lo:hi]; returns how long the queue is now. One thread
+    fold     rows lo:hi of the global values that rounds read; `conclude`: of those that only results read
+    finish   rows lo:hi of the results
+    settled  the same where messages wait that no state has taken in
+
+`fire`, `pull` and `fold` write their own rows only: threads may run them on ranges side by side. An inbox whose merges
+are all idempotent is never emptied, so that only a better message counts; any other is the identity again after `fire`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from dgraph.codegen.bounds import falls
+from dgraph.codegen.edge_kernels import Crossing
+from dgraph.codegen.neighbourhood_merges import recounts
+from dgraph.codegen.text import NOTHING, ROW, KernelText, any_message, call, identities, inner_products, item, literal
+from dgraph.programs.analysis import Analysis, PhaseAnalysis
+from dgraph.programs.kernel_names import before, inbox, key, merging, name_in, sent
+from dgraph.programs.program import Delta, State
+from dgraph.programs.reads import Reads
+
+
+class KernelTexts:
+    """All kernels of a program, for one thread of a CPU; `cuda/cuda_kernels.py` has the rows for threads of a grid."""
+
+    crossing: type[Crossing] = Crossing
+
+    def __init__(self, analysis: Analysis, arrays: dict):
+        self.analysis, self.arrays, self.width = analysis, arrays, analysis.width
+        self.kept = kept_states(analysis)
+        self.kernels: list[KernelText] = []
+        if analysis.start or analysis.seed:
+            self.begin()
+        for phase in analysis.phases:
+            crossing = self.crossing(self, phase)
+            if analysis.synchronous:
+                self.emit(phase)
+                self.fire_all(phase)
+            else:
+                self.fire(phase)
+                crossing.push()
+                if sweeps(phase, self.width):
+                    crossing.sweep()
+            crossing.pull()
+            if recounts(analysis, phase):
+                crossing.recount()
+            if phase.combines:
+                crossing.receive()
+        each_round = analysis.globals_each_round
+        self.fold("fold", each_round)
+        self.fold("conclude", tuple(name for name in analysis.globals if name not in each_round))
+        self.finish()
+
+    def kernel(self, name: str, doc: str, *first: str) -> KernelText:
+        kernel = KernelText(name, doc, self.analysis, self.arrays)
+        for argument in ("lo", "hi", *first):
+            kernel.use(argument)
+        self.kernels.append(kernel)
+        return kernel
+
+    def rows(self, kernel: KernelText, row: str = "v") -> Any:
+        """The loop over the rows of a kernel."""
+        return kernel.block(f"for {row} in range(lo, hi):")
+
+    def open_list(self, kernel: KernelText) -> None:
+        """Before rows that list vertices."""
+        kernel.add("count = uint64(0)")
+
+    def enlist(self, kernel: KernelText) -> None:
+        """v goes on the list."""
+        kernel.add(f"{kernel.use('queue')}[lo + count] = v", "count += one")
+
+    def close_list(self, kernel: KernelText) -> None:
+        """After rows that list vertices, or count in `count`."""
+        kernel.add("return count")
+
+    close_count = close_list
+
+    @contextmanager
+    def rows_to_fold(self, kernel: KernelText, fields: Mapping[str, Any]) -> Iterator[None]:
+        """The loop over rows that fold global values in `fold_...`, in parts: sums of few numbers err little, where one
+        of many would lose their last digits."""
+        kernel.add(*identities("total", fields))
+        with kernel.block("for part_start in range(lo, hi, part_size):"):
+            kernel.add(*identities("fold", fields))
+            with kernel.block("for v in range(part_start, min(part_start + part_size, hi)):"):
+                yield
+            for name, of in fields.items():
+                kernel.add(f"total_{name} = {merging(of.merge)}(total_{name}, fold_{name})")
+        kernel.add(f"return {', '.join(f'total_{name}' for name in fields)},")
+
+    def begin(self) -> None:
+        analysis = self.analysis
+        kernel = self.kernel("begin", "The first states, and the first messages.")
+        if analysis.seed:
+            self.open_list(kernel)
+        with self.rows(kernel):
+            if analysis.start:
+                self.assign(kernel, analysis.start, "start", {key(state.name): state for state in analysis.plain})
+            if analysis.seed:
+                phase = analysis.phases[0]
+                self.assign(kernel, analysis.seed, "seed", {inbox(phase, m): m for m in phase.messages})
+                self.leave_out_nan(kernel, phase)
+                with kernel.block(f"if {any_message(kernel, phase, inbox)}:"):
+                    kernel.add(f"{kernel.use('arrived')}[v] = True")
+                    self.enlist(kernel)
+        if analysis.seed:
+            self.close_list(kernel)
+
+    def assign(self, kernel: KernelText, reads: Reads, function: str, targets: Mapping, local=NOTHING) -> None:
+        """Call a function and store what it returns, component by component where it must be."""
+        inner_products(kernel, reads, ROW)
+        vector = reads.vector or any(of.shape is not None for of in targets.values())
+        news = [f"new_{array}" for array in targets]
+        with kernel.components(vector):
+            kernel.add(f"{', '.join(news)} = {call(kernel, reads, function, ROW, None, local)}")
+            for (array, of), new in zip(targets.items(), news, strict=True):
+                store = f"{item(kernel.use(array, True), 'v', of)} = {new}"
+                kernel.add(f"if c == 0: {store}" if vector and of.shape is None else store)
+
+    def leave_out_nan(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
+        """What is no number is neither less nor more than others: where messages have an order it is none."""
+        for message in phase.messages:
+            if message.dtype.kind == "f" and falls(message) is not None:
+                with kernel.components(message.shape is not None):
+                    place = item(kernel.use(inbox(phase, message), True), "v", message)
+                    kernel.add(f"if {place} != {place}: {place} = {literal(message.identity)}")
+
+    def fire(self, phase: PhaseAnalysis) -> None:
+        """Accumulative: fold inboxes in, compute what will be sent."""
+        kernel = self.kernel(name_in(phase, "fire"), "frontier[lo:hi] fold their inboxes in.", "frontier")
+        self.open_list(kernel)
+        with self.rows(kernel, "i"):
+            kernel.add("v = frontier[i]", f"{kernel.use('arrived')}[v] = False")
+            self.fold_inbox(kernel, phase, phase.triggers)
+            if not phase.idempotent:
+                self.empty_inbox(kernel, phase)
+            with kernel.block("if changed:"):
+                condition = ""
+                if phase.hoisted:
+                    self.hoist(kernel, phase)
+                    condition = any_message(kernel, phase, sent)
+                with kernel.block(f"if {condition}:") if condition else nullcontext():
+                    self.enlist(kernel)
+        self.close_list(kernel)
+
+    def hoist(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
+        """What v sends along all its edges, from its new state."""
+        targets = {sent(phase, message): message for message in phase.messages}
+        local = {} if self.width else {name: f"new_{name}" for name in phase.send.of("state")}
+        self.assign(kernel, phase.send, name_in(phase, "send"), targets, local)
+
+    def fire_all(self, phase: PhaseAnalysis) -> None:
+        """Synchronous: every vertex."""
+        kernel = self.kernel(name_in(phase, "fire"), "Rows lo:hi fold their inboxes in.")
+        kernel.add("count = uint64(0)")
+        states = {state.name: state for state in self.analysis.states}
+        with self.rows(kernel):
+            for name in self.analysis.before:
+                with kernel.components(states[name].shape is not None):
+                    copy = item(kernel.use(before(name), True), "v", states[name])
+                    kernel.add(f"{copy} = {item(kernel.use(key(name)), 'v', states[name])}")
+            self.fold_inbox(kernel, phase, tuple(states))
+            kernel.add("count += uint64(changed)")
+        self.close_count(kernel)
+
+    def fold_inbox(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...]) -> None:
+        """Call `apply` for v, store the states; `changed` says whether one of the triggers is new."""
+        states, reads = self.analysis.states, phase.apply
+        inner_products(kernel, reads, ROW, phase)
+        news = ", ".join(f"new_{state.name}" for state in states)
+        if reads.vector or any(state.shape is not None for state in states):
+            self.fold_vectors(kernel, phase, triggers, news)
+            return
+        kernel.add(f"{news} = {call(kernel, reads, name_in(phase, 'apply'), ROW, phase)}")
+        tests = [self.differs(kernel, state, "new") for state in states if state.name in triggers]
+        kernel.add(f"changed = {' or '.join(tests)}")
+        kernel.add(*(f"{kernel.use(key(s.name), True)}[v] = new_{s.name}" for s in states if s.name in self.kept))
+
+    def fold_vectors(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...], news: str) -> None:
+        """The same for each component. Scalars are component 0's; the others read the old ones, so these are last."""
+        scalars = [state for state in self.analysis.states if state.shape is None]
+        kernel.add("changed = False")
+        kernel.add(*(f"first_{state.name} = {kernel.use(key(state.name), True)}[v]" for state in scalars))
+        with kernel.components(True):
+            kernel.add(f"{news} = {call(kernel, phase.apply, name_in(phase, 'apply'), ROW, phase)}")
+            for state in self.analysis.states:
+                if state in scalars:
+                    kernel.add(f"if c == 0: first_{state.name} = new_{state.name}")
+                    continue
+                if state.name in triggers:
+                    kernel.add(f"changed = changed or {self.differs(kernel, state, 'new')}")
+                kernel.add(f"{kernel.use(key(state.name), True)}[v, c] = new_{state.name}")
+        for state in scalars:
+            if state.name in triggers:
+                kernel.add(f"changed = changed or {self.differs(kernel, state, 'first')}")
+            kernel.add(f"{key(state.name)}[v] = first_{state.name}")
+
+    def differs(self, kernel: KernelText, state: State, local: str) -> str:
+        """Whether a field is new. Where rounds go on until none is, what was no number, and is none, is not."""
+        new, old = f"{local}_{state.name}", self.old(kernel, state)
+        waits = self.analysis.synchronous and self.analysis.stop is None and state.dtype.kind == "f"
+        return f"{new} != {old}" + (f" and ({new} == {new} or {old} == {old})" if waits else "")
+
+    def old(self, kernel: KernelText, state: State) -> str:
+        """A field before this firing: a Delta is at its start again; rounds of all ask what it was."""
+        anew = isinstance(state, Delta) and not self.analysis.synchronous
+        return literal(state.start) if anew else item(kernel.use(key(state.name)), "v", state)
+
+    def empty_inbox(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
+        for message in phase.messages:
+            with kernel.components(message.shape is not None):
+                array = kernel.use(inbox(phase, message), True)
+                kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
+
+    def emit(self, phase: PhaseAnalysis) -> None:
+        """Synchronous: what every vertex sends."""
+        if not phase.hoisted:
+            return
+        kernel = self.kernel(name_in(phase, "emit"), "What rows lo:hi send along each of their edges.")
+        with self.rows(kernel):
+            targets = {sent(phase, message): message for message in phase.messages}
+            self.assign(kernel, phase.send, name_in(phase, "send"), targets)
+
+    def fold(self, name: str, names: tuple[str, ...]) -> None:
+        """Global values over the rows."""
+        if not names:
+            return
+        kernel = self.kernel(name, f"Rows lo:hi of {', '.join(names)}.")
+        found = {name: self.analysis.globals[name] for name in names}
+        with self.rows_to_fold(kernel, {key(name): of for name, (of, _) in found.items()}):
+            for name, (of, reads) in found.items():
+                inner_products(kernel, reads, ROW)
+                if reads.component is not None:
+                    kernel.add(f"c = {reads.component}")
+                with kernel.components(reads.vector and reads.component is None):
+                    total, value = f"fold_{key(name)}", call(kernel, reads, f"value_of_{of.name}")
+                    kernel.add(f"{total} = {merging(of.merge)}({total}, {value})")
+
+    def finish(self) -> None:
+        """The columns of the answer."""
+        if not self.analysis.results:
+            return
+        kernel = self.kernel("finish", "Rows lo:hi of the results.")
+        with self.rows(kernel):
+            self.fill_results(kernel)
+
+    def settled(self) -> None:
+        """The same where messages wait that no state has taken in: it need not be stored for that."""
+        (phase,), news = self.analysis.phases, {state.name: f"new_{state.name}" for state in self.analysis.states}
+        kernel = self.kernel("settled", "Rows lo:hi of the results, from messages that have come.")
+        with self.rows(kernel):
+            kernel.add(*(f"{new} = {kernel.use(key(name))}[v]" for name, new in news.items()))
+            with kernel.block(f"if {any_message(kernel, phase, inbox)}:"):
+                applied = call(kernel, phase.apply, name_in(phase, "apply"), ROW, phase, news)
+                kernel.add(f"{', '.join(news.values())} = {applied}")
+            self.fill_results(kernel, news)
+
+    def fill_results(self, kernel: KernelText, local: Mapping[str, str] = NOTHING) -> None:
+        """The results of v, of which some states may be in local variables."""
+        for name, (_, reads) in self.analysis.results.items():
+            inner_products(kernel, reads, ROW)
+            index = "v, c" if reads.vector else "v"
+            with kernel.components(reads.vector):
+                value = call(kernel, reads, f"value_of_{name}", local=local)
+                kernel.add(f"{kernel.use(f'result_{name}', True)}[{index}] = {value}")
+
+
+def sweeps(phase: PhaseAnalysis, width: int) -> bool:
+    """Whether vertices may send what they have just gained while others have not fired: sums know no order."""
+    return phase.hoisted and not phase.idempotent and not width
+
+
+def kept_states(analysis: Analysis) -> set[str]:
+    """The fields that have an array: a Delta that only goes into a message computed in `fire` needs none."""
+    if analysis.width or analysis.synchronous or not analysis.phases[0].hoisted:
+        return {state.name for state in analysis.states}
+    others = [reads for _, reads in (*analysis.globals.values(), *analysis.results.values())]
+    read = {name.removesuffix("_before") for reads in others for name in reads.of("state", "before")}
+    return {state.name for state in analysis.states if not isinstance(state, Delta) or state.name in read}

@@ -1,0 +1,80 @@
+"""The folder of generated sources: one file a text, named by its hash, so that every process compiles it at most once.
+
+Numba keeps machine code beside it, in pickles; so the folder is private, and one that others can write is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import linecache
+import os
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import ModuleType
+
+from dgraph.codegen.kernel_source import Source
+from dgraph.errors import OptionError
+from dgraph.native.machine_code import cache_folder, told
+
+_modules: dict[str, ModuleType] = {}
+_lock = threading.Lock()
+
+
+def module_of(source: Source) -> ModuleType:
+    """The module of a source: written to the cache and imported, once a process."""
+    with _lock:
+        if source.digest not in _modules:
+            try:
+                _modules[source.digest] = _import(_written(source))
+            except OSError as error:
+                told(error)
+                _modules[source.digest] = _unwritten(source)
+        return _modules[source.digest]
+
+
+def _written(source: Source) -> Path:
+    path = cache_folder() / f"{source.name.lower()}_{source.digest}.py"
+    with contextlib.suppress(OSError):
+        if path.read_text() == source.text:
+            return path  # untouched: Numba takes its machine code for stale when the file is newer
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-", suffix=".py")
+    os.close(descriptor)
+    try:
+        Path(name).write_text(source.text)
+        Path(name).replace(path)  # at once: another process never reads half of it
+    except OSError:
+        Path(name).unlink()
+        raise
+    return path
+
+
+def _unwritten(source: Source) -> ModuleType:
+    """The module of a source without a file: the disk is full, or may not be written."""
+    module = ModuleType(f"dgraph_kernels_{source.name.lower()}_{source.digest}")
+    place = f"<{module.__name__}>"
+    linecache.cache[place] = len(source.text), None, source.text.splitlines(keepends=True), place
+    sys.modules[module.__name__] = module
+    exec(compile(source.text, place, "exec"), module.__dict__)
+    return module
+
+
+def _import(path: Path) -> ModuleType:
+    name = f"dgraph_kernels_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise OptionError(f"the cache of kernels {path.parent} cannot be imported from")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def forget() -> None:
+    """Let go of the modules of this process, so that it is like a new one (for tests)."""
+    with _lock:
+        for module in _modules.values():
+            sys.modules.pop(module.__name__, None)
+        _modules.clear()

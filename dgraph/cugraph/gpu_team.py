@@ -1,0 +1,73 @@
+"""Several GPUs that cuGraph uses together: a communicator of NCCL and UCX among Dask workers, as `cugraph.dask` has it,
+but only of the workers that take part, so that others may be on the same scheduler. The client needs nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from dgraph.cluster.waits import held_on_each
+from dgraph.cluster.workers import Workers
+from dgraph.cugraph.calls import PACKAGES, Answer, Arcs, Call, ask
+from dgraph.partition.policies import grid_columns
+
+TEAM = {**PACKAGES, "raft_dask": "raft-dask"}
+_teams: dict[bytes, Any] = {}  # on the worker that started them
+
+
+def answers(workers: Workers, on: Sequence[str], shares: Sequence[Any], call: Call) -> list[Any]:
+    """What the GPU of each worker finds from its share of the edges; the answers stay there."""
+    from distributed import Lock
+
+    client, name = workers.client, "dgraph: GPUs that wait for each other"
+    with Lock(name, scheduler_rpc=client.scheduler, loop=client.loop), _team(workers, on) as session:
+        return held_on_each(client, on, _ask, [(share, call, len(on), session) for share in shares])
+
+
+@contextmanager
+def _team(workers: Workers, on: Sequence[str]) -> Iterator[bytes]:
+    from distributed import fire_and_forget
+
+    (session,) = workers.get([workers.call(_start, list(on), on=on[0])])
+    try:
+        yield session
+    except BaseException:  # whoever waits for one that has failed keeps this from an end
+        fire_and_forget(workers.hold([workers.call(_end, session, on=on[0])]))
+        raise
+    workers.get([workers.call(_end, session, on=on[0])])
+
+
+def _start(addresses: list[str]) -> bytes:
+    """Runs on one worker, which asks the others; their event loops do their part."""
+    from distributed import Client, get_worker
+
+    worker = get_worker()
+    client = Client(worker.scheduler.address, security=worker.security, set_as_default=False)
+    team = import_module("raft_dask.common.comms").Comms(comms_p2p=True, client=client, nccl_root_location="worker")
+    team.init(workers=addresses)
+    client.run(_divide, team.sessionId, grid_columns(len(addresses)), workers=addresses)
+    _teams[team.sessionId] = team
+    return team.sessionId
+
+
+def _divide(session: bytes, columns: int, dask_worker: Any) -> None:
+    import_module("pylibcugraph.comms").init_subcomms(_state(session, dask_worker)["handle"], columns)
+
+
+def _end(session: bytes) -> None:
+    if (team := _teams.pop(session, None)) is not None:
+        team.destroy()
+        team.client.close()
+
+
+def _ask(worker: str, number: int, edges: Arcs, call: Call, gpus: int, session: bytes) -> Answer:
+    from distributed import get_worker
+
+    state = _state(session, get_worker())
+    return ask(edges, call, state["wid"], gpus, state["handle"])
+
+
+def _state(session: bytes, worker: Any) -> dict[str, Any]:
+    return import_module("raft_dask.common.comms").get_raft_comm_state(session, worker)

@@ -1,0 +1,267 @@
+"""`tables/vertex_arrays.py` for arrays on a device, where they stay from the first round to the last. The host learns
+only how long lists are, and what travels to other partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dgraph.codegen.cuda.cuda_kernels import BEST, LISTED
+from dgraph.devices.device_memory import DeviceArray, Memory
+from dgraph.devices.tally import Tally
+from dgraph.errors import DeviceError
+from dgraph.programs.analysis import PhaseAnalysis
+from dgraph.programs.kernel_names import name_in
+from dgraph.tables.vertex_arrays import VertexArrays, Where
+
+QUEUED, EDGES, COUNTED = "queued", "edges", "counted"  # what kernels tell beside global values, as LISTED
+REST = "rest_out", "rest_in"  # of each table of senders
+SLOTS = dict.fromkeys((QUEUED, LISTED, EDGES, *REST, COUNTED), "int64")
+LARGE = 64 << 10  # bytes of a message from which on they stay on the device: below, a copy costs less
+PART = 1 << 11  # edges of a sender that are the work of one warp: the rest is shared by others
+
+Launch = Callable[..., Any]  # a kernel by name, over so many rows, with arguments by name
+
+
+class Count:
+    """A number that a kernel writes; it is read when somebody wants to know it, and until then nobody waits for the
+    kernel. The counts `beside` it come by the same copy."""
+
+    def __init__(self, tally: Tally, slot: str, before: int = 0, beside: Sequence[Count] = ()):
+        self.tally, self.slot, self.before, self.beside = tally, slot, before, beside
+        self.value: int | None = None
+
+    def __index__(self) -> int:
+        if self.value is None:
+            self.value = self.before + self.tally[self.slot]
+            for one in self.beside:
+                int(one)
+        return self.value
+
+    __int__ = __index__
+
+
+class Rest(NamedTuple):
+    """The senders with more than PART edges in a table, listed once for each further part."""
+
+    senders: DeviceArray
+    parts: DeviceArray
+    length: Count
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {"senders": self.senders, "parts": self.parts, "part_size": PART}
+
+
+def parts_of(values: Mapping[str, Any]) -> Rest | None:
+    """The `Rest` among the arguments of a push, if it was listed."""
+    senders = values.get("senders")
+    return senders.rest.get(id(values["indptr"])) if isinstance(senders, DeviceIds) else None
+
+
+class DeviceIds:
+    """A list of vertices at the head of an array on the device."""
+
+    def __init__(self, array: DeviceArray, count: Any):
+        self.array, self.count = array, count
+        self.rest: dict[int, Rest] = {}  # by the id of where a table's rows begin
+
+    def __len__(self) -> int:
+        return int(self.count)
+
+
+class DeviceVertexArrays(VertexArrays):
+    """The arrays of one partition. `launch` runs a kernel of `codegen/cuda/array_kernels.py`, `run` the program's."""
+
+    def __init__(self, memory: Memory, tally: Tally, launch: Launch, run: Launch):
+        self.memory, self.tally, self.launch, self.run = memory, tally, launch, run
+        self._rooms: dict[str, DeviceArray] = {}
+        self._places: dict[tuple, DeviceArray] = {}
+        self._rested: DeviceIds | None = None  # the list whose long rows are in the rooms for them
+        self.direct = 0  # bytes of messages that stayed on devices
+
+    def moved(self, array: Any) -> DeviceArray:
+        if isinstance(array, DeviceArray):
+            return array
+        return self.memory.moved(array) if isinstance(array, np.ndarray) else self.memory.counted(array)
+
+    def brought(self, array: Any, count: int) -> np.ndarray:
+        array = array.array if isinstance(array, DeviceIds) else array
+        return self.memory.get(array[:count]) if isinstance(array, DeviceArray) else array[:count]
+
+    def wait(self) -> None:
+        self.memory.wait()
+
+    # -- lists of vertices ---------------------------------------------------------------------------------------------
+
+    def first(self, queue: DeviceArray, count: Any) -> DeviceIds:
+        return DeviceIds(queue, count)
+
+    def listed(self, queue: DeviceArray, found: Sequence[tuple[int, Any]]) -> DeviceIds:
+        return DeviceIds(queue, found[0][1] or 0)
+
+    def joined(self, lists: Sequence[Any], room: DeviceArray) -> DeviceIds:
+        """The first list lies in the room, or is empty."""
+        count = len(lists[0])
+        for ids in lists[1:]:
+            self.memory.put(room[count : count + len(ids)], ids.astype(np.uint32, copy=False))
+            count += len(ids)
+        return DeviceIds(room, count)
+
+    def everybody(self, n: int) -> DeviceIds:
+        return DeviceIds(self.places(slice(0, n)), n)
+
+    def below(self, ids: DeviceIds, limit: int) -> DeviceIds:
+        room = self.room("below", len(ids), np.uint32)
+        self.tally.clear(LISTED, LISTED)
+        self.launch("list_below", len(ids), ids=ids.array, limit=limit, queue=room, listed=LISTED)
+        return DeviceIds(room, self.tally[LISTED])
+
+    def store(self, queue: DeviceArray, ids: DeviceIds) -> None:
+        if ids.array is not queue and len(ids):
+            self.memory.copy(queue[: len(ids)], ids.array[: len(ids)])
+
+    def edges(self, sides: Sequence[Any], ids: Any) -> Any:
+        if not isinstance(ids, DeviceIds):  # nobody, before the first round
+            return super().edges(sides, ids)
+        self.tally.clear(EDGES, REST[-1])
+        if self._rested is not None:
+            self._rested.rest = {}  # these take its place; its senders go without
+        self._rested = ids
+        known = not isinstance(ids.count, Count) or ids.count.value is not None
+        for side, slot in zip(sides, REST[: len(sides)], strict=True):
+            rest = self.rooms({f"{one} {slot}": side.num_edges // PART + 1 for one in ("senders", "parts")}, np.uint32)
+            ids.rest[id(side.indptr)] = Rest(rest[f"senders {slot}"], rest[f"parts {slot}"], Count(self.tally, slot))
+            arguments = {"ids": ids.array, LISTED: LISTED, "indptr": self.memory.stays(side.indptr), EDGES: EDGES}
+            arguments |= {"rest": slot, **ids.rest[id(side.indptr)].arguments}
+            if not known:
+                self.launch("count_edges", 0, most=len(ids.array), **arguments)
+            elif len(ids):
+                self.launch("count_edges", len(ids), **arguments)
+        return Count(self.tally, EDGES, beside=[one.length for one in ids.rest.values()])
+
+    # -- flags and fields ----------------------------------------------------------------------------------------------
+
+    def count(self, flags: DeviceArray, first: int) -> int:
+        self.tally.clear(COUNTED, COUNTED)
+        self.launch("count_flags", len(flags), first, arrived=flags, listed=COUNTED)
+        return self.tally[COUNTED]
+
+    def put(self, array: DeviceArray, ids: Any, value: Any) -> None:
+        if len(ids):
+            value = np.array(value, array.dtype).view(array.words.dtype)[()]
+            self._words("put", array, len(ids), ids=ids.array, value=value)
+
+    def fill(self, array: DeviceArray, first: int, value: Any) -> None:
+        if first < len(array):
+            self.memory.fill(array[first:], value)
+
+    def copy(self, to: DeviceArray, array: DeviceArray) -> None:
+        self.memory.copy(to, array)
+
+    def write(self, array: DeviceArray, ids: np.ndarray, values: Any) -> None:
+        if len(ids):
+            here = not isinstance(values, DeviceArray)
+            packed = self.given("packed", np.ascontiguousarray(values, array.dtype)) if here else values
+            self._words("unpack", array, len(ids), ids=self.given("ids", ids.astype(np.uint32)), packed=packed.words)
+
+    def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
+        return self.run(name_in(phase, BEST), len(senders), {**values, "senders": senders})
+
+    # -- what travels --------------------------------------------------------------------------------------------------
+
+    def news(self, arrays: Sequence[DeviceArray], before: Any, n: int) -> tuple[Any, Any]:
+        if before is None:
+            before = [self.memory.empty(array.shape, array.dtype) for array in arrays]
+            for old, array in zip(before, arrays, strict=True):
+                self.memory.copy(old, array)
+            return None, before
+        marks = self._marks("news", n)
+        for old, array in zip(before, arrays, strict=True):
+            self._words("mark_news", array, n, before=old.words, marks=marks)
+        return marks, before
+
+    def marked(self, mask: DeviceArray, where: Where) -> np.ndarray:
+        ids = self.places(where)
+        marks = self._marks("marked", len(ids))
+        self._words("mark_set", mask, len(ids), ids=ids, marks=marks)
+        return self.memory.get(marks[: len(ids)]).view(bool)
+
+    def unlike(self, arrays: Sequence[DeviceArray], where: slice, values: Sequence[Any]) -> np.ndarray:
+        marks = self._marks("marked", where.stop - where.start)
+        for array, value in zip(arrays, values, strict=True):
+            word = np.array(value, array.dtype).view(array.words.dtype)[()]
+            self._words("mark_unlike", array, where.stop, where.start, value=word, marks=marks)
+        return self.memory.get(marks[: where.stop - where.start]).view(bool)
+
+    def room_for_mail(self, size: int) -> DeviceArray | None:
+        found = None
+        if size >= LARGE:
+            with suppress(DeviceError):
+                found = self.memory.empty(size, np.uint8)
+                self.direct += size
+        return found
+
+    def take(self, array: DeviceArray, where: Where | None, picked: np.ndarray | None, out: Any) -> None:
+        stays = isinstance(out, DeviceArray)
+        if isinstance(where, slice) and picked is None:
+            self.memory.copy(out, array[where]) if stays else self.memory.get(array[where], out)
+            return
+        assert where is not None
+        if picked is None:
+            ids = self.places(where)
+        else:
+            chosen = picked + where.start if isinstance(where, slice) else where[picked]
+            ids = self.given("ids", chosen.astype(np.uint32, copy=False))
+        packed = out if stays else self.room("packed", out.size, array.dtype)[: out.size].reshape(out.shape)
+        self._words("pack", array, len(out), ids=ids, packed=packed.words)
+        if not stays:
+            self.memory.get(packed, out)
+
+    # -- pieces of the above -------------------------------------------------------------------------------------------
+
+    def room(self, name: str, count: int, dtype: Any) -> DeviceArray:
+        """Scratch of at least this length; the same memory for all who ask under one name."""
+        key = f"{name} {np.dtype(dtype)}"
+        if key not in self._rooms or len(self._rooms[key]) < count:
+            self._rooms.pop(key, None)  # first, for there may be no room for both
+            self._rooms[key] = self.memory.empty(max(1, count), dtype)
+        return self._rooms[key]
+
+    def rooms(self, counts: Mapping[str, int], dtype: Any) -> dict[str, DeviceArray]:
+        """Several of these, or None if there is no room."""
+        try:
+            return {name: self.room(name, count, dtype) for name, count in counts.items()}
+        except DeviceError:
+            for name in counts:
+                self._rooms.pop(f"{name} {np.dtype(dtype)}", None)
+            raise
+
+    def given(self, name: str, array: np.ndarray) -> DeviceArray:
+        """An array of the host, copied to such scratch."""
+        there = self.room(name, array.size, array.dtype)[: array.size].reshape(array.shape)
+        self.memory.put(there, array)
+        return there
+
+    def places(self, where: Where) -> DeviceArray:
+        """Local ids that are asked for again and again (address tables, ranges of proxies), kept on the device."""
+        if isinstance(where, slice):
+            key: tuple = where.start, where.stop
+        else:
+            key = where.__array_interface__["data"][0], len(where)
+        if key not in self._places:
+            ids = np.arange(where.start, where.stop) if isinstance(where, slice) else where
+            self._places[key] = self.memory.moved(ids.astype(np.uint32))
+        return self._places[key]
+
+    def _marks(self, name: str, count: int) -> DeviceArray:
+        """So many flags, none of them set."""
+        marks = self.room(name, count, np.uint8)
+        self.memory.fill(marks[:count], 0)
+        return marks
+
+    def _words(self, name: str, array: DeviceArray, hi: int, lo: int = 0, **arguments: Any) -> None:
+        self.launch(f"{name}_{8 * array.dtype.itemsize}", hi, lo, words=array.words, **arguments)

@@ -1,0 +1,110 @@
+"""The options of block descent: what a user asked, completed by what suits the program. Part of a Plan; the engine, its
+kernels and its queue read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dgraph.codegen.descent.descent_kernel import OPERATORS
+from dgraph.errors import OptionError
+from dgraph.options import AUTO, is_same, one_of, whole_number
+from dgraph.programs.analysis import Analysis, PhaseAnalysis
+from dgraph.programs.program import Message
+
+ORDERS = ("priority", "cyclic")
+MODES = ("async", "barrier", "bsp")
+SMALL = 0.3  # of what there is to be told along an edge on average: less may wait; measured
+
+
+def can_add(phase: PhaseAnalysis) -> bool:
+    """Whether a vertex may be told by how much another's message has changed, in place of all messages again."""
+    (message,) = phase.messages
+    return message.merge.atomic == "add" and message.dtype.kind == "f" and not phase.send.of("target", "ahead")
+
+
+def merges_at_once(message: Message) -> bool:
+    """Whether several threads may merge into an inbox at the same time, by one atomic instruction each."""
+    return message.merge.atomic in ("min", "max", "add") and message.dtype.kind != "b"
+
+
+@dataclass(frozen=True)
+class BlockOptions:
+    """An option that is "" is open, until `suited` chooses. `pace` is for tests of slow threads: nanoseconds that each
+    thread of a team waits for every edge."""
+
+    operator: str = ""  # of codegen/descent/descent_kernel.py
+    order: str = ""
+    mode: str = "async"
+    size: int | None = None  # vertices of a block; a power of two is taken that is not smaller
+    pace: tuple[float, ...] = ()
+    free: bool = False  # whether partitions go on until nobody has news; else an epoch is common to all
+    waits: bool = False  # whether partitions wait for each other although that was not asked for
+
+    @classmethod
+    def asked(cls, options: Mapping[str, Any]) -> BlockOptions:
+        """Check what a user said; None and "auto" leave an option open."""
+        given = {name: value for name, value in options.items() if not (value is None or is_same(value, AUTO))}
+        for name, known in (("order", ORDERS), ("mode", MODES), ("operator", OPERATORS)):
+            if name in given:
+                one_of(name, given[name], known)
+        if "block_size" in given:
+            given["size"] = whole_number("block_size", given.pop("block_size"), or_none=True)
+        return cls(**given)
+
+    def suited(self, analysis: Analysis, parts: int) -> BlockOptions:
+        """Choose what was left open, and refuse what the program cannot do. Partitions need not wait for each other
+        where changes travel, because changes merge; states must come in order."""
+        operator = self.operator or ("pull" if analysis.synchronous else "push")
+        if analysis.synchronous and self.mode == "bsp":
+            operator = "pull"
+        if operator == "push" and analysis.synchronous and not (can_add(analysis.phases[0]) and parts == 1):
+            raise OptionError(
+                f'operator="push" passes on changes, and {analysis.title} is synchronous: it gathers again each time, '
+                "unless floats add up on one partition; choose pull or pull_push"
+            )
+        if operator != "push" and not analysis.synchronous and not analysis.phases[0].idempotent:
+            raise OptionError(
+                f"operator={operator!r} gathers again what neighbours are, and {analysis.title} adds up what they "
+                'send; choose operator="push"'
+            )
+        order = self.order or ("priority" if operator == "push" else "cyclic")  # whichever was measured to be quicker
+        news_for_all = analysis.synchronous and operator != "push" and bool(analysis.phases[0].apply.of("global"))
+        if order == "priority" and news_for_all and self.mode != "bsp":
+            raise OptionError(
+                f'order="priority" finds no block before others where {analysis.title} gathers: it reads a global '
+                "value, so after each epoch there is news for all blocks; leave it out"
+            )
+        free = self.mode == "async" and not analysis.synchronous and (operator == "push" or parts == 1)
+        waits = self.mode == "async" and parts > 1 and not free
+        return replace(self, operator=operator, order=order, free=free, waits=waits)
+
+    def beside(self, daemons: Any, analysis: Analysis) -> BlockOptions:
+        """Refuse what daemons beside the CPU's threads cannot do."""
+        phase, given = analysis.phases[0], f"daemons={daemons!r}"
+        if self.mode != "bsp" and self.operator == "pull_push":
+            raise OptionError(f'operator="pull_push" keeps its slots here, not where {given} are: choose "pull"')
+        if self.mode != "bsp" and self.operator == "push" and analysis.synchronous:
+            raise OptionError(f'operator="push" of {analysis.title} is not for {given}: choose "pull"')
+        if self.mode != "bsp" and not merges_at_once(phase.messages[0]):
+            raise OptionError(f"{analysis.title} has messages that one thread must merge, and none of {given} may")
+        return self
+
+    @property
+    def share(self) -> float:
+        """A change waits if it is less than this share of the mean change that is to be told along an edge."""
+        return SMALL if self.order == "priority" else 0.0
+
+    @property
+    def gathers(self) -> bool:
+        """Whether a vertex is brought up to date from all its in-edges."""
+        return self.operator != "push" and self.mode != "bsp"
+
+    def options(self) -> dict[str, Any]:
+        """What the report says of them. With mode="bsp" there are neither an order of blocks nor an operator."""
+        if self.mode == "bsp":
+            return {"mode": "bsp", "block size": "all vertices"}
+        mode = f"{self.mode}, but partitions wait after each epoch" if self.waits else self.mode
+        size = 1 << (self.size - 1).bit_length() if self.size else "by the number of vertices"
+        return {"operator": self.operator, "order": self.order, "mode": mode, "block size": size}

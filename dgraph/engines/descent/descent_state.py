@@ -1,0 +1,274 @@
+"""One partition of block coordinate descent: its queue of blocks, the compiled call in which a team of threads works
+that off, and its mail."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.daemon_settings import IN_PROCESS, InProcess
+from dgraph.codegen.bounds import falls
+from dgraph.devices.cpu import Cpu
+from dgraph.engines.descent.block_options import BlockOptions, merges_at_once
+from dgraph.engines.descent.drivers import Driver
+from dgraph.engines.descent.kernel_arguments import adds, arguments_of
+from dgraph.engines.descent.over_relaxation import Relaxation, RelaxationFactor
+from dgraph.errors import OptionError
+from dgraph.exchange.proxy_post import BROADCAST, REDUCE
+from dgraph.native import block_queue as queue
+from dgraph.programs.analysis import PhaseAnalysis
+from dgraph.programs.kernel_names import before, inbox, key, sent
+from dgraph.vertex_state.partition_state import PartitionState
+
+
+class Descent:
+    """The blocks of the vertices that a partition owns. Proxies have no blocks; they hear of their masters by mail."""
+
+    def __init__(self, state: PartitionState, phase: PhaseAnalysis, blocks: BlockOptions, side: str, resumed: bool):
+        self.state, self.phase, self.blocks, self.n = state, phase, blocks, state.n
+        (self.message,) = phase.messages
+        self.synchronous, self.adds = state.analysis.synchronous, adds(state, blocks)
+        self.ordered = falls(self.message) is not None and not self.synchronous
+        agent: Any = state.agent
+        self.cpu: Cpu = agent.device
+        beside = [lane for lane in agent.lanes if lane.kind != InProcess()]
+        works = not beside or len(beside) < len(agent.lanes)  # whether the CPU itself takes blocks
+        self.threads = (self.cpu.num_threads if merges_at_once(self.message) else 1) if works else 0
+        self.arguments = arguments_of(state, phase, blocks, side, self.threads + len(beside))
+        self.board, self.live, self.limits = (self.arguments[name] for name in ("_board", "_live", "_limits"))
+        self.fresh, self.copied = self.arguments["_fresh"], self.arguments["_copied"]
+        self.shift = int(self.limits[queue.SHIFT])
+        self.edges = max(1, len(self.arguments["neighbours" if "neighbours" in self.arguments else "_in_neighbours"]))
+        factors = [field.name for field in state.analysis.parameters if isinstance(field, RelaxationFactor)]
+        self.relaxations = {name: Relaxation() for name in factors if state.partition.parts == 1}
+        self.begun, self.globals = time.perf_counter(), dict[str, Any]()
+        self.drivers = [Driver(lane, self.cpu, phase, blocks.operator, self.arguments) for lane in beside]
+        self._begin(resumed)
+
+    # -- work ----------------------------------------------------------------------------------------------------------
+
+    def _begin(self, resumed: bool) -> None:
+        """Fill the queue with the first blocks, and note what is to be told."""
+        state = self.state
+        if self.adds:
+            self._inbox[:] = 0
+            if self._sent is not None:
+                self._sent[:] = 0
+            self._descend(sweep=True, first=True)
+        elif self.synchronous:
+            state.emit(self.phase)
+            self.fresh[: self.n] = True
+        elif resumed:
+            self._resume()
+        else:
+            self._wake_arrived()
+        if self.blocks.operator == "pull_push":
+            state.agent.rows("fill", self.n, {**state.values, **self.arguments})
+
+    def epoch(self, number: int, sweep: bool = False) -> None:
+        """Take blocks from the queue until as many edges have been looked at as there are here, or no block waits. A
+        sweep takes every block once, in order."""
+        state = self.state
+        for name in state.analysis.before if not self.adds else ():
+            np.copyto(state.values[before(name)], state.values[key(name)])
+        state.aim(self.phase, number)
+        waited = np.count_nonzero(self.fresh)
+        self._descend(sweep)
+        state.frontier.sent += int(np.count_nonzero(self.fresh) - waited)
+        self.fresh &= self.copied  # nobody else need be told of the others
+        if self.adds and not self.residual < np.inf:  # sums that an infinite value has been added to never lose it
+            raise OptionError(
+                f'operator="push" passes on differences, and what vertices of {state.analysis.title} send is infinite '
+                'or no number; choose operator="pull", which gathers again'
+            )
+        for name, relaxation in self.relaxations.items():
+            relaxation.learn(self.residual)
+            state.values[key(name)] = relaxation.factor
+        self.arguments["_least"] = self.blocks.share * self.residual / self.edges
+
+    def _descend(self, sweep: bool, first: bool = False) -> None:
+        """Run the kernel. In the `first` sweep of a program whose vertices add up changes, all tell their start
+        values."""
+        board, limits = self.board, self.limits
+        for what in (queue.EDGES, queue.DONE, queue.FIRED, queue.STALENESS, queue.CURSOR, queue.TOLD):
+            board[what] = 0
+        limits[queue.SWEEP], limits[queue.FIRST] = sweep, first
+        limits[queue.BUDGET] = queue.ALL if sweep else self.edges
+        values = {**self.state.values, **self.arguments}
+        for driver in self.drivers:
+            driver.begin(values)
+        self.cpu.team("descend", self.threads, values, self.drivers)
+        for driver in self.drivers:
+            if driver.failure is not None:
+                raise driver.failure
+        self.state.total["fired"] += int(board[queue.FIRED])
+        self.state.total["edges"] += int(board[queue.EDGES])
+
+    def must_sweep(self, known: Mapping[str, Any]) -> bool:
+        """Whether the next epoch must look at every vertex: a global value that `apply` reads has changed; or vertices
+        add up changes, and then no list says which blocks have news."""
+        now = {name: known[name] for name in self.phase.apply.of("global")}
+        before, self.globals = self.globals, now
+        return self.adds or now != before
+
+    @property
+    def blocks_waiting(self) -> int:
+        return int(self.board[queue.COUNT])
+
+    @property
+    def waiting(self) -> int:
+        """How many blocks and proxies have something to do or to tell."""
+        news = np.count_nonzero(self.live) if self.adds else self.blocks_waiting
+        return int(news) + self.state.waiting_proxies + int(np.count_nonzero(self.fresh & self.copied))
+
+    @property
+    def residual(self) -> float:
+        """The sum of the absolute changes that vertices have not been brought up to date with; where messages have an
+        order, the number of vertices with a message that waits."""
+        if not self.ordered:
+            return float(self.live.sum())
+        return float(np.count_nonzero(self._inbox[: self.n] != self.arguments["_taken"][: self.n]))
+
+    def columns(self) -> dict[str, Any]:
+        """Columns of the report's row of an epoch."""
+        return {
+            **self._shares(),
+            "direction": self.blocks.operator,
+            "blocks": int(self.board[queue.DONE]),
+            "epochs": self.state.total["edges"] / self.edges,
+            "residual": self.residual,
+            "staleness": int(self.board[queue.STALENESS]),
+            "seconds": time.perf_counter() - self.begun,
+        }
+
+    def _shares(self) -> dict[str, int]:
+        """Columns that say how many blocks and edges each kind of daemon took, if the CPU is not alone."""
+        found: defaultdict[str, int] = defaultdict(int)
+        if self.drivers:
+            found["block_size"] = 1 << self.shift
+            found[f"blocks {IN_PROCESS}"] = int(self.board[queue.DONE]) - sum(one.blocks for one in self.drivers)
+            found[f"edges {IN_PROCESS}"] = int(self.board[queue.EDGES]) - sum(one.edges for one in self.drivers)
+        for driver in self.drivers:
+            found[f"blocks {driver.title}"] += driver.blocks
+            found[f"edges {driver.title}"] += driver.edges
+        return dict(found)
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def halt(self) -> None:
+        """For a checkpoint, when nothing is under way: its senders are the vertices with a message that waits; where
+        blocks pull, all that have ever sent, because some readers may not have looked since. A synchronous program has
+        only its states."""
+        if self.synchronous:
+            return
+        if self.blocks.operator == "push":
+            waits = self._inbox != self.arguments["_taken"]
+        else:
+            waits = self.arguments["_news"] if self._sent is None else self._sent != self.message.identity
+        self.state.frontier.send(np.flatnonzero(waits[: self.n]).astype(np.uint32))
+
+    def _resume(self) -> None:
+        """Go on from a checkpoint."""
+        ids, taken = self.state.frontier.senders, self.arguments["_taken"]
+        if self.blocks.operator != "push":
+            self.arguments["_news"][ids] = self.fresh[ids] = True
+            self._wake(np.arange(self.n))
+            return
+        if self._sent is not None:
+            self._sent[:] = self.message.identity  # all have been told
+        if self.phase.idempotent:
+            taken[: self.n] = self._inbox[: self.n]
+            taken[ids] = self.message.identity
+        self._wake(ids)
+
+    # -- mail ----------------------------------------------------------------------------------------------------------
+
+    def tell(self, side: str, target_side: str, everything: bool = False) -> None:
+        """Tell proxies what their masters have sent, and masters what their proxies have gathered. While blocks wait
+        here, and unless `everything`, only what is most urgent: the others may have more to say later."""
+        state = self.state
+        told = self._most_urgent(np.flatnonzero(self.fresh & self.copied), self._sent, everything)
+        if len(told):
+            state.post.broadcast(BROADCAST, side, self._travels(), self._mask(told))
+            self.fresh[told] = False
+            if self._sent is not None and not self.phase.idempotent and not self.synchronous:
+                self._sent[told] = self.message.identity
+            elif self._sent is None and not self.synchronous:
+                self._wake(told[self._inbox[told] != self.message.identity])  # which have waited to be told of
+        proxies = self._most_urgent(self.n + np.flatnonzero(state.values["arrived"][self.n :]), self._inbox, everything)
+        if len(proxies):
+            state.post.reduce(target_side, [self._inbox], self._mask(proxies))
+            state.values["arrived"][proxies] = False
+            if not self.phase.idempotent:
+                self._inbox[proxies] = self.message.identity
+
+    def hear(self, side: str, target_side: str) -> None:
+        """Take in what other partitions have told; the blocks that it concerns join the queue."""
+        state = self.state
+        for mail in state.post.collect({BROADCAST: side, REDUCE: target_side}):
+            tag, ids, values = mail
+            if tag == REDUCE:
+                state.merge(self.phase, [mail])
+                continue
+            news = {"_ids": ids, "_gain": self._gain(ids, values)}
+            for array, value in zip(self._travels(), values, strict=True):
+                array[ids] = value
+            self.arguments["_news"][ids] = True
+            state.total["edges"] += int(state.agent.once("relay", len(ids), {**state.values, **self.arguments, **news}))
+            if self._sent is not None and not self.phase.idempotent and not self.synchronous:
+                self._sent[ids] = self.message.identity
+        if not self.synchronous:
+            self._wake_arrived()
+
+    def _gain(self, ids: np.ndarray, values: list[np.ndarray]) -> np.ndarray:
+        """How urgent it is what masters have told: by how much its first field has changed, if it has any."""
+        if not values:
+            return np.ones(len(ids))
+        with np.errstate(invalid="ignore"):  # infinite before and now
+            change = np.abs(values[0].astype(float) - self._travels()[0][ids].astype(float))
+        return np.where(change < np.inf, change, 1e300)
+
+    def _most_urgent(self, ids: np.ndarray, values: np.ndarray | None, everything: bool) -> np.ndarray:
+        """Of `ids`, those whose message is no worse than the mean of all; all of them once no block waits, or if
+        `everything`."""
+        if values is None or everything or self.synchronous or not len(ids) or not self.blocks_waiting:
+            return ids
+        messages = values[ids].astype(float)
+        if self.ordered:
+            gain = -messages if falls(self.message) else messages
+        else:
+            gain = np.abs(messages)
+        return ids[gain >= (gain / len(gain)).sum()]  # gain.mean() may be too large
+
+    def _travels(self) -> list[np.ndarray]:
+        """The arrays of which masters tell their proxies."""
+        return [self.state.values[name] for name in self.phase.broadcast]
+
+    def _mask(self, ids: np.ndarray) -> np.ndarray:
+        found = np.zeros(self.state.size, bool)
+        found[ids] = True
+        return found
+
+    def _wake_arrived(self) -> None:
+        """The blocks of vertices to which messages have come join the queue."""
+        ids = self.state.ready()
+        self.state.values["arrived"][ids] = False
+        self._wake(ids)
+        self.state.frontier.queued = 0
+
+    def _wake(self, ids: np.ndarray) -> None:
+        values = {**self.state.values, **self.arguments, "_ids": ids.astype(np.uint32)}
+        self.state.agent.once("wake", len(ids), values)
+
+    @property
+    def _inbox(self) -> np.ndarray:
+        return self.state.values[inbox(self.phase, self.message)]
+
+    @property
+    def _sent(self) -> np.ndarray | None:
+        """What vertices have sent since their proxies were told, if it is the same along all their edges; else None."""
+        return self.state.values[sent(self.phase, self.message)] if self.phase.hoisted else None

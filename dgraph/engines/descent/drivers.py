@@ -1,0 +1,105 @@
+"""Drivers: daemons take blocks of block descent from the same queue as the CPU's threads (GraphABCD's hybrid
+execution). A driver is one more thread of the team. It has its daemon look at the edges of a block; firing vertices,
+and telling other blocks, are compiled calls here, because to move a vertex costs more than to fire it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dgraph.agents.daemon_settings import title_of
+from dgraph.agents.lane import Lane
+from dgraph.agents.triplets import Pull, Push
+from dgraph.codegen.bounds import best, bound, bounded
+from dgraph.codegen.descent.daemon_blocks import OF_DAEMONS
+from dgraph.codegen.descent.news import STORED
+from dgraph.devices.cpu import Cpu
+from dgraph.native import block_queue as queue
+from dgraph.pipeline.blocks import Block
+from dgraph.pipeline.stages import in_turn
+from dgraph.programs.analysis import PhaseAnalysis
+from dgraph.programs.kernel_names import inbox, incoming, name_in, sent
+
+
+class Driver:
+    """The thread of one daemon. It keeps the rules of the team: nobody else writes to the vertices of its block, and
+    the values that it reads are as new as those that threads read."""
+
+    def __init__(self, lane: Lane, cpu: Cpu, phase: PhaseAnalysis, operator: str, arguments: Mapping[str, Any]):
+        self.lane, self.cpu, self.phase = lane, cpu, phase
+        (self.message,) = phase.messages
+        self.shift, self.owned = (int(arguments["_limits"][what]) for what in (queue.SHIFT, queue.OWNED))
+        self.work = self.gather if operator == "pull" else self.spread
+        self.kernel = name_in(phase, operator)
+        size = len(arguments["_news"])
+        self.own: dict[str, Any] = {"arrived": np.zeros(size, bool)}
+        if operator == "pull":
+            rows = {name.removeprefix("_in_"): array for name, array in arguments.items() if name.startswith("_in_")}
+            self.own |= {**rows, "sending": np.ones(size, bool) if phase.hoisted else arguments["_news"]}
+            if bounded(phase):  # nobody knows the best message that is to come
+                self.own[bound(phase, self.message)] = best(self.message)
+        else:
+            self.own["senders"] = np.zeros(1 << self.shift, np.uint32)
+            self.leaving = {"_leavers": self.own["senders"]}
+            if phase.hoisted:  # what they send now, and not all that their proxies must be told
+                self.leaving["_leaving"] = self.own[sent(phase, self.message)] = np.zeros(size, self.message.dtype)
+        self.rows: np.ndarray = {**arguments, **self.own}["indptr"]
+        starts = np.append(np.arange(0, self.owned, 1 << self.shift), self.owned)
+        lane.make_room([Block(0, 1 << self.shift, int(np.diff(self.rows[starts]).max(initial=1)))])
+        for name in OF_DAEMONS[operator]:
+            cpu.kernels[name].compile()
+        self.failure: BaseException | None = None
+        self.blocks = self.edges = 0
+
+    def __call__(self, rank: int, size: int, signals: np.ndarray) -> None:
+        """Take blocks until the team is done. After a failure, no thread of the team takes another."""
+        self.values["_size"] = size
+        stored, limits = [self.values[name] for name in STORED], self.values["_limits"]
+        while (b := queue.next_block(rank, size, signals, *stored, limits)) != queue.NONE:
+            if b == queue.LATER:
+                continue
+            try:
+                self.values["_live"][b] = 0.0
+                fired, edges = self.work(b << self.shift, min(self.owned, (b + 1) << self.shift))
+                self.blocks, self.edges = self.blocks + 1, self.edges + edges
+            except BaseException as error:  # Ctrl-C, too: others of the team would wait for this one
+                self.failure, fired, edges = error, 0, int(queue.ALL)
+            queue.finish(b, rank, fired, edges, self.values["_pace"], 0.0, *stored)
+
+    def gather(self, first: int, last: int) -> tuple[int, int]:
+        """Pull: the daemon gathers over the in-edges of rows first:last, which then fire. Returns who fired, and
+        edges."""
+        block = Block(first, last, int(self.rows[last] - self.rows[first]))
+        if block.edges:
+            in_turn(Pull(self.lane, self.kernel, {**self.values, **self.own}, block.edges, lazy=True), [block])
+            self.own["arrived"][first:last] = False
+        elif self.lane.recipe.analysis.synchronous:
+            self.values[inbox(self.phase, self.message)][first:last] = self.message.identity
+        fired, told = self.cpu.kernels["gathered"].on(first, last, self.values)
+        return fired, block.edges + told
+
+    def spread(self, first: int, last: int) -> tuple[int, int]:
+        """Push: rows first:last fire, and the daemon sends along their out-edges. Returns who fired, and edges."""
+        fired, count = self.cpu.kernels["leaving"].on(first, last, {**self.values, **self.leaving})
+        senders = self.own["senders"][:count]
+        edges = int((self.rows[senders + 1] - self.rows[senders]).sum())
+        if edges:
+            request = Push(self.lane, self.kernel, {**self.values, **self.own}, self, lazy=False)
+            in_turn(request, [Block(0, count, edges)])
+        return fired, edges
+
+    def receive(self, ids: np.ndarray, messages: dict[str, np.ndarray]) -> int:
+        """Add what the daemon has merged for the targets of a block to their inboxes; the number of bytes."""
+        values = {incoming(name): array for name, array in messages.items()}
+        self.cpu.kernels["arriving"].on(0, len(ids), {**self.values, **values, "ids": ids})
+        return ids.nbytes + sum(array.nbytes for array in messages.values())
+
+    def begin(self, values: Mapping[str, Any]) -> None:
+        """Take the arrays and numbers of a new epoch."""
+        self.values, self.blocks, self.edges = dict(values), 0, 0
+
+    @property
+    def title(self) -> str:
+        return title_of(self.lane.kind)

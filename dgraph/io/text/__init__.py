@@ -1,0 +1,1 @@
+"""Text formats: delimited text, DIMACS, KONECT, METIS, Matrix Market, Graphalytics, and the reader that they share."""

@@ -1,0 +1,258 @@
+"""METIS: line i lists the neighbours of vertex i (Karypis, Kumar, METIS 5 manual, section 4.1).
+
+Undirected: each edge stands in both its rows and is kept once, source <= destination; a blank line has no edge.
+A file whose header counts every listing, and not every second, is one of GAPBS: its rows are out-edges, directed=True.
+GAPBS also writes `100` without the vertex sizes that METIS means by it; the count in the header tells the two apart.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dgraph.errors import FileError, OptionError, WeightError
+from dgraph.io import files
+from dgraph.io.columnar.arrow_tables import numbered
+from dgraph.io.edge_list import EdgeList
+
+SUFFIXES = (".graph", ".metis")
+_LINES = 1 << 16  # written at once
+_COMMENT = re.compile(rb"(?m)^[ \t]*%[^\n]*\n?")
+_FORMATS = ("0", "1", "00", "01", "10", "11", "000", "001", "010", "011", "100", "101", "110", "111")
+
+
+class MetisHeader(NamedTuple):
+    """The first line of a file: how many there are of each, and which of them rows have; `line` is where it stands."""
+
+    vertices: int
+    edges: int
+    sizes: bool
+    constraints: int
+    weighted: bool
+    line: int
+
+
+def read(path: str | os.PathLike, *, weight: bool | str | None = None) -> EdgeList:
+    """The edges; vertex sizes and weights, where there are any, are columns of `vertices`."""
+    path = os.fspath(path)
+    data = files.read_bytes(path).replace(b"\r\n", b"\n")
+    header, body = _header(path, data)
+    numbers, lengths = _numbers(path, body, header)
+    parsed = _rows(path, header, numbers, lengths)
+    if (
+        header.sizes
+        and not header.weighted
+        and not header.constraints
+        and (parsed is None or len(parsed[1]) not in (header.edges, 2 * header.edges))
+        and len(numbers) == header.edges
+    ):
+        header = header._replace(sizes=False)
+        parsed = _rows(path, header, numbers, lengths)
+    if parsed is None:
+        _ragged(path, header, lengths)
+    source, destination, weights, attributes = parsed
+    outside = (destination < 1) | (destination > header.vertices)
+    if outside.any():
+        at = int(outside.argmax())
+        problem = f"vertex {source[at]} has neighbour {destination[at]} of {header.vertices} vertices"
+        raise FileError(problem, path=path, remedy=f"ids run from 1 to {header.vertices}; check fmt in the header, too")
+    directed, kept = _direction(path, header, source, destination, weights)
+    table = {"source": source[kept], "destination": destination[kept]}
+    if weights is not None and weight is not False:
+        table["weight"] = weights[kept]
+    elif weight not in (None, False):
+        raise WeightError(f"{path}: fmt in the header says that edges have no weight (leave weight= out)")
+    ids = range(1, header.vertices + 1)
+    vertices = pa.table({"id": np.arange(1, header.vertices + 1), **attributes}) if attributes else ids
+    label = "weight" if "weight" in table else None
+    return EdgeList(pa.table(table), "source", "destination", label, directed, vertices)
+
+
+def _header(path: str, data: bytes) -> tuple[MetisHeader, bytes]:
+    line = 0
+    while data:
+        text, _, data = data.partition(b"\n")
+        line += 1
+        if text.strip() and not text.lstrip().startswith(b"%"):
+            break
+    else:
+        raise FileError("no header: only blank and comment lines", path=path, remedy="start with `vertices edges`")
+    words = text.decode("utf-8", errors="replace").split()
+    shown = " ".join(words)[:60]
+    if not 2 <= len(words) <= 4 or not all(re.fullmatch("[0-9]{1,18}", word) for word in words):
+        raise FileError(
+            f"header {shown!r} is not `vertices edges [fmt [ncon]]`",
+            path=path,
+            line=line,
+            remedy="METIS starts with these numbers; name another format with format=",
+        )
+    fmt = words[2] if len(words) > 2 else "0"
+    if fmt not in _FORMATS:
+        raise FileError(
+            f"fmt {fmt!r} in the header is none of {', '.join(_FORMATS[:2])}, 10, 11, 100 to 111",
+            path=path,
+            line=line,
+            remedy="its digits say: vertex sizes, vertex weights, edge weights",
+        )
+    sizes, loads, weighted = (digit == "1" for digit in fmt.zfill(3))
+    constraints = (int(words[3]) if len(words) > 3 else 1) if loads else 0
+    return MetisHeader(int(words[0]), int(words[1]), sizes, constraints, weighted, line), data
+
+
+def _numbers(path: str, body: bytes, header: MetisHeader) -> tuple[np.ndarray, np.ndarray]:
+    """All numbers of the rows, and how many there are in each row."""
+    if b"%" in body:
+        body = _COMMENT.sub(b"", body)
+    strange = body.translate(None, b"0123456789 \t\n\r-+.eE")
+    if strange:
+        at = body.index(strange[:1])
+        row = body.count(b"\n", 0, at) + 1
+        raise FileError(f"{strange[:1]!r} in the row of vertex {row}", path=path, remedy="rows hold numbers only")
+    rows = body.count(b"\n") + (not body.endswith(b"\n") and bool(body))
+    if rows > header.vertices:
+        spare = body.rstrip()
+        rows = max(spare.count(b"\n") + bool(spare), header.vertices)
+        if rows > header.vertices:
+            problem = f"{rows} rows where the header announces {header.vertices} vertices"
+            raise FileError(problem, path=path, remedy="correct the header or the rows")
+    signs = np.frombuffer(body, np.uint8)
+    blank = (signs == 32) | ((signs >= 9) & (signs <= 13))
+    starts = ~blank
+    starts[1:] &= blank[:-1]
+    begin = np.flatnonzero(starts)
+    lines = np.flatnonzero(signs == 10)
+    if header.vertices > max(len(begin), len(lines)) + 1 and header.vertices > 1 << 20:
+        _short(path, header, rows)
+    lengths = np.bincount(np.searchsorted(lines, begin), minlength=header.vertices)[: max(header.vertices, 0)]
+    decimal = any(sign in body for sign in b".eE")
+    ends = np.append(np.flatnonzero(blank[1:] & ~blank[:-1]) + 1, len(signs))[: len(begin)]
+    if len(begin) and int((ends - begin).max()) > (40 if decimal else 18):
+        raise FileError("a number of more than 18 digits", path=path, remedy="ids run from 1 to the number of vertices")
+    try:
+        if not decimal and b"-" not in body and b"+" not in body:
+            numbers = np.fromstring(body, dtype=np.int64, sep=" ") if len(begin) else np.empty(0, np.int64)
+        else:
+            numbers = np.array(body.split(), dtype=np.float64)
+    except (ValueError, OverflowError) as error:
+        raise FileError(f"not a number: {error}", path=path, remedy="rows hold numbers only") from error
+    if rows < header.vertices and len(numbers) < header.edges:
+        _short(path, header, rows)
+    return numbers, lengths
+
+
+def _short(path: str, header: MetisHeader, rows: int) -> NoReturn:
+    problem = f"{rows} rows where the header announces {header.vertices} vertices"
+    raise FileError(problem, path=path, remedy="the file is cut short: fetch it again")
+
+
+def _rows(path: str, header: MetisHeader, numbers: np.ndarray, lengths: np.ndarray):
+    """(source, destination, weights, vertex attributes), or None when the rows do not have this form."""
+    before = header.sizes + header.constraints
+    step = 1 + header.weighted
+    if (lengths < before).any() or ((lengths - before) % step).any():
+        return None
+    first = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64) if len(lengths) else np.empty(0, np.int64)
+    names = ["size"] * header.sizes
+    names += ["weight"] if header.constraints == 1 else [f"weight{k}" for k in range(header.constraints)]
+    attributes = {name: numbers[first + place] for place, name in enumerate(names)}
+    listed = np.ones(len(numbers), bool)
+    for place in range(before):
+        listed[first + place] = False
+    rest = numbers[listed]
+    source = np.repeat(np.arange(1, header.vertices + 1), (lengths - before) // step)
+    destination = rest[::step]
+    weights = rest[1::step] if header.weighted else None
+    if destination.dtype != np.int64:
+        if ((destination != np.floor(destination)) | (np.abs(destination) > 2**53)).any():
+            raise FileError("a neighbour is not a whole number", path=path, remedy="check fmt in the header")
+        destination = destination.astype(np.int64)
+        if weights is not None and (weights == np.floor(weights)).all() and np.abs(weights).max(initial=0) < 2**53:
+            weights = weights.astype(np.int64)
+    return source, destination, weights, attributes
+
+
+def _ragged(path: str, header: MetisHeader, lengths: np.ndarray) -> NoReturn:
+    before, step = header.sizes + header.constraints, 1 + header.weighted
+    row = int(((lengths < before) | ((lengths - before) % step != 0)).argmax())
+    form = (
+        " ".join(["size"] * header.sizes + ["weight"] * header.constraints) + " (neighbour weight)..." * header.weighted
+    )
+    raise FileError(
+        f"vertex {row + 1} has {lengths[row]} numbers, not {form.strip()}", path=path, remedy="check the row and fmt"
+    )
+
+
+def _direction(path, header: MetisHeader, source, destination, weights) -> tuple[bool, np.ndarray]:
+    """Whether the rows are directed, and which of the listings to keep."""
+    loop = source == destination
+    loops, listings = int(loop.sum()), len(source)
+    pairs, odd = divmod(listings - loops, 2)
+    once = not odd and pairs + loops == header.edges  # a loop stands once in its row
+    twice = not odd and loops % 2 == 0 and pairs + loops // 2 == header.edges
+    if not once and not twice:
+        if listings == header.edges:
+            return True, np.arange(listings)
+        problem = f"{listings} neighbours listed where the header's {header.edges} edges make {2 * header.edges}"
+        raise FileError(problem, path=path, line=header.line, remedy="the file is cut short or its header is wrong")
+    there, back = np.flatnonzero(source < destination), np.flatnonzero(source > destination)
+    keys = (destination, source) if weights is None else (weights, destination, source)
+    mirrored = (source, destination) if weights is None else (weights, source, destination)
+    there_sorted = there[np.lexsort([key[there] for key in keys])]
+    back_sorted = back[np.lexsort([key[back] for key in mirrored])]
+    if len(there) != len(back) or any(
+        (key[there_sorted] != other[back_sorted]).any() for key, other in zip(keys, mirrored, strict=True)
+    ):
+        if listings == header.edges:
+            return True, np.arange(listings)
+        u, v = _unmatched(source, destination, weights, there, back)
+        problem = f"edge {u} - {v} is not listed alike in the rows of both its vertices"
+        raise FileError(problem, path=path, remedy="METIS graphs are undirected: list it in both, with the same weight")
+    own = np.flatnonzero(loop)
+    return False, np.sort(np.concatenate([there, own if once else own[::2]]))
+
+
+def _unmatched(source, destination, weights, there, back) -> tuple[int, int]:
+    def keys(ends: np.ndarray, other: np.ndarray, at: np.ndarray) -> list[tuple]:
+        return list(zip(ends[at], other[at], *([] if weights is None else [weights[at]]), strict=True))
+
+    difference = set(keys(source, destination, there)) ^ set(keys(destination, source, back))
+    first = min(difference) if difference else (source[there[0]], destination[there[0]])
+    return int(first[0]), int(first[1])
+
+
+def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
+    """An undirected graph of vertices 1..n; weights must be whole numbers, as METIS wants them."""
+    if edge_list.directed:
+        raise OptionError(f"{path}: METIS graphs are undirected, the edges are directed (write .mtx, .gr or .csv)")
+    source, destination, weights, n = numbered(edge_list, path, "METIS")
+    if weights is not None and weights.dtype.kind == "f":
+        if not (np.isfinite(weights) & (weights == np.floor(weights)) & (np.abs(weights) < 2**53)).all():
+            bad = weights[~(np.isfinite(weights) & (weights == np.floor(weights)) & (np.abs(weights) < 2**53))][0]
+            raise WeightError(
+                f"{path}: METIS holds whole weights only, and not {bad} (write .mtx or .csv, or round them)"
+            )
+        weights = weights.astype(np.int64)
+    if weights is not None and len(weights) and (weights.min() < 1 or int(weights.max()) >= 10**18):
+        bad = weights.min() if weights.min() < 1 else weights.max()
+        raise WeightError(f"{path}: METIS holds weights from 1 to 10**18, and not {bad} (write .mtx or .csv)")
+    loop = source == destination
+    rows = np.concatenate([source, destination[~loop]])
+    listed = np.concatenate([destination, source[~loop]])
+    order = np.lexsort((listed, rows)) if n >= 3_000_000_000 else np.argsort(rows * (n + 1) + listed)
+    numbers = listed[order]
+    if weights is not None:
+        numbers = np.stack([numbers, np.concatenate([weights, weights[~loop]])[order]], axis=1).ravel()
+    lengths = np.bincount(rows, minlength=n + 1)[1:] * (1 if weights is None else 2)
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    with files.atomic(path) as stream:
+        stream.write(f"{n} {len(source)}{'' if weights is None else ' 1'}\n".encode())
+        for start in range(0, n, _LINES):
+            offsets = ends[start : start + _LINES + 1]
+            texts = pc.cast(pa.array(numbers[offsets[0] : offsets[-1]]), pa.string())
+            rows_of_text = pa.ListArray.from_arrays(pa.array(offsets - offsets[0], pa.int32()), texts)
+            stream.write(("\n".join(pc.binary_join(rows_of_text, " ").to_pylist()) + "\n").encode())

@@ -1,0 +1,227 @@
+"""Delimited text into an Arrow table: Arrow's threaded CSV reader, with ids that stay what the file says.
+
+Ids are 64-bit integers when every id is written as one (no leading zero, no plus sign), else strings, both columns
+alike; numbers with a point are refused.
+Kinds of columns: "id", "weight", "other"; "integer", "unsigned" and "number" in formats that fix the type themselves.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from dgraph.errors import FileError, IdError, OptionError
+from dgraph.io import files
+from dgraph.io.text.clean_lines import BLOCK, CleanLines
+from dgraph.io.text.diagnosis import GAPS, MISSING, explain
+from dgraph.io.text.dialect import BLANKS, Dialect, looks_like_number
+from dgraph.options import is_same
+from dgraph.phrases import given
+
+INTEGER_TEXT = r"^(0|-?[1-9][0-9]*)$"
+NUMBER_TEXT = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
+ID_TYPES = (None, "int64", "string")
+_FIXED = {"integer": pa.int64(), "unsigned": pa.uint64(), "number": pa.float64()}
+
+
+def read_table(
+    path: str,
+    dialect: Dialect,
+    kinds: Mapping[str, str],
+    *,
+    id_type: str | None = None,
+    open_stream: Callable[[], BinaryIO] | None = None,
+) -> pa.Table:
+    """The columns named in `kinds`, in that order; `id_type` is "int64", "string" or None (see the file's head).
+
+    `open_stream` reads some of its rows in place of all of them.
+    """
+    if not any(is_same(id_type, one) for one in ID_TYPES):
+        raise OptionError(f"{given('id_type', id_type)} is none of {', '.join(map(repr, ID_TYPES))}")
+    fixed = not any(kind == "id" for kind in kinds.values())
+    whole_ids = id_type == "int64" or (id_type is None and _sample_is_integer(dialect, kinds, "id"))
+    whole_weights = _sample_is_integer(dialect, kinds, "weight")
+    id_types = [pa.int64()] if fixed else [pa.int64(), pa.string()] if whole_ids else [pa.string()]
+    weight_types = [pa.int64(), pa.float64()] if whole_weights and "weight" in kinds.values() else [pa.float64()]
+    attempts = [(ids, weights) for ids in id_types for weights in weight_types]
+    for ids, weights in attempts:
+        try:
+            table, lines = _parse(path, dialect, kinds, ids, weights, open_stream)
+        except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
+            failure: Exception = error
+            continue
+        if lines.odd_integers and fixed:
+            explain(path, dialect, kinds, None)
+        elif lines.odd_integers and ids == pa.int64():
+            failure = ValueError("an integer is written with a leading zero or in hexadecimal")
+            continue
+        break
+    else:
+        explain(path, dialect, _strict(kinds, id_type), failure, integers=True)
+    if any(_has_gap(table[name], kind) for name, kind in kinds.items()):
+        explain(path, dialect, _strict(kinds, id_type), "a value is missing", integers=True)
+    if not fixed:
+        table = _settle_ids(path, dialect, kinds, table, id_type)
+    for name, kind in kinds.items():
+        if kind == "other":
+            table = table.set_column(table.schema.get_field_index(name), name, settle(table[name]))
+    return table
+
+
+def _has_gap(column: pa.ChunkedArray, kind: str) -> bool:
+    if kind == "weight" and pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+        return True
+    return kind != "other" and column.null_count > 0
+
+
+def _strict(kinds: Mapping[str, str], id_type: str | None) -> dict[str, str]:
+    if id_type != "int64":
+        return dict(kinds)
+    return {name: "integer" if kind == "id" else kind for name, kind in kinds.items()} | {"*": "id"}
+
+
+def _parse(path, dialect, kinds, ids, weights, open_stream, newlines=False) -> tuple[pa.Table, CleanLines]:
+    types = {name: {"id": ids, "weight": weights, "other": pa.string(), **_FIXED}[kind] for name, kind in kinds.items()}
+    watch = ids == pa.int64()
+    stream, skip = (open_stream(), 0) if open_stream else (files.open_bytes(path), dialect.skip)
+    lines = CleanLines(stream, path, dialect, skip, watch_integers=watch)
+    with lines:
+        first = lines.read(BLOCK)
+        if not first.strip():
+            return pa.table({name: pa.array([], type=kind) for name, kind in types.items()}), lines
+        table = _read_csv(
+            first,
+            lines,
+            read_options=pyarrow.csv.ReadOptions(column_names=list(dialect.names), block_size=BLOCK),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=dialect.delimiter if dialect.delimiter != BLANKS else " ",
+                quote_char='"' if dialect.quoting else False,
+                newlines_in_values=newlines,
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(kinds),
+                null_values=list(MISSING),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    if lines.quotes and not newlines:  # a quoted value may hold a line's end: only the careful mode is right about it
+        return _parse(path, dialect, kinds, ids, weights, open_stream, newlines=True)
+    return table, lines
+
+
+def _read_csv(first: bytes, rest: CleanLines, **options: Any) -> pa.Table:
+    """Read by Arrow, whose threads have let go of the stream when this returns. Otherwise one of them may be the last
+    to hold it, and ask for Python's lock when the process is ending: which kills it ("terminate called")."""
+    stream, let_go = _Chained(first, rest), threading.Event()
+    weakref.finalize(stream, let_go.set)
+    source = pa.PythonFile(stream, mode="r")
+    del stream
+    try:
+        return pyarrow.csv.read_csv(source, **options)
+    finally:
+        del source
+        let_go.wait(1)
+
+
+class _Chained(io.RawIOBase):
+    def __init__(self, first: bytes, rest: CleanLines):
+        self._first, self._rest = first, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if self._first:
+            size = len(self._first) if size is None or size < 0 else size
+            data, self._first = self._first[:size], self._first[size:]
+            return data
+        return self._rest.read(size)
+
+
+def _sample_is_integer(dialect: Dialect, kinds: Mapping[str, str], kind: str) -> bool:
+    places = [i for i, name in enumerate(dialect.names) if kinds.get(name) == kind]
+    fields = [row[i].strip() for row in dialect.sample for i in places if i < len(row)]
+    return all(field.lstrip("-").isascii() and field.lstrip("-").isdigit() for field in fields)
+
+
+def _settle_ids(
+    path: str, dialect: Dialect, kinds: Mapping[str, str], table: pa.Table, id_type: str | None
+) -> pa.Table:
+    """Integers if every id is one, else strings: the same type for all id columns."""
+    names = [name for name, kind in kinds.items() if kind == "id"]
+    if all(pa.types.is_integer(table.schema.field(name).type) for name in names):
+        return _cast(table, names, pa.string()) if id_type == "string" else table
+    if any(pc.any(pc.equal(table[name], "")).as_py() for name in names):
+        explain(path, dialect, kinds, "an id is missing")
+    if id_type == "string" or not all(is_integer_text(table[name]) for name in names):
+        if id_type == "int64":
+            explain(path, dialect, _strict(kinds, id_type), "an id is not an integer")
+        if id_type is None:
+            _refuse_numbers(path, dialect, kinds, table, names)
+        return table
+    for kind in (pa.int64(), pa.uint64()):
+        try:
+            return _cast(table, names, kind)
+        except pa.ArrowInvalid as error:
+            failure = error
+    return explain(path, dialect, _strict(kinds, id_type), failure, integers=True)
+
+
+def _refuse_numbers(path: str, dialect: Dialect, kinds: Mapping[str, str], table: pa.Table, names: list[str]) -> None:
+    """Refuse numbers among which is `nan` or another word for a gap; and numbers of which some have a point: they are
+    weights, or pandas wrote 1.0 in a column that once had a gap, for the vertex that another column calls 1."""
+    places = [dialect.names.index(name) for name in names]
+    sample = [row[place] for row in dialect.sample for place in places if place < len(row)]
+    if not all(looks_like_number(field) or field in GAPS for field in sample):
+        return
+    ids = pa.chunked_array([chunk for name in names for chunk in table[name].chunks], table[names[0]].type)
+    is_number, is_gap = pc.match_substring_regex(ids, NUMBER_TEXT), pc.is_in(ids, pa.array(GAPS, ids.type))
+    if not pc.any(is_number).as_py() or not pc.all(pc.or_(is_number, is_gap)).as_py():
+        return
+    if pc.any(is_gap).as_py():
+        explain(path, dialect, kinds, "an id is missing", gaps=True)
+    with_point = pc.match_substring(ids, ".")
+    if pc.any(with_point).as_py():
+        id = ids[pc.index(with_point, True).as_py()].as_py()
+        problem = f"id {id!r} is no whole number, though all ids are numbers"
+        remedy = 'name the columns of ids by source= and destination=, or write 1 for 1.0, as .astype("Int64") does'
+        raise IdError(f'{path}: {problem} ({remedy}; as they are, id_type="string" reads them)')
+
+
+def _cast(table: pa.Table, names: list[str], kind: pa.DataType) -> pa.Table:
+    for name in names:
+        table = table.set_column(table.schema.get_field_index(name), name, pc.cast(table[name], kind))
+    return table
+
+
+def is_integer_text(column: pa.ChunkedArray) -> bool:
+    """Whether every string that is there is an integer as Python would print it."""
+    return pc.all(pc.match_substring_regex(column, INTEGER_TEXT)).as_py() is not False
+
+
+def settle(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of text as integers or numbers when all of it is, else as it is."""
+    kinds = (pa.int64(), pa.uint64(), pa.float64()) if is_integer_text(column) else (pa.float64(),)
+    if kinds == (pa.float64(),) and pc.any(pc.match_substring_regex(column, r"^[-+]?0[0-9xX]")).as_py():
+        return column
+    for kind in kinds:
+        try:
+            return pc.cast(column, kind)
+        except pa.ArrowInvalid:
+            continue
+    return column
+
+
+def require_rows(table: pa.Table, path: str, expected: int, what: str) -> None:
+    if table.num_rows != expected:
+        problem = f"{table.num_rows} {what} where the header announces {expected}"
+        raise FileError(problem, path=path, remedy="the file is cut short or its header is wrong: fetch it again")

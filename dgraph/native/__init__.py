@@ -1,0 +1,1 @@
+"""Support for compiled code: cached machine code, threads, cores, interruptible calls. Independent of graphs."""

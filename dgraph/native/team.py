@@ -1,0 +1,213 @@
+"""A team: threads that run one compiled kernel side by side, from the first round of an algorithm to its last.
+
+They meet at barriers inside the kernel, which cost a microsecond where a hand-over between Python threads costs fifty.
+Kernels of a team never raise: who left early would keep the others waiting. Those of many rounds look whether they are
+`stopped` after a barrier, where all see the same.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import types, uint64
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from dgraph.native.interruptible_calls import STOP, signals_here
+from dgraph.native.machine_code import kept, part_of_kernels
+
+ARRIVED, ROUND, STOPPED = 0, 16, 17  # in `signals`: who waits; how often all have met; and whether to stop, as of then
+SPINS = 2000  # looks at the round before a thread gives its core to others
+# Looks at edges that take longer than to start a thread for them and to meet it: measured on two cores, where most
+# operations break even at twice as many. On many cores no more are started than have so much to do each.
+LOOKS = 1 << 19
+LINE = 16  # words apart, so that counters are on cache lines of their own
+ONE = uint64(1)  # as places are counted: with a signed 1 they would be floats
+_larger = 1  # see `standing_for`
+
+kernel = kept()
+part = part_of_kernels()
+summed = part_of_kernels(fastmath={"reassoc"})  # several sums side by side: additions do not wait for each other
+_intrinsic: Any = intrinsic
+pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
+
+
+def worth(threads: int, looks: int) -> int:
+    """How many of some threads are worth starting for so many looks at edges."""
+    return max(1, min(threads, looks * _larger // LOOKS))
+
+
+@contextmanager
+def standing_for(times: int) -> Iterator[None]:
+    """In the body, a graph is a sample of one `times` as large, and gets as many threads as that would."""
+    global _larger
+    before, _larger = _larger, times
+    try:
+        yield
+    finally:
+        _larger = before
+
+
+def team(kernel: Callable[..., Any], threads: int, *arrays: Any, beside: Sequence[Callable[..., Any]] = ()) -> Any:
+    """Run `kernel(rank, size, signals, *arrays)` on so many threads at once; returns what rank 0 returns. The threads
+    are new each time: those of a pool could wait behind another team's. The functions `beside` get the ranks after
+    these; they are called with rank, size and signals, and must not raise either."""
+    signals, size = signals_here(), threads + len(beside)
+    if threads == size == 1:
+        return _unless_stopped(kernel(0, 1, signals, *arrays), signals)
+    if threads:  # compiled before the threads start, which would wait for each other's compiler
+        _compiled(kernel, signals, arrays)
+    ready = threading.Barrier(size)  # a thread that cannot be started must not leave others waiting in the kernel
+    members: list[Callable[[], Any]] = [partial(kernel, rank, size, signals, *arrays) for rank in range(threads)]
+    members += [partial(one, rank, size, signals) for rank, one in enumerate(beside, threads)]
+
+    def take_part(member: Callable[[], Any]) -> None:
+        ready.wait()
+        member()
+
+    others = [threading.Thread(target=take_part, args=(member,), daemon=True) for member in members[1:]]
+    try:
+        for other in others:
+            other.start()
+        ready.wait()
+    except BaseException:
+        ready.abort()
+        raise
+    try:
+        found = members[0]()
+    finally:
+        for other in others:
+            other.join()
+    return _unless_stopped(found, signals)
+
+
+def _unless_stopped(found: Any, signals: np.ndarray) -> Any:
+    if signals[STOP]:
+        raise KeyboardInterrupt
+    return found
+
+
+def _compiled(kernel: Any, signals: np.ndarray, arrays: tuple[Any, ...]) -> None:
+    from numba import typeof
+
+    kernel.compile(tuple(typeof(value) for value in (0, 1, signals, *arrays)))
+
+
+@part
+def barrier(size, signals):
+    """Go on when all threads of the team are here. What any of them wrote before, all can read afterwards."""
+    if size == 1:
+        signals[STOPPED] = atomic_load(signals, STOP)
+        return
+    now = atomic_load(signals, ROUND)
+    if atomic_add(signals, ARRIVED, 1) == size - 1:
+        atomic_add(signals, ARRIVED, -size)
+        signals[STOPPED] = atomic_load(signals, STOP)
+        atomic_add(signals, ROUND, 1)
+        return
+    spins = 0
+    while atomic_load(signals, ROUND) == now:
+        spins += 1
+        if spins > SPINS:
+            pass_on()
+
+
+@part
+def stopped(signals):
+    """Whether the run was stopped, as of the last barrier: the same for all threads of the team."""
+    return signals[STOPPED] != 0
+
+
+@part
+def share(rank, size, count):
+    """The slice of `count` rows that is this thread's, of equal slices."""
+    return count * rank // size, count * (rank + 1) // size
+
+
+# -- atomics: each gives back what was there before --------------------------------------------------------------------
+
+
+def _read_modify_write(name: str, integer: str, unsigned: str, real: str) -> Any:
+    def typer(context, array, index, value):
+        def generate(context, builder, signature, arguments):
+            kind = signature.args[0].dtype
+            operation = real if isinstance(kind, types.Float) else integer if kind.signed else unsigned
+            place = _place(context, builder, signature, arguments)
+            given = context.cast(builder, arguments[2], signature.args[2], kind)
+            return builder.atomic_rmw(operation, place, given, "seq_cst")
+
+        return array.dtype(array, index, value), generate
+
+    typer.__name__ = name
+    return _intrinsic(typer)
+
+
+atomic_add = _read_modify_write("atomic_add", "add", "add", "fadd")
+atomic_min = _read_modify_write("atomic_min", "min", "umin", "fmin")
+atomic_max = _read_modify_write("atomic_max", "max", "umax", "fmax")
+atomic_or = _read_modify_write("atomic_or", "or", "or", "")
+atomic_exchange = _read_modify_write("atomic_exchange", "xchg", "xchg", "xchg")
+
+
+@_intrinsic
+def atomic_load(context, array, index):
+    """The value at a place, as another thread last stored it."""
+
+    def generate(context, builder, signature, arguments):
+        place = _place(context, builder, signature, arguments)
+        return builder.load_atomic(place, "acquire", _size(context, signature))
+
+    return array.dtype(array, index), generate
+
+
+@_intrinsic
+def compare_and_swap(context, array, index, old, new):
+    """Store `new` if `old` is still there; returns whether it was. For whole numbers."""
+
+    def generate(context, builder, signature, arguments):
+        kind = signature.args[0].dtype
+        place = _place(context, builder, signature, arguments)
+        before, after = (context.cast(builder, arguments[i], signature.args[i], kind) for i in (2, 3))
+        found = builder.cmpxchg(place, before, after, "seq_cst", "seq_cst")
+        return builder.extract_value(found, 1)
+
+    return types.boolean(array, index, old, new), generate
+
+
+def _ask_for(name: str, locality: int) -> Any:
+    def typer(context, array, index):
+        def generate(context, builder, signature, arguments):
+            import llvmlite.ir as ir
+
+            place = builder.bitcast(_place(context, builder, signature, arguments), ir.IntType(8).as_pointer())
+            word = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), word, word, word])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            builder.call(function, [place, word(0), word(locality), word(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, index), generate
+
+    typer.__name__ = name
+    return _intrinsic(typer)
+
+
+prefetch = _ask_for("prefetch", 3)  # a place that will be read soon
+prefetch_once = _ask_for("prefetch_once", 0)  # and not again: it drives nothing else out of the cache
+
+
+def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    kind = signature.args[0]
+    array = context.make_array(kind)(context, builder, arguments[0])
+    index = context.cast(builder, arguments[1], signature.args[1], types.intp)
+    return cgutils.get_item_pointer(context, builder, kind, array, [index], wraparound=False)
+
+
+def _size(context: Any, signature: Any) -> int:
+    return context.get_abi_sizeof(context.get_value_type(signature.args[0].dtype))

@@ -1,0 +1,103 @@
+"""A set of whole numbers as a bitmap that also tells the rank of each: 1.5 bits for every number of the range.
+
+It numbers ids that have gaps, and finds the local ids of proxies. Small enough to stay in cache, where a hash table or
+a plain array of the same range would not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+
+from dgraph.native import threads
+from dgraph.partition import build_kernels
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """Ids `first`, `first + 1`, ... are numbered by distance; with `words`, by rank among the ids whose bit is set."""
+
+    first: int
+    size: int
+    words: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint64))
+    before: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint32))
+
+    @classmethod
+    def dense(cls, first: int, size: int) -> Ranks:
+        """All of `size` ids from `first` on."""
+        return cls(first, size)
+
+    @classmethod
+    def of_bitmap(cls, first: int, words: np.ndarray) -> Ranks:
+        """The ids whose bit is set; bit 0 is that of `first`."""
+        before = np.empty(len(words), np.uint32)
+        size = int(build_kernels.count_before(words, before))
+        full = size and int(words[-1]).bit_length() + 64 * (len(words) - 1) == size
+        return cls(first, size) if full or not size else cls(first, size, words, before)
+
+    @property
+    def arguments(self) -> tuple[int, np.ndarray, np.ndarray]:
+        """What the kernels' `_number` wants."""
+        return self.first, self.words, self.before
+
+    @property
+    def is_dense(self) -> bool:
+        return not len(self.words)
+
+    def members(self) -> np.ndarray:
+        """All ids in ascending order: `members()[number]` is the id."""
+        if self.is_dense:
+            return np.arange(self.first, self.first + self.size, dtype=np.int64)
+        out = np.empty(self.size, np.int64)
+        build_kernels.set_bits(self.words, out)
+        out += self.first
+        return out
+
+    def missing(self, ids: np.ndarray) -> int | None:
+        """The first id that is no member."""
+        for rows in threads.slices(len(ids), -(-len(ids) // threads.SMALL) or 1):
+            some = ids[rows]
+            inside = (some >= self.first) & (some < self.first + (64 * len(self.words) or self.size))
+            if len(self.words):
+                at = np.where(inside, some, self.first).astype(np.int64) - self.first
+                inside &= (self.words[at >> 6] >> (at & 63).astype(np.uint64) & np.uint64(1)).astype(bool)
+            if not inside.all():
+                return int(some[np.argmin(inside)])
+        return None
+
+    def number(self, ids: np.ndarray, dtype: np.dtype | type = np.int64) -> np.ndarray:
+        """The numbers of ids that are known to be members."""
+        out = np.empty(len(ids), dtype)
+        threads.each(
+            lambda s: build_kernels.numbers(ids[s], *self.arguments, out[s]), threads.slices(len(ids), threads.cores())
+        )
+        return out
+
+
+IDENTITY = Ranks.dense(0, 0)
+
+
+def bitmap(columns: Sequence[np.ndarray], low: int, high: int) -> np.ndarray:
+    """The ids of all columns as bits over low..high. Every thread fills a bitmap of its own."""
+    size = (high - low) // 64 + 1
+    workers = max(1, min(threads.cores(), sum(map(len, columns)) // max(threads.SMALL, size)))
+    pieces = [
+        [column[s] for column in columns for s in threads.slices(len(column), workers)][k::workers]
+        for k in range(workers)
+    ]
+
+    def fill(mine: list[np.ndarray]) -> np.ndarray:
+        words = np.zeros(size, np.uint64)
+        for ids in mine:
+            build_kernels.mark(ids, low, words)
+        return words
+
+    return union(threads.each(fill, pieces))
+
+
+def union(bitmaps: Iterable[np.ndarray]) -> np.ndarray:
+    """The ids of several bitmaps of the same range."""
+    return reduce(np.bitwise_or, bitmaps)

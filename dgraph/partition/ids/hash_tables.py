@@ -1,0 +1,233 @@
+"""The different ids of some columns, and of every row which one it has, by hash tables.
+
+An id is its bytes: those of a text, sixteen of a UUID, eight of an integer. Each thread reads all of them and keeps
+those whose hash is its own. So no id is in two tables, none is looked for in more than one, and nobody waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numba import uint32, uint64
+
+from dgraph.native import threads
+from dgraph.native.machine_code import inlined, kept
+
+BLOCK = 64  # ids that are looked for side by side, so that they wait for memory together
+MOST = 8  # threads: each reads everything
+
+kernel = kept()
+
+
+@dataclass
+class Column:
+    """Ids as Arrow has them in memory: those of row i are the bytes ends[i]..ends[i + 1], or `width` bytes each."""
+
+    data: np.ndarray
+    ends: np.ndarray
+    width: int
+    size: int
+
+    @classmethod
+    def of(cls, ids: pa.Array) -> Column:
+        kind, size = ids.type, len(ids)
+        _, *buffers = ids.buffers()
+        data = np.frombuffer(buffers[-1] or b"", np.uint8)
+        if pa.types.is_large_string(kind) or pa.types.is_string(kind):
+            ends = np.frombuffer(buffers[0] or bytes(8), np.int64 if pa.types.is_large_string(kind) else np.int32)
+            return cls(data, ends[ids.offset : ids.offset + size + 1], 0, size)
+        width = kind.bit_width // 8
+        return cls(data[ids.offset * width :], np.empty(0, np.int64), width, size)
+
+
+@dataclass
+class IdTable:
+    """Ids in the order in which they were found. A slot is empty, or has half a hash and the place of an id, from 1."""
+
+    slots: np.ndarray = field(default_factory=lambda: np.zeros(1 << 10, np.uint64))
+    data: np.ndarray = field(default_factory=lambda: np.empty(1 << 13, np.uint8))
+    ends: np.ndarray = field(default_factory=lambda: np.zeros(1 + (1 << 9), np.int64))
+    size: int = 0
+
+    def find(self, column: Column, mine: int, of: int, codes: np.ndarray) -> None:
+        """codes[i] = the place of id i in this table, times `of`, plus `mine`; for those ids that are mine."""
+        at = 0
+        while at < column.size:
+            at, self.size = _find(
+                *(column.data, column.ends, column.width, column.size, at),
+                *(self.slots, self.data, self.ends, self.size, mine, of, codes),
+            )
+            if at < column.size:
+                self._grow(int(column.ends[at + 1] - column.ends[at]) if len(column.ends) else column.width)
+
+    def _grow(self, length: int) -> None:
+        """Make room for one more id of some bytes, and for as many again."""
+        used = int(self.ends[self.size])
+        if used + length > len(self.data):
+            self.data = _longer(self.data[:used], 2 * used + length)
+        if 2 * (self.size + 1) > len(self.slots):
+            self.slots = np.zeros(2 * len(self.slots), np.uint64)
+            self.ends = _longer(self.ends[: self.size + 1], len(self.slots) // 2 + 1)
+            _enter(self.data, self.ends, self.size, self.slots)
+
+    def ids(self, kind: pa.DataType) -> pa.Array:
+        """What is in it; strings as large ones."""
+        data, ends = self.data[: self.ends[self.size]], self.ends[: self.size + 1]
+        buffers = [pa.py_buffer(ends), pa.py_buffer(data)] if pa.types.is_large_string(kind) else [pa.py_buffer(data)]
+        return pa.Array.from_buffers(kind, self.size, [None, *buffers])
+
+
+def _longer(array: np.ndarray, size: int) -> np.ndarray:
+    out = np.empty(size, array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def distinct(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[list[pa.Array], list[np.ndarray]]:
+    """The different ids of all sides, in lists that share none, and of each side a code for each row: of T lists, code
+    c is the id c // T of list c % T."""
+    columns = [[Column.of(piece) for piece in side] for side in sides]
+    codes = [np.empty(sum(column.size for column in side), np.uint32) for side in columns]
+    rows = sum(map(len, codes))
+    of = max(1, min(threads.cores(), MOST, rows // threads.SMALL))
+
+    def find(mine: int) -> pa.Array:
+        table = IdTable()
+        for side, out in zip(columns, codes, strict=True):
+            start = 0
+            for column in side:
+                table.find(column, mine, of, out[start : start + column.size])
+                start += column.size
+        return table.ids(kind)
+
+    return threads.each(find, range(of), rows), codes
+
+
+# -- kernels -----------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def _half(data, at):
+    """The four bytes from `at`: one load."""
+    return (
+        uint64(data[at])
+        | uint64(data[at + uint64(1)]) << uint64(8)
+        | uint64(data[at + uint64(2)]) << uint64(16)
+        | uint64(data[at + uint64(3)]) << uint64(24)
+    )
+
+
+@inlined
+def _word(data, at):
+    """The eight bytes from `at`: one load."""
+    return _half(data, at) | _half(data, at + uint64(4)) << uint64(32)
+
+
+@inlined
+def _rest(data, at, length):
+    """Fewer than eight bytes as one word, which their number makes unmistakable."""
+    if length >= uint64(4):
+        return _half(data, at) | _half(data, at + length - uint64(4)) << uint64(32)
+    word = uint64(0)
+    for i in range(length):
+        word = word << uint64(8) | uint64(data[at + i])
+    return word
+
+
+@inlined
+def _mixed(h, word):
+    h = (h ^ word) * uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> uint64(32))
+
+
+@inlined
+def _hash(data, at, length):
+    h = _mixed(uint64(0), length)
+    if length < uint64(8):
+        return _mixed(_mixed(h, _rest(data, at, length)), uint64(0))
+    last = at + length - uint64(8)
+    while at < last:
+        h = _mixed(h, _word(data, at))
+        at += uint64(8)
+    return _mixed(_mixed(h, _word(data, last)), uint64(0))
+
+
+@inlined
+def _same(data, at, length, others, start, stop):
+    """Whether some bytes are others[start..stop]."""
+    if stop - start != length:
+        return False
+    if length < uint64(8):
+        return _rest(data, at, length) == _rest(others, start, length)
+    last = at + length - uint64(8)
+    while at < last:
+        if _word(data, at) != _word(others, start):
+            return False
+        at += uint64(8)
+        start += uint64(8)
+    return _word(data, last) == _word(others, stop - uint64(8))
+
+
+@kernel
+def _find(data, ends, width, size, start, slots, names, bounds, found, mine, of, codes):
+    """Codes of ids start..size that are `mine`; returns the first that the table has no room for, and how many it has.
+    Ids are hashed a block at a time, then their slots are read, then compared: each step waits for memory once."""
+    mask = uint64(slots.size - 1)
+    rows, hashes, heads = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
+    by_width = uint64(width) if ends.size == 0 else uint64(0)
+    i, stop = uint64(start), uint64(size)
+    while i < stop:
+        n = uint64(0)
+        until = min(stop, i + uint64(BLOCK))
+        while i < until:
+            at = i * by_width if by_width else uint64(ends[i])
+            length = by_width if by_width else uint64(ends[i + uint64(1)]) - at
+            h = _hash(data, at, length)
+            rows[n], hashes[n] = i, h
+            n += uint64((h >> uint64(40)) * uint64(of) >> uint64(24) == uint64(mine))
+            i += uint64(1)
+        for j in range(n):
+            heads[j] = slots[hashes[j] & mask]
+        for j in range(n):
+            row, h, head = rows[j], hashes[j], heads[j]
+            at = row * by_width if by_width else uint64(ends[row])
+            length = by_width if by_width else uint64(ends[row + uint64(1)]) - at
+            slot = h & mask
+            while True:
+                if head == uint64(0):
+                    head = slots[slot]  # another of the block may have taken it
+                if head == uint64(0):
+                    end = uint64(bounds[found])
+                    if uint64(2 * (found + 1)) > uint64(slots.size) or end + length > uint64(names.size):
+                        return row, found
+                    for k in range(length):
+                        names[end + k] = data[at + k]
+                    found += 1
+                    bounds[found] = end + length
+                    head = (h & uint64(0xFFFFFFFF00000000)) | uint64(found)
+                    slots[slot] = head
+                    break
+                if (head ^ h) >> uint64(32) == uint64(0):
+                    place = (head & uint64(0xFFFFFFFF)) - uint64(1)
+                    if _same(data, at, length, names, uint64(bounds[place]), uint64(bounds[place + uint64(1)])):
+                        break
+                slot = (slot + uint64(1)) & mask
+                head = slots[slot]
+            codes[row] = uint32(((head & uint64(0xFFFFFFFF)) - uint64(1)) * uint64(of) + uint64(mine))
+    return stop, found
+
+
+@kernel
+def _enter(names, bounds, found, slots):
+    """Put ids that are known into larger, empty slots."""
+    mask = uint64(slots.size - 1)
+    for place in range(uint64(found)):
+        at = uint64(bounds[place])
+        h = _hash(names, at, uint64(bounds[place + uint64(1)]) - at)
+        slot = h & mask
+        while slots[slot] != uint64(0):
+            slot = (slot + uint64(1)) & mask
+        slots[slot] = (h & uint64(0xFFFFFFFF00000000)) | (place + uint64(1))

@@ -1,0 +1,100 @@
+"""Pipeline blocks, which are consecutive rows with about a fixed number of edges; and compiled loops that move what
+blocks need between the tables and a daemon's buffers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.machine_code import kept
+
+MANY = 4  # blocks from which on one call more is nothing
+
+kernel = kept()
+
+
+class Block(NamedTuple):
+    """Rows of an edge table, or places in a list of senders."""
+
+    first: int
+    last: int
+    edges: int
+
+
+def cut(ends: np.ndarray, size: int, *, taper: bool = False) -> list[Block]:
+    """Blocks of about `size` edges and at most as many rows; row i has the edges ends[i]:ends[i + 1]. A row is never
+    cut, so a longer one makes a longer block. With `taper` the first and last of many blocks are a quarter as long: the
+    pipeline fills and drains sooner, and blocks of several lengths tell the cost of a call from that of an edge."""
+    rows, edges = len(ends) - 1, int(ends[-1] - ends[0])
+    marks = np.arange(size, edges, size)
+    if taper and edges > MANY * size:
+        marks = np.concatenate([np.arange(size // 4, edges - size // 4, size), [edges - size // 4]])
+    bounds = np.unique(np.concatenate([[0], np.searchsorted(ends, ends[0] + marks), [rows]]))
+    most = max(1, size)
+    longer = np.flatnonzero(np.diff(bounds) > most)
+    if len(longer):
+        more = [np.arange(bounds[i] + most, bounds[i + 1], most) for i in longer]
+        bounds = np.unique(np.concatenate([bounds, *more]))
+    counts = np.diff(ends[bounds])
+    return [Block(a, b, e) for a, b, e in zip(bounds.tolist(), bounds[1:].tolist(), counts.tolist(), strict=False)]
+
+
+def words(array: np.ndarray) -> np.ndarray:
+    """An array of scalars or vectors as rows of unsigned integers, so that one compiled loop moves all types of a width
+    and compares values bit by bit."""
+    return array.view(f"u{array.dtype.itemsize}").reshape(len(array), array.shape[1] if array.ndim == 2 else 1)
+
+
+def gather(values: np.ndarray, ids: np.ndarray, out: np.ndarray) -> int:
+    """out[i] = values[ids[i]]; returns the number of bytes moved."""
+    moved = words(out[: len(ids)])
+    _gather(words(values), ids, moved)
+    return moved.nbytes
+
+
+def refresh(values: np.ndarray, ids: np.ndarray, room: np.ndarray, slots: np.ndarray) -> int:
+    """room[slots] = values[ids] where they differ; returns the number of bytes moved."""
+    rows = words(values)
+    return int(_refresh(rows, ids, words(room), slots)) * rows.shape[1] * rows.itemsize
+
+
+@kernel
+def _gather(values, ids, out):
+    for i in range(uint64(len(ids))):
+        u = uint64(ids[i])
+        for c in range(uint64(values.shape[1])):
+            out[i, c] = values[u, c]
+
+
+@kernel
+def _refresh(values, ids, room, slots):
+    moved = 0
+    for i in range(uint64(len(ids))):
+        u, s, differs = uint64(ids[i]), uint64(slots[i]), False
+        for c in range(uint64(values.shape[1])):
+            if room[s, c] != values[u, c]:
+                room[s, c] = values[u, c]
+                differs = True
+        moved += differs
+    return moved
+
+
+@kernel
+def any_active(neighbours, active):
+    """Whether some neighbour of a block is active."""
+    e, edges = uint64(0), uint64(len(neighbours))
+    while e < edges and not active[neighbours[e]]:
+        e += uint64(1)
+    return e < edges
+
+
+@kernel
+def gather_edges(indptr, rows, values, out):
+    """Copy the values of the edges of some rows, one row after the other."""
+    n = uint64(0)
+    for i in range(uint64(len(rows))):
+        for e in range(uint64(indptr[rows[i]]), uint64(indptr[rows[i] + uint64(1)])):
+            out[n] = values[e]
+            n += uint64(1)

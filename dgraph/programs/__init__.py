@@ -1,0 +1,1 @@
+"""Vertex programs: what they declare, what their functions read, what they mean. Nothing here runs on partitions."""

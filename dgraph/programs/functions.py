@@ -1,0 +1,128 @@
+"""A program's function as text: where it was written, what it reads, and whether every device can run it.
+
+The text for kernels is free of comments, annotations and outer names (constants become literals), so that it stands
+alone in a generated file and its hash is that of its meaning.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+from dgraph.errors import ProgramError
+from dgraph.programs.definition import definition_of
+from dgraph.programs.resolver import Resolver, outer_names
+from dgraph.programs.syntax import ALLOWED, alternatives, arities, dot_name, flaws, rename_within
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of a program, read and checked."""
+
+    python: Callable
+    title: str  # "send of ShortestPaths", for messages
+    parameters: tuple[str, ...]
+    tree: ast.FunctionDef  # resolved: no outer names
+    file: str
+    line: int
+    arity: int = 1  # how many values it returns
+    helpers: dict[str, Function] = field(default_factory=dict)
+    dots: tuple[tuple[str, str], ...] = ()  # the products of vectors it takes; each an argument in the kernel text
+    read: dict[tuple[str, ...], Any] = field(default_factory=dict)  # outer names, of attributes two, and their values
+
+    @property
+    def name(self) -> str:
+        return self.tree.name
+
+    @property
+    def stale(self) -> bool:
+        """Whether something that it was made of is another now: a constant, or a helper."""
+        outer = outer_names(self.python)
+        now = {(name, *of): getattr(outer.get(name), of[0], None) if of else outer.get(name) for name, *of in self.read}
+        changed = (type(now[path]) is not type(value) or now[path] != value for path, value in self.read.items())
+        return any(changed) or any(helper.stale for helper in self.helpers.values())
+
+    @functools.cached_property
+    def own_name(self) -> str:
+        """Its name in kernels if it is a helper: unlike all names there, and unlike other helpers'."""
+        return f"{self.name}_{hashlib.sha256(self.text(self.name).encode()).hexdigest()[:8]}"
+
+    def text(self, name: str, casts: tuple[str, ...] = ()) -> str:
+        """The function as kernel text, under another name, each returned value cast to its dtype."""
+        try:
+            tree = copy.deepcopy(self.tree)
+        except RecursionError:
+            self.refuse("too much is nested in one expression", remedy="Take several statements.")
+        tree.name = name
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Return) and node.value is not None and casts:
+                node.value = self._cast(node.value, casts)
+        return ast.unparse(ast.fix_missing_locations(tree))
+
+    def _cast(self, value: ast.expr, casts: tuple[str, ...]) -> ast.expr:
+        """A returned value cast to its dtype; of a tuple, each to its own."""
+        if isinstance(value, ast.Tuple):
+            return ast.Tuple([self._cast(v, (c,)) for v, c in zip(value.elts, casts, strict=True)], ctx=ast.Load())
+        if isinstance(value, ast.IfExp) and len(casts) > 1:
+            body, orelse = (self._cast(one, casts) for one in (value.body, value.orelse))
+            return ast.IfExp(test=value.test, body=body, orelse=orelse)
+        if len(casts) > 1:
+            self.refuse("values of a helper are not returned as they come", value, "Write a, b = ...; return a, b.")
+        for one in alternatives(value):
+            if ast.unparse(one) in ("math.inf", "-math.inf", "math.nan") and "float" not in casts[0]:
+                remedy = "Declare a float; or say dgraph.UNREACHED for no path, dgraph.NONE for no vertex."
+                self.refuse(f"it is declared {casts[0]}, which has no infinity", one, remedy)
+        return ast.Call(func=ast.Name(id=casts[0], ctx=ast.Load()), args=[value], keywords=[])
+
+    def statement(self, line: int) -> ast.stmt:
+        """The user's own statement at a line of `text`."""
+        written = ast.parse(self.text(self.name))
+        ours = [node for node in ast.walk(self.tree) if isinstance(node, ast.stmt)]
+        theirs = [node for node in ast.walk(written.body[0]) if isinstance(node, ast.stmt)]
+        lines = {there.lineno: here for here, there in zip(ours, theirs, strict=True)}
+        return lines.get(line, self.tree)
+
+    def refuse(self, problem: str, node: ast.AST | None = None, remedy: str = f"Allowed are {ALLOWED}.") -> NoReturn:
+        """Raise a ProgramError with the place of `node`, and the remedy."""
+        raise ProgramError(f"{self.place(node)}: {problem}. {remedy}")
+
+    def place(self, node: ast.AST | None = None) -> str:
+        """File, line and expression."""
+        line = self.line + (getattr(node, "lineno", 1) - 1 if node is not None else 0)
+        expression = ""
+        if node is not None and not isinstance(node, ast.FunctionDef):
+            expression = f": `{ast.unparse(node).splitlines()[0]}`"
+        return f"{self.file}, line {line}, in {self.title}{expression}"
+
+
+@functools.lru_cache(maxsize=1024)  # classes may be made in a loop
+def read_function(python: Callable, title: str, within: tuple[Callable, ...] = ()) -> Function:
+    """Read a function's source, resolve its outer names, and refuse what not every device can run. `within` are the
+    functions that call it as a helper."""
+    python = getattr(python, "__func__", python)  # of a static method
+    found = definition_of(python, title)
+    tree, arguments, names = found.tree, found.tree.args, tuple(inspect.signature(python).parameters)
+    function = Function(python, title, names, tree, found.file, found.line)
+    if arguments.vararg or arguments.kwarg or arguments.defaults or arguments.kwonlyargs or arguments.posonlyargs:
+        remedy = f"Write ({', '.join(names)})."
+        function.refuse("parameters are plain names, without defaults, * or /", arguments, remedy)
+    if isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant):
+        tree.body = tree.body[1:] or [ast.Pass(lineno=tree.lineno, col_offset=0)]
+    tree.decorator_list, tree.returns = [], None
+    for argument in arguments.args:
+        argument.annotation = None
+    rename_within(tree)
+    resolver = Resolver(function, (*within, python), read_function)
+    tree.body = [resolver.visit(statement) for statement in tree.body]
+    of_helpers = {name: helper.arity for name, helper in resolver.helpers.items()}
+    for problem, node, remedy in flaws(tree, of_helpers):
+        function.refuse(problem, node, remedy)
+    arguments.args += [ast.arg(arg=dot_name(i)) for i in range(len(resolver.dots))]
+    (arity,), dots = arities(tree, of_helpers), tuple(resolver.dots)
+    return replace(function, arity=arity, helpers=resolver.helpers, dots=dots, read=resolver.read)

@@ -1,0 +1,183 @@
+"""What makes an answer independent of the engine: laws that every merge and every accumulative program must obey.
+
+Each function raises a ProgramError that shows values for which its law fails. Sums of floats hold to a tolerance.
+
+    merge      merge(a, b) = merge(b, a); merge(a, merge(b, c)) = merge(merge(a, b), c); merge(a, identity) = a
+    silence    firing on the identity changes nothing and sends nothing
+    grouping   firing on two messages in turn ends in the same state, and sends as much, as firing on both at once
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dgraph.errors import ProgramError
+from dgraph.programs.analysis import analyse
+from dgraph.programs.monoid import Monoid, Neighbourhood
+from dgraph.programs.program import Delta, Message, State, VertexProgram
+from dgraph.programs.reference import Reference
+
+TOLERANCE = 1e-9
+
+
+def check_merge(merge: Monoid | Neighbourhood, a: Any, b: Any, c: Any, identity: Any = None) -> None:
+    """The merge law for three values; a merge of neighbourhoods must not see their order."""
+    if isinstance(merge, Neighbourhood):
+        weights = ([1, 2, 1], [1, 1, 2]) if merge.fields > 1 else ()
+        if merge.meaning([a, b, c], 7, *weights[:1]) != merge.meaning([c, a, b], 7, *weights[1:]):
+            raise ProgramError(f"{merge} depends on the order of messages: {a}, {b}, {c}")
+        return
+    identity = merge.identity(type(a)) if identity is None else identity
+    for what, left, right in (
+        (f"merge({a}, {b}) is not merge({b}, {a})", merge.merge(a, b), merge.merge(b, a)),
+        (
+            f"merge({a}, merge({b}, {c})) is not merge(merge({a}, {b}), {c})",
+            merge.merge(a, merge.merge(b, c)),
+            merge.merge(merge.merge(a, b), c),
+        ),
+        (f"merge({a}, identity {identity}) is not {a}", merge.merge(a, identity), a),
+    ):
+        if not same(left, right):
+            raise ProgramError(f"{merge} is no commutative monoid: {what}, but {left} and {right}")
+    if merge.idempotent and not same(merge.merge(a, a), a):
+        raise ProgramError(f"{merge} is not idempotent: merge({a}, {a}) is {merge.merge(a, a)}")
+
+
+class Vertex:
+    """A vertex of an accumulative program, seeded, with one out-edge: messages are tried on it."""
+
+    def __init__(self, program: VertexProgram, weight: float = 1.0, vertices: int = 8, number: int = 1):
+        if program.kind != "accumulative":
+            raise ProgramError(f"{type(program).__name__} is synchronous: the laws are those of accumulative programs")
+        edges = [(v, v + 1) for v in range(vertices - 1)]
+        columns = {column.name: [weight] * len(edges) for column in analyse(program).edge_columns}
+        self.run = Reference(program, edges, vertices, columns, {}, True, 0)
+        self.program, self.number, self.phase = program, number, program.phases[0]
+        self.fresh = {f.name: self.run.fill(f, f.start) for f in program.of(Delta)}
+        self.fire(self.run.call(program.functions["seed"], self.phase.messages, self.run.at(number, 1)))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the vertex holds, its Deltas apart: those are no memory."""
+        return {name: value for name, value in self.run.state[self.number].items() if name not in self.fresh}
+
+    def fire(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Fire on a message; returns what goes along the out-edge."""
+        run, v = self.run, self.number
+        run.inbox = [{m: [] for m in self.phase.messages} for _ in range(run.vertices)]
+        silent = {m.name: run.fill(m, m.identity) for m in self.phase.messages}
+        if message == silent:
+            return silent
+        run.deliver(v, dict(message))
+        run.done = False
+        run.apply()
+        run.send()
+        return run.merge(v + 1)
+
+    def apply_alone(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The state that `apply` would give for a message, even for none."""
+        context = {**self.run.at(self.number, 1), **message}
+        return self.run.call(self.phase.functions["apply"], self.run.states, context)
+
+
+def check_silence(program: VertexProgram, history: Sequence[Mapping[str, Any]]) -> None:
+    """After some messages, the identity changes nothing and sends nothing."""
+    vertex = Vertex(program)
+    for message in history:
+        vertex.fire(message)
+    silent = {m.name: vertex.run.fill(m, m.identity) for m in vertex.phase.messages}
+    before, after = vertex.state, vertex.apply_alone(silent)
+    kept = {name: after[name] for name in before}
+    deltas = {name: after[name] for name in vertex.fresh}
+    if not same(before, kept) or not same(deltas, vertex.fresh):
+        raise ProgramError(
+            f"{type(program).__name__}: a message equal to the merge's identity must change nothing, "
+            f"but {before} became {after}"
+        )
+
+
+def check_grouping(
+    program: VertexProgram,
+    history: Sequence[Mapping[str, Any]],
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    tolerance: float = TOLERANCE,
+) -> None:
+    """After some messages, two in turn do what both at once do; a threshold of the program needs its tolerance."""
+    in_turn, at_once = Vertex(program), Vertex(program)
+    for message in history:
+        in_turn.fire(message)
+        at_once.fire(message)
+    fields = {m.name: m for m in in_turn.phase.messages}
+    sent = merged(fields, in_turn.fire(first), in_turn.fire(second))
+    sent_at_once = at_once.fire(merged(fields, first, second))
+    if not same(in_turn.state, at_once.state, tolerance) or not same(sent, sent_at_once, tolerance):
+        raise ProgramError(
+            f"{type(program).__name__}: firing on {dict(first)} and then {dict(second)} gives {in_turn.state} and "
+            f"sends {sent}, firing on both at once gives {at_once.state} and sends {sent_at_once}: the answer would "
+            'depend on the engine. Change `apply` or `send`, or say kind = "synchronous"'
+        )
+
+
+def merged(fields: Mapping[str, Message], a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    """Two messages as one."""
+    merge = {name: field.merge for name, field in fields.items()}
+    return {name: _merged(merge[name], a[name], b[name]) for name in fields}
+
+
+def _merged(merge: Any, a: Any, b: Any) -> Any:
+    if isinstance(a, tuple):
+        return tuple(merge.merge(x, y) for x, y in zip(a, b, strict=True))
+    return merge.merge(a, b)
+
+
+def same(a: Any, b: Any, tolerance: float = TOLERANCE) -> bool:
+    """Equal, floats to a tolerance."""
+    if isinstance(a, Mapping):
+        return all(same(a[name], b[name], tolerance) for name in a)
+    if isinstance(a, tuple):
+        return all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    if isinstance(a, float) or isinstance(b, float):
+        return a == b or math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)
+    return a == b
+
+
+def check_program(program: VertexProgram, trials: int = 50, tolerance: float = TOLERANCE) -> None:
+    """All laws on random messages: for a program of your own, before it runs for hours."""
+    rng = random.Random(0)
+    for phase in program.phases:
+        for message in phase.messages:
+            for _ in range(trials):
+                a, b, c = (random_value(message, rng) for _ in range(3))
+                check_merge(message.merge, a, b, c, message.identity)
+    if program.kind != "accumulative":
+        return
+    fields = program.phases[0].messages
+    for _ in range(trials):
+        history = [random_message(program, fields, rng) for _ in range(rng.randrange(3))]
+        check_silence(program, history)
+        first, second = random_message(program, fields, rng), random_message(program, fields, rng)
+        check_grouping(program, history, first, second, tolerance)
+
+
+def random_message(program: VertexProgram, fields: Sequence[Message], rng: random.Random) -> dict[str, Any]:
+    """A message of small values."""
+
+    def value(field: Message) -> Any:
+        if field.shape is None:
+            return random_value(field, rng)
+        return tuple(random_value(field, rng) for _ in range(program.vector_length))
+
+    return {field.name: value(field) for field in fields}
+
+
+def random_value(field: State | Message, rng: random.Random) -> Any:
+    """A small value of a field's dtype, at times 0."""
+    if field.dtype.kind == "b":
+        return rng.random() < 0.5
+    if field.dtype.kind == "i":
+        return rng.randrange(0, 6)
+    return float(field.dtype.type(rng.choice([0.0, 0.5, 1.0, rng.uniform(0, 8)])))

@@ -1,0 +1,85 @@
+"""What a function of a program reads: where each of its parameters comes from, by its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dgraph.programs.functions import Function
+from dgraph.programs.program import EdgeColumn, Field, Global, Parameter, Phase, State, VertexColumn, VertexProgram
+
+AT_A_VERTEX = frozenset({"state", "vertex", "column", "global"})
+OF_AN_EDGE = frozenset({"edge", "target", "ahead"})  # its columns, and what its other end has: that changes, or never
+_OF_A_VERTEX = ("id", "degree", "random", "component")
+_OF_A_RUN = ("round", "vertices")
+
+
+@dataclass(frozen=True)
+class Reads:
+    """A function, and where each of its parameters comes from."""
+
+    function: Function
+    kinds: dict[str, str]  # state, before, message, edge, target, ahead, column, parameter, global, vertex or run
+    vector: bool  # it reads or returns a vector: it runs once a component
+    component: int | None = None  # of a vector of global values, each of which is folded by itself
+
+    def of(self, *kinds: str) -> tuple[str, ...]:
+        """The parameters that come from one of `kinds`."""
+        return tuple(name for name, kind in self.kinds.items() if kind in kinds)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether it reads what every vertex, run or edge has under a name, and no field that is called so."""
+        return self.kinds.get(name) in ("vertex", "run", "ahead")
+
+
+def reads_of(program: VertexProgram, function: Function, phase: Any, admitted: frozenset, vector: bool) -> Reads:
+    """What a function of a program reads. Refuses what is not `admitted` there; `vector`: it returns one."""
+    kinds, vectors, phase = {}, set(), phase if "message" in admitted else None
+    for name in function.parameters:
+        kind, field = _kind(program, name, phase)
+        if kind not in admitted | {"parameter", "run"}:
+            known = kind or name in ("message", *program.fields)
+            problem = "cannot be read here" if known else "is neither declared nor built in"
+            remedy = f"To be read here: {', '.join(_readable(program, phase, admitted))}."
+            remedy = "Functions of a program take no self." if name == "self" else remedy
+            function.refuse(f"the parameter {name!r} {problem}", None, remedy)
+        kinds[name] = kind
+        vectors |= {name} if field is not None and field.shape is not None else set()
+    for pair in function.dots:
+        if not set(pair) <= vectors:
+            function.refuse(f"dot({', '.join(pair)}) takes two vectors", None, "Declare them with a shape.")
+    vector |= bool(vectors) or (program.vector_length > 0 and kinds.get("component") == "vertex")
+    return Reads(function, kinds, vector)
+
+
+def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple[str, Field | None]:
+    """Where a parameter comes from, and the field behind it: a declared one before what has the same name anyway."""
+    if phase and (found := [message for message in phase.messages if message.name == name]):
+        return "message", found[0]
+    field = program.fields.get(name)
+    for kind, field_class in (("state", State), ("parameter", Parameter), ("global", Global), ("column", VertexColumn)):
+        if isinstance(field, field_class):
+            return kind, field
+    if isinstance(field, EdgeColumn) or name == "weight":
+        return "edge", field
+    if name in _OF_A_VERTEX:
+        return "vertex", None
+    if name in _OF_A_RUN:
+        return "run", None
+    if name.endswith("_before"):
+        state = program.fields.get(name.removesuffix("_before"))
+        return ("before" if isinstance(state, State) else ""), state
+    if name.startswith("target_"):
+        target = name.removeprefix("target_")
+        there = program.fields.get(target)
+        fixed = isinstance(there, VertexColumn) or target in ("id", "degree")
+        return ("target" if isinstance(there, State) else "ahead" if fixed else ""), there
+    return "", None
+
+
+def _readable(program: VertexProgram, phase: type[Phase] | None, admitted: frozenset) -> list[str]:
+    names = [*program.fields, "weight", *_OF_A_VERTEX, *_OF_A_RUN]
+    names += [message.name for message in phase.messages] if phase else []
+    states = [state.name for state in program.of(State)]
+    names += [f"{state}_before" for state in states] + [f"target_{name}" for name in ("id", "degree", *program.fields)]
+    return [n for n in dict.fromkeys(names) if _kind(program, n, phase)[0] in admitted | {"parameter", "run"}]

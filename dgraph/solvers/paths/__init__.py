@@ -1,0 +1,1 @@
+"""Solvers for breadth-first search and shortest paths."""

@@ -1,0 +1,198 @@
+"""Breadth-first search in both directions: while frontiers are small they push along their edges; while they are large,
+vertices not yet reached look for a predecessor in them (Beamer, Asanović, Patterson, SC 2012)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.team import atomic_add, atomic_min, barrier, kernel, part, prefetch, share, team, worth
+from dgraph.programs.monoid import NONE, UNREACHED
+from dgraph.solvers.paths.large_levels import BITS, NOBODY, ONE, SEEN, ends, listed, pull
+from dgraph.solvers.paths.row_order import order_of
+from dgraph.solvers.solver import CsrArrays, Problem, Solved
+
+
+class Sizes(NamedTuple):
+    """What counts as small and as large; the answer does not depend on it. The paper has alpha 14, beta 24."""
+
+    alpha: int = 15  # to look for predecessors pays from 1/alpha of the edges on that have not been pushed along,
+    beta: int = 18  # and no longer below 1/beta of the vertices
+    alone: int = 1024  # edges out of a frontier below which one thread is quicker than several
+    taken: int = 128  # vertices of a frontier, or words of a bitmap, that a thread takes at once
+
+
+class Goal(NamedTuple):
+    """Where the search ends: at a depth, or at the level of a vertex (NONE: at no vertex)."""
+
+    depth: int
+    target: int
+
+
+NEAR, FAR = uint64(8), uint64(24)  # in a queue: whose row, and the place of whose row, is asked for before its turn
+
+# marks[turn % 2, rank] tells of a thread's queue: queues[rank, BEGIN:END] are of the frontier, and others may take what
+# comes after TAKEN; AHEAD edges lead out of them. A thread writes its marks of the next turn while all read those of
+# this one. Thread 0 adds the LEVEL, and how many edges have been PUSHED along.
+BEGIN, END, TAKEN, AHEAD, LEVEL, PUSHED = range(6)
+
+SIZES = Sizes()
+
+
+def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solved:
+    """Levels from the nearest of several different sources, and the smallest predecessors, which are NONE for sources
+    and for vertices that were not reached."""
+    (out,), n = problem.edges.senders("out"), problem.vertices
+    threads = worth(problem.threads, n + out.num_edges)
+    order = order_of(problem.edges.partition.incoming or out, out, threads)
+    distance, best = np.empty(n), np.empty(n, np.int64)
+    queues, bits = np.empty((threads, n), np.uint32), np.empty((3, -(-n // 64)), np.uint64)
+    marks, counts = np.zeros((2, threads, 8), np.int64), np.zeros((2, 24), np.int64)
+    rows = CsrArrays(out.indptr, out.neighbours), CsrArrays(order.rows.indptr, order.rows.neighbours)
+    work = best, distance, queues, marks, bits, counts
+    levels, pushed = team(_search, threads, *rows, order.ascending, sources, goal, SIZES, *work)
+    looked = int(counts[0, SEEN])
+    order.looked += looked
+    return Solved({"distance": distance, "predecessor": best}, levels, pushed + looked)
+
+
+@kernel
+def _search(
+    rank, size, signals, out, incoming, ascending, sources, goal, sizes, best, distance, queues, marks, bits, counts
+):  # fmt: skip
+    """Writes distance[v], and the predecessor to best[v]. All threads of the team take the same turns, because every
+    choice depends on what all can read. Returns the number of levels, and of edges pushed along."""
+    first, last = share(rank, size, best.size)
+    for v in range(uint64(first), uint64(last)):
+        best[v] = UNREACHED
+    barrier(size, signals)
+    if rank == 0:
+        _start(sources, out, best, queues[0], marks[0, 0])
+    turn, pulled, seen = 0, False, np.int64(0)
+    while True:
+        barrier(size, signals)
+        now, next_ = marks[turn % 2], marks[(turn + 1) % 2]
+        level, pushed = now[0, LEVEL], now[0, PUSHED]
+        length, ahead = np.int64(0), np.int64(0)
+        for owner in range(size):
+            length += now[owner, END] - now[owner, BEGIN]
+            ahead += now[owner, AHEAD]
+        if length == 0 or ends(level, goal, best):
+            break
+        if not pulled and ahead * sizes.alpha > out.neighbours.size - pushed:
+            begin = now[rank, END]
+            how = level, length, incoming, ascending, goal, sizes
+            level, front, edges = pull(rank, size, signals, *how, best, bits, counts)
+            seen += edges
+            end, ahead = listed(rank, size, front, out, queues[rank], begin)
+            _hand_over(next_[rank], begin, end, ahead)
+            pulled = True
+        elif ahead >= sizes.alone and size > 1:
+            _push_together(rank, size, level, out, sizes, best, queues, now, next_)
+            level, pushed, pulled = level + 1, pushed + ahead, False
+        else:
+            if rank == 0:
+                level, edges = _push_alone(size, level, out, goal, sizes, best, queues, now, next_)
+                pushed += edges
+            pulled = False
+        if rank == 0:
+            next_[0, LEVEL], next_[0, PUSHED] = level, pushed
+        turn += 1
+    atomic_add(counts[0], SEEN, seen)
+    for v in range(uint64(first), uint64(last)):
+        word = best[v]
+        distance[v] = np.inf if word == UNREACHED else np.float64(word >> BITS)
+        best[v] = NONE if word & NOBODY == NOBODY else word & NOBODY
+    return level + (length > 0), pushed
+
+
+@part
+def _start(sources, out, best, queue, mark):
+    """Make the sources the first frontier."""
+    for i in range(uint64(sources.size)):
+        u = uint64(sources[i])
+        best[u] = NOBODY
+        queue[i] = u
+        mark[AHEAD] += out.indptr[u + ONE] - out.indptr[u]
+    mark[END] = sources.size
+
+
+@part
+def _hand_over(mark, begin, end, ahead):
+    """Make what a thread has found its queue of the next level."""
+    mark[BEGIN], mark[TAKEN], mark[END], mark[AHEAD] = begin, begin, end, ahead
+
+
+@part
+def _push(frontier, begin, end, level, out, best, queue, at):
+    """Reach the neighbours of frontier[begin:end]; new ones go to queue[at:]. Returns where that ends, and how many
+    edges lead on from them."""
+    ahead = np.int64(0)
+    word, later = np.int64(level + 1) << BITS, np.int64(level + 2) << BITS
+    for i in range(uint64(begin), uint64(end)):
+        if i + FAR < uint64(end):
+            prefetch(out.indptr, frontier[i + FAR])
+        if i + NEAR < uint64(end):
+            prefetch(out.neighbours, out.indptr[frontier[i + NEAR]])
+        u = frontier[i]
+        mine = word | np.int64(u)
+        for e in range(uint64(out.indptr[u]), uint64(out.indptr[u + ONE])):
+            v = out.neighbours[e]
+            if mine < best[v] and atomic_min(best, v, mine) >= later:  # it is new
+                ahead += out.indptr[v + ONE] - out.indptr[v]
+                queue[uint64(at)] = v
+                at += 1
+    return at, ahead
+
+
+@part
+def _push_together(rank, size, level, out, sizes, best, queues, now, next_):
+    """Each thread first pushes its own queue, which is in its cache because it found it; then what others have left."""
+    begin = at = now[rank, END]
+    ahead = np.int64(0)
+    for k in range(size):
+        owner = (rank + k) % size
+        end = now[owner, END]
+        while True:
+            i = atomic_add(now[owner], TAKEN, sizes.taken)
+            if i >= end:
+                break
+            at, more = _push(queues[owner], i, min(i + sizes.taken, end), level, out, best, queues[rank], at)
+            ahead += more
+    _hand_over(next_[rank], begin, at, ahead)
+
+
+@part
+def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
+    """One thread pushes level after level, while the frontier is small. Returns the level, and edges pushed. A level
+    may be a single edge, so calls are written out, and no atomics are needed."""
+    pushed, ahead = np.int64(0), np.int64(0)
+    begin = at = now[0, END]
+    for owner in range(size):
+        pushed += now[owner, AHEAD]
+        start, end = now[owner, BEGIN], now[owner, END]
+        at, more = _push(queues[owner], start, end, level, out, best, queues[0], at)
+        ahead += more
+        _hand_over(next_[owner], end, end, np.int64(0))
+    level, queue, indptr, neighbours = level + 1, queues[0], out.indptr, out.neighbours
+    while at > begin and ahead < sizes.alone and not ends(level, goal, best):
+        pushed, start, begin, ahead = pushed + ahead, begin, at, np.int64(0)
+        word, later = np.int64(level + 1) << BITS, np.int64(level + 2) << BITS
+        for i in range(uint64(start), uint64(begin)):
+            if i + NEAR < uint64(begin):
+                prefetch(neighbours, indptr[queue[i + NEAR]])
+            u = queue[i]
+            mine = word | np.int64(u)
+            for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
+                v = neighbours[e]
+                held = best[v]
+                best[v] = min(mine, held)
+                if held >= later:  # it is new
+                    ahead += indptr[v + ONE] - indptr[v]
+                    queue[uint64(at)] = v
+                    at += 1
+        level += 1
+    _hand_over(next_[0], begin, at, ahead)
+    return level, pushed

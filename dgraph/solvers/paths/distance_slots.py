@@ -1,0 +1,280 @@
+"""Vertices that wait by distance: a list for each slot of a window of distances, in chunks of a pool shared by threads.
+
+A distance in units of a slot's width is a number; from 2**53 on it is the place among all float64, so none is too far
+to be told from others. The window is all numbers that differ from its own in their last bits only. Beyond it a vertex
+waits in the bin of the highest bit in which its number differs, until the window moves to the nearest of the first bin:
+then all of that bin come into the window or to earlier bins (a radix heap: Ahuja, Mehlhorn, Orlin, Tarjan, J. ACM
+1990). So weights may differ by any factor, and nobody moves more often than there are bins.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import uint64
+from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
+
+from dgraph.native.machine_code import inlined, scalar_part
+from dgraph.native.team import ONE, atomic_add, atomic_load, compare_and_swap, kernel, part
+
+BITS, TOP = 12, 62  # last bits, those of a slot; and of all numbers
+SLOTS = 1 << BITS  # in the window
+LISTS = SLOTS + TOP - BITS  # the bins come after the slots
+NOWHERE = 1 << TOP  # no number
+DIGITS = 53  # of a float64: from 2**DIGITS on all are whole, and half as many of each power of two
+FURTHEST = sys.float_info.max
+ROOM = 64  # vertices in a chunk
+FEW = 4  # chunks that are not worth sharing
+HOARD = 64  # chunks that a thread keeps to itself when they are free again: others take from what is over
+USED, OVER, DROPPED = 0, 1, 8  # places in `shared`: chunks taken from the pool; the first that is over; none were left
+HALF, LOW = np.int64(32), np.int64((1 << 32) - 1)  # of the word at OVER: how often it changed, and the chunk + 1
+
+WORDS = (LISTS + 63) // 64  # of a bit for each list
+LAST = uint64(63)
+
+_zeros: Any = leading_zeros
+_first: Any = trailing_zeros  # the place of a word's first bit
+
+
+class Lists(NamedTuple):
+    """A thread's waiting vertices by slot. tails[slot] is one past the last place of its list in the pool, 0 if it is
+    empty; chained[chunk] is the chunk before in its list. All threads share the pool; each chunk in it has one owner.
+    Of all threads together, `tails`, `marks` and `spare` have a row for each."""
+
+    tails: np.ndarray
+    marks: np.ndarray  # a bit for each list, set if it is not empty, and maybe if it is
+    spare: np.ndarray  # the first of the chunks that are free again, and how many there are
+    pool: np.ndarray
+    chained: np.ndarray
+    shared: np.ndarray
+
+
+@part
+def of_thread(rank, lists):
+    """One thread's lists, of those of all."""
+    return Lists(lists.tails[rank], lists.marks[rank], lists.spare[rank], lists.pool, lists.chained, lists.shared)
+
+
+@kernel
+def number_of(distance, scale):
+    """The number of the slot of a distance, which is not negative."""
+    x = distance * scale
+    return np.int64(x) if x < 1 << DIGITS else _place_of(min(x, FURTHEST))
+
+
+@scalar_part
+def _place_of(x):
+    """The number of a large distance: its place among all float64, counted on from 2**DIGITS."""
+    digits, power = math.frexp(x)
+    return np.int64(power - DIGITS) * np.int64(1 << (DIGITS - 1)) + np.int64(digits * (1 << DIGITS))
+
+
+@kernel
+def list_of(number, window):
+    """The list that a number belongs to: a slot of the window that `window` is in, or a bin beyond."""
+    x = number ^ window
+    return number & (SLOTS - 1) if x < SLOTS else SLOTS + 63 - BITS - np.int64(_zeros(x))
+
+
+@inlined
+def push(slot, u, lists):
+    """Add a vertex to a slot's list."""
+    place = lists.tails[slot]
+    if place % ROOM == 0:  # empty, or its last chunk is full
+        chunk = fresh(lists)
+        if chunk < 0:
+            return
+        lists.chained[uint64(chunk)] = place // ROOM - 1
+        place = chunk * ROOM
+        lists.marks[slot >> 6] |= ONE << (uint64(slot) & LAST)
+    lists.pool[uint64(place)] = u
+    lists.tails[slot] = place + 1
+
+
+@scalar_part
+def fresh(lists):
+    """A free chunk: one given back, or of the rest of the pool; -1 if there is none."""
+    spare, chained, shared = lists.spare, lists.chained, lists.shared
+    chunk = spare[0]
+    if chunk >= 0:
+        spare[0], spare[1] = chained[uint64(chunk)], spare[1] - 1
+        return chunk
+    held = atomic_load(shared, OVER)
+    while held & LOW:
+        chunk = (held & LOW) - 1
+        if compare_and_swap(shared, OVER, held, ((held >> HALF) + 1) << HALF | (chained[uint64(chunk)] + 1)):
+            return chunk
+        held = atomic_load(shared, OVER)
+    chunk = atomic_add(shared, USED, 1)
+    if chunk >= chained.size:
+        shared[DROPPED] = 1
+        return np.int64(-1)
+    return chunk
+
+
+@scalar_part
+def free(chunk, lists):
+    """Give back a chunk."""
+    spare, chained, shared = lists.spare, lists.chained, lists.shared
+    if spare[1] < HOARD:
+        chained[uint64(chunk)] = spare[0]
+        spare[0], spare[1] = chunk, spare[1] + 1
+        return
+    while True:
+        held = atomic_load(shared, OVER)
+        chained[uint64(chunk)] = (held & LOW) - 1
+        if compare_and_swap(shared, OVER, held, ((held >> HALF) + 1) << HALF | (chunk + 1)):
+            return
+
+
+@scalar_part
+def before(place, lists):
+    """The end of the chunk before that which ends at `place`; 0 if there is none."""
+    return (lists.chained[uint64((place - 1) // ROOM)] + 1) * ROOM
+
+
+@inlined
+def next_of(slot, lists, low, high):
+    """The first slot or bin from `slot` on that is not empty, of the threads from `low` up to `high`; LISTS if there is
+    none. It looks at marks, because most lists are empty, and clears those that are wrong. `lists` are of all."""
+    tails, marks = lists.tails, lists.marks
+    word, before_it = slot >> 6, ONE << (uint64(slot) & LAST)
+    while word < WORDS:
+        found = uint64(0)
+        for rank in range(low, high):
+            found |= marks[rank, word]
+        found &= ~(before_it - ONE)
+        while found:
+            slot = word << 6 | np.int64(_first(found))
+            for rank in range(low, high):
+                if tails[rank, slot] > 0:
+                    return slot
+            found &= found - ONE
+            for rank in range(low, high):
+                marks[rank, word] &= ~(ONE << (uint64(slot) & LAST))
+        word, before_it = word + 1, ONE
+    return LISTS
+
+
+@scalar_part
+def any_long(slot, lists, low, high):
+    """Whether some of these threads' lists at this slot is long enough to share."""
+    for rank in range(low, high):
+        place = lists.tails[rank, slot]
+        for _ in range(FEW):
+            place = before(place, lists) if place > 0 else place
+        if place > 0:
+            return True
+    return False
+
+
+@kernel
+def first_of(slot, window):
+    """The smallest number that belongs in a list."""
+    if slot < SLOTS:
+        return (window & -SLOTS) | slot
+    bit = slot - SLOTS + BITS
+    return ((window >> bit) | 1) << bit
+
+
+@scalar_part
+def nearest(place, slot, window, dist, scale, lists):
+    """The smallest number of the vertices that wait in a bin; NOWHERE if all have moved to nearer lists."""
+    found = np.int64(NOWHERE)
+    while place > 0:
+        for i in range(uint64((place - 1) // ROOM * ROOM), uint64(place)):
+            number = number_of(dist[lists.pool[i]], scale)
+            if number < found and list_of(number, window) == slot:
+                found = number
+        place = before(place, lists)
+    return found
+
+
+@scalar_part
+def move(slot, window, to, dist, scale, lists):
+    """Move the window to number `to`, the nearest of a bin, and the vertices of that bin to where they belong then."""
+    place, lists.tails[slot] = lists.tails[slot], 0
+    while place > 0:
+        chunk, earlier = (place - 1) // ROOM, before(place, lists)
+        for i in range(uint64(chunk * ROOM), uint64(place)):
+            u = lists.pool[i]
+            number = number_of(dist[u], scale)
+            if list_of(number, window) == slot:
+                push(list_of(number, to), u, lists)
+        free(chunk, lists)
+        place = earlier
+    return window if to == NOWHERE else to
+
+
+@scalar_part
+def move_all(slot, window, dist, scale, lists):
+    """The same for all threads at once; returns where the window is then."""
+    to, there = np.int64(NOWHERE), window
+    for rank in range(len(lists.tails)):
+        to = min(to, nearest(lists.tails[rank, slot], slot, window, dist, scale, lists))
+    for rank in range(len(lists.tails)):
+        there = move(slot, window, to, dist, scale, of_thread(rank, lists))
+    return there
+
+
+@kernel
+def _from_on(number, distances, scale):
+    """Which distances have this number, or a larger one."""
+    return np.array([number_of(distance, scale) >= number for distance in distances])
+
+
+class Waiting:
+    """The vertices that wait, kept from one call of `relax` to the next if it ends before all have gone."""
+
+    def __init__(self, size: int, threads: int, room: int | None = None):
+        chunks = (4 * size if room is None else room) // ROOM + threads * (LISTS + HOARD + 1)
+        self.tails, self.marks = np.zeros((threads, LISTS), np.int64), np.zeros((threads, WORDS), np.uint64)
+        self.spare = np.tile([-1, 0], (threads, 1))
+        self.pool, self.chained = np.empty(chunks * ROOM, np.uint32), np.empty(chunks, np.int64)
+        self.work, self.shared = np.empty(chunks, np.int64), np.zeros(128, np.int64)
+        self.window, self.slot = 0, LISTS  # where to go on: nowhere
+        self.far = NOWHERE  # the number of the last who matter
+
+    @property
+    def lists(self) -> Lists:
+        """Those of all threads."""
+        return Lists(self.tails, self.marks, self.spare, self.pool, self.chained, self.shared)
+
+    @property
+    def some(self) -> bool:
+        return self.slot < LISTS
+
+    def one(self) -> np.ndarray:
+        """One vertex that waits, and matters; an empty list if there is none."""
+        if not self.some or first_of(self.slot, self.window) > self.far:
+            return self.pool[:0]
+        place = self.tails[:, self.slot].max()
+        return self.pool[place - 1 : place].copy()
+
+    def begin(self, dist: np.ndarray, frontier: np.ndarray, scale: float, bound: float) -> np.ndarray:
+        """Move the window so that it is no farther than the frontier. Returns the vertices to be added to the lists."""
+        self.far = number_of(bound, scale)
+        first = number_of(dist[frontier].min(), scale) if len(frontier) else NOWHERE
+        if self.some and first >= first_of(0, self.window):
+            self.slot = min(self.slot, list_of(first, self.window)) if len(frontier) else self.slot
+        else:
+            if self.some:
+                members = np.concatenate(list(self._members()))
+                left = members[_from_on(first_of(0, self.window), dist[members], scale)]  # others have gone already
+                frontier = np.unique(np.concatenate([frontier, left]))
+            self.tails[:], self.marks[:], self.spare[:], self.shared[: OVER + 1] = 0, 0, (-1, 0), 0
+            self.window, self.slot = first, first & (SLOTS - 1)
+        self.shared[OVER + 1 :] = 0
+        return frontier
+
+    def _members(self) -> Iterator[np.ndarray]:
+        """The chunks of all lists."""
+        for place in self.tails[self.tails > 0].tolist():
+            while place > 0:
+                chunk = (place - 1) // ROOM
+                yield self.pool[chunk * ROOM : place]
+                place = (int(self.chained[chunk]) + 1) * ROOM

@@ -1,0 +1,262 @@
+"""The inner loop of `delta_stepping.py`, in two forms: relax the edges of the vertices that wait in a chunk.
+
+Either distances are float64, and predecessors numbers beside them, which are locked one by one. Or, where weights are
+whole numbers and distances below 2**32 - 1, both are one *word*: the distance in its upper half and the predecessor in
+the lower. The smaller word is the shorter path, and of paths as long the one by the smaller predecessor. So one atomic
+minimum takes the place of a lock, and a vertex is on one cache line, not on two.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.machine_code import inlined
+from dgraph.native.team import (
+    ONE,
+    atomic_load,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    compare_and_swap,
+    kernel,
+    prefetch,
+    share,
+    team,
+)
+from dgraph.programs.monoid import UNREACHED
+from dgraph.solvers.paths.distance_slots import ROOM, free, list_of, number_of, push
+from dgraph.solvers.paths.vertex_numbers import VertexNumbers, number_of_vertex
+
+AHEAD = 8  # vertices whose rows are asked for before their turn
+LOCKED = np.int64(-(2**63))  # the sign bit of a parent
+FAR = (1 << 32) - 1  # half a word: no distance, or no predecessor
+BLOCK = 4096  # vertices that are listed, and weights that are looked at, before it is asked what that means
+HALF, LOW = uint64(32), uint64(FAR)
+
+LOOKED, FLAT, BEYOND = 16, 17, 18  # places in `shared`, after those of `distance_slots.py`
+
+
+class PathTables(NamedTuple):
+    """The edges of a partition's vertices, and what is known of their distances."""
+
+    indptr: np.ndarray
+    neighbours: np.ndarray
+    weights: np.ndarray
+    dist: np.ndarray
+    parent: np.ndarray  # the smallest strictly nearer one on a shortest path; empty if nobody asks
+    improved: np.ndarray  # empty if nobody asks, which may be in words only
+    numbers: VertexNumbers  # by which parents are named and compared
+    tied: np.ndarray  # who has got another parent at the same distance; empty if nobody asks
+
+
+class Words(NamedTuple):
+    """Distance and predecessor of each vertex, in words; and the largest weight."""
+
+    known: np.ndarray
+    largest: int
+
+    @property
+    def dist(self) -> np.ndarray:
+        """The distances: a view of the words."""
+        return self.known.view(np.uint32)[sys.byteorder == "little" :: 2]
+
+    def learn(self, ids: np.ndarray, dist: np.ndarray, parent: np.ndarray) -> bool:
+        """Take in distances that have come for some vertices, with predecessors if there are any; False if one does not
+        fit."""
+        return bool(_learn(self.known, ids, dist, parent))
+
+    def tell(self, improved: np.ndarray, owned: int, dist: np.ndarray, parent: np.ndarray) -> None:
+        """Copy what has improved here to the arrays that travel. A new predecessor alone is news for masters of proxies
+        only."""
+        _tell(self.known, improved, owned, dist, parent)
+
+    def apart(self, threads: int) -> tuple[np.ndarray, np.ndarray]:
+        """Distances and predecessors as two arrays."""
+        dist, parent = np.empty(len(self.known)), np.empty(len(self.known), np.int64)
+        team(_apart, threads, self.known, dist, parent)
+        return dist, parent
+
+
+def words_of(vertices: int, largest: int) -> Words:
+    """Words of vertices of which nothing is known."""
+    return Words(np.full(vertices, (FAR << 32) | FAR, np.uint64), largest)
+
+
+def largest_whole(weights: np.ndarray, threads: int) -> int:
+    """The largest weight, if all are whole numbers from 0 on, and less than FAR; else FAR."""
+    found = np.zeros(1, np.int64)
+    team(_largest_whole, threads, weights, found)
+    return int(found[0])
+
+
+@kernel
+def _largest_whole(rank, size, signals, weights, found):
+    lo, hi = share(rank, size, weights.size)
+    for start in range(lo, hi, BLOCK):
+        if atomic_load(found, 0) >= FAR:
+            break
+        largest, others = np.int64(0), False
+        for e in range(uint64(start), uint64(min(start + BLOCK, hi))):
+            weight = np.int64(weights[e])
+            others |= (weight != weights[e]) | (weight < 0) | (weight >= FAR)
+            largest = max(largest, weight)
+        atomic_max(found, 0, FAR if others else largest)
+
+
+@kernel
+def _learn(known, ids, dist, parent):
+    for i in range(uint64(ids.size)):
+        v = ids[i]
+        far = dist[v]
+        if not (far < FAR and far == np.floor(far)):
+            return False
+        known[v] = uint64(np.int64(far)) << HALF | uint64(min(parent[v], FAR) if parent.size else FAR)
+    return True
+
+
+@kernel
+def _tell(known, improved, owned, dist, parent):
+    listed = np.empty(BLOCK, np.uint32)
+    for start in range(0, improved.size, BLOCK):
+        count = uint64(0)
+        for v in range(uint64(start), uint64(min(start + BLOCK, improved.size))):
+            listed[count] = v
+            count += uint64(improved[v])
+        for i in range(count):
+            v = uint64(listed[i])
+            far, by = np.float64(known[v] >> HALF), np.int64(known[v] & LOW)
+            improved[v] = far < dist[v] or (v >= owned and parent.size > 0)
+            if parent.size and (far < dist[v] or by < parent[v]):
+                parent[v] = UNREACHED if by == FAR else by
+            dist[v] = far
+
+
+@kernel
+def _apart(rank, size, signals, known, dist, parent):
+    lo, hi = share(rank, size, known.size)
+    for v in range(uint64(lo), uint64(hi)):
+        far, by = known[v] >> HALF, known[v] & LOW
+        dist[v] = np.inf if far == LOW else np.float64(far)
+        parent[v] = UNREACHED if by == LOW else np.int64(by)
+
+
+@inlined
+def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
+    """Relax the edges of a chunk's vertices, and give back the chunk; returns the number of edges. Numba compiles only
+    the form that the types need: with `words`, or None. In words, vertices so far that a distance might not fit are
+    left out."""
+    chunk = (place - 1) // ROOM
+    begin, end, looked = uint64(chunk * ROOM), uint64(place), uint64(0)
+    for i in range(begin, end):
+        _ask_ahead(i, end, rows, words, lists.pool)
+        u = uint64(lists.pool[i])
+        d = rows.dist[u] if words is None else words.known[u] >> HALF
+        if list_of(number_of(d, scale), window) != slot:
+            continue  # it has been taken from a nearer slot
+        if words is not None and d >= uint64(FAR - words.largest):
+            lists.shared[BEYOND] = 1
+            continue
+        number = number_of_vertex(u, rows.numbers)
+        first, last = uint64(rows.indptr[u]), uint64(rows.indptr[u + ONE])
+        looked += last - first
+        for e in range(first, last):
+            v = uint64(rows.neighbours[e])
+            if words is None:
+                lowered, new, old, waited = _lower(v, d, rows.weights[e], number, alone, rows, lists.shared)
+            else:
+                lowered, new, old, waited = _lower_word(
+                    v, d, rows.weights[e], number, alone, rows, words.known, lists.shared
+                )
+            if not lowered or v >= senders:  # nothing leads on from there
+                continue
+            there = list_of(number_of(new, scale), window)
+            if there == slot or not waited or list_of(number_of(old, scale), window) != there:
+                push(there, v, lists)  # it does not wait there already
+    free(chunk, lists)
+    return looked
+
+
+@inlined
+def _ask_ahead(i, end, rows, words, pool):
+    """Ask for what will be read of the vertices that come after place i of the pool."""
+    if i + uint64(AHEAD) < end:
+        x = uint64(pool[i + uint64(AHEAD)])
+        prefetch(rows.indptr, x)
+        if words is None:
+            prefetch(rows.dist, x)
+        else:
+            prefetch(words.known, x)
+    if i + uint64(AHEAD // 2) < end:
+        row = rows.indptr[uint64(pool[i + uint64(AHEAD // 2)])]
+        prefetch(rows.neighbours, row)
+        prefetch(rows.weights, row)
+        prefetch(rows.neighbours, row + 16)
+
+
+@inlined
+def _lower(v, d, weight, number, alone, rows, shared):
+    """Tell v of a path by the vertex of this number, at distance d. Returns whether that is shorter than all before;
+    the new distance and the old; and whether v was marked as improved. Whoever sets the sign bit of a parent has that
+    vertex for itself."""
+    dist, parent, tree = rows.dist, rows.parent, rows.parent.size > 0
+    new, old = d + weight, dist[v]
+    tie = tree and new == old and d < new < np.inf and not 0 <= atomic_load(parent, v) <= number
+    if not (new < old or tie):
+        return False, new, old, False
+    if not d < new:
+        shared[FLAT] = 1
+    by = number if d < new else UNREACHED
+    if alone:
+        dist[v] = new
+        if tree:
+            parent[v] = by if new < old else min(parent[v], by)
+    elif not tree:
+        old = atomic_min(dist, v, new)
+    else:
+        held = atomic_or(parent, v, LOCKED)
+        while held < 0:
+            held = atomic_or(parent, v, LOCKED)
+        old, after = dist[v], held
+        if new < old:
+            dist[v], after = new, by
+        elif new == old:
+            after = min(held, by)
+        compare_and_swap(parent, v, held | LOCKED, after)
+    waited = rows.improved[v]
+    return _noted(v, new < old, rows), new, old, waited
+
+
+@inlined
+def _lower_word(v, d, weight, number, alone, rows, known, shared):
+    """The same with words. Where nobody asks who has improved, whoever had a distance before was marked."""
+    length = uint64(np.int64(weight))
+    after, held = ((d + length) << HALF) | uint64(number), known[v]
+    if after >= held:
+        return False, after, held, False
+    if length == 0:
+        shared[FLAT] = 1
+        after |= LOW
+        if after >= held:
+            return False, after, held, False
+    if alone:
+        known[v] = after
+    else:
+        held = atomic_min(known, v, after)
+    new, old = after >> HALF, held >> HALF
+    waited = rows.improved[v] if rows.improved.size > 0 else old != LOW
+    return _noted(v, new < old, rows), new, old, waited
+
+
+@inlined
+def _noted(v, lowered, rows):
+    """Note for those who ask that v has a shorter path, or another parent only; returns which."""
+    if lowered:
+        if rows.improved.size > 0:
+            rows.improved[v] = True  # not of a tie: who has gone before, and has another parent only, waits nowhere
+    elif rows.tied.size > 0:
+        rows.tied[v] = True
+    return lowered

@@ -1,0 +1,1 @@
+"""Solvers for PageRank, Katz centrality and HITS, which gather along edges."""

@@ -1,0 +1,187 @@
+"""The fixed point of scores that are passed on: PageRank and Katz centrality, all rounds in one compiled call.
+
+A vertex sends its score times its `share`, precomputed, so that an edge costs one gather and one addition. A row is
+added up by one thread, and totals over vertices block by block: the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.team import LINE, atomic_add, barrier, kernel, share, stopped, summed, team
+from dgraph.solvers.ranks.gather import Layout, gather, layout_of, table_of, total
+from dgraph.solvers.solver import Problem, Solved
+
+
+def page_rank(problem: Problem, dtype: Any = np.float64) -> Solved:
+    """The programs of `ops/pagerank.py`."""
+    values, columns, n = problem.values, problem.columns, problem.vertices
+    layout, strength = dividing(layout_of(problem), columns, dtype)
+    jumps, again = 1 - values["alpha"], values["alpha"] * values["kept"]
+    if "restart" in columns:
+        restart, spread = (columns[name][layout.rows].astype(dtype) for name in ("restart", "spread"))
+        factors, start = (values["alpha"], jumps, again), restart.copy()
+        scores, solved = fixed_point(problem, layout, strength, start, factors, values["tol"], restart, spread)
+    else:
+        share_of_all = 1 / max(n, 1)
+        factors, start = (values["alpha"], jumps * share_of_all, again * share_of_all), np.full(n, share_of_all, dtype)
+        scores, solved = fixed_point(problem, layout, strength, start, factors, values["tol"])
+    return replace(solved, values={"pagerank": scores})
+
+
+def change_within(tol: float, alpha: float) -> float:
+    """By how much the last round may change all ranks so that they are within `tol` of the fixed point: a round brings
+    them nearer by the factor `alpha`. With alpha = 1 the change itself is bounded."""
+    return tol * (1 - alpha) / alpha if 0 < alpha < 1 else tol
+
+
+def dividing(layout: Layout, columns: dict[str, np.ndarray], dtype: Any) -> tuple[Layout, np.ndarray]:
+    """What each row divides its rank by among its out-edges, and the weights of these for that."""
+    if "strength" not in columns:
+        return layout, layout.degree
+    strength = columns["strength"][layout.rows]
+    return (layout, strength) if _can_divide(strength, dtype) else _in_proportion(layout, strength)
+
+
+def _can_divide(strength: np.ndarray, dtype: Any) -> bool:
+    """Whether 1 / strength is a number that loses no digits."""
+    limits, positive = np.finfo(dtype), strength[strength > 0]
+    low, high = positive.min(initial=1.0), positive.max(initial=1.0)
+    return bool(1 / float(limits.max) <= low and high <= 1 / float(limits.tiny))
+
+
+def _in_proportion(layout: Layout, strength: np.ndarray) -> tuple[Layout, np.ndarray]:
+    """Weights as shares of a vertex's out-edges: for weights that are too small or too large to divide by their sum."""
+    assert layout.weights is not None
+    sends = strength > 0
+    return replace(layout, weights=layout.weights / np.where(sends, strength, 1)[layout.senders]), sends.astype(float)
+
+
+def katz(problem: Problem) -> Solved:
+    """The program of `ops/katz.py`."""
+    values, n = problem.values, problem.vertices
+    layout = layout_of(problem)
+    factors = values["alpha"], values["beta"], 0.0
+    scores, solved = fixed_point(problem, layout, np.ones(n, np.uint32), np.zeros(n), factors, values["tol"] * n)
+    with np.errstate(over="ignore", invalid="ignore"):  # where alpha is too large for the graph
+        squares = float(np.einsum("i,i", scores, scores))  # `@` would wake the threads of BLAS
+        if values["normalized"] and squares > 0:
+            scores /= np.sqrt(squares)
+    totals = {"change": solved.totals["change"], "squares": squares, "largest": int(layout.degree.max(initial=0))}
+    return replace(solved, values={"katz": scores}, totals=totals)
+
+
+def strengths(problem: Problem) -> Solved:
+    """The program `Strength` of `ops/pagerank.py`."""
+    table = table_of(problem, "out")
+    weights, n = problem.edges.column(table, "weight"), problem.vertices
+    strength = np.bincount(table.neighbours, weights, n)
+    totals = {"lowest": float(weights.min(initial=np.inf)), "highest": float(strength.max(initial=0))}
+    return Solved({"strength": strength}, 1, len(weights), totals)
+
+
+def fixed_point(
+    problem: Problem,
+    layout: Layout,
+    strength: np.ndarray,
+    start: np.ndarray,
+    factors: tuple[float, float, float],
+    tolerance: float,
+    restart: np.ndarray | None = None,
+    spread: np.ndarray | None = None,
+) -> tuple[np.ndarray, Solved]:
+    """Scores by vertex: factors[0] * what comes in + factors[1] * restart + factors[2] * dangling * spread, over and
+    over, until that changes them by less than `tolerance` in all; `restart` and `spread` are 1 everywhere where they
+    are None. `start` and these are in the order of rows."""
+    values = problem.values
+    sent = np.empty_like(start), np.empty_like(start)
+    widest = int(np.diff(layout.cuts).max(initial=0))
+    came = np.empty((problem.threads, widest), start.dtype)
+    found, sums = np.zeros(3), np.zeros((2, len(layout.cuts) - 1, 2))
+    scores = Scores(layout.rows, strength, start, *sent)
+    turns, limits = np.zeros(2 * LINE, np.int64), (tuple(map(float, factors)), tolerance, values["max_iter"])
+    turn = team(_fixed_point, problem.threads, turns, layout.edges, scores, restart, spread, *limits, sums, came, found)
+    rounds, change, dangling = int(found[0]), float(found[1]), float(found[2])
+    edges = rounds * len(layout.senders)
+    return sent[turn], Solved({}, rounds, edges, {"change": change, "dangling": dangling})
+
+
+class Scores(NamedTuple):
+    """Arrays by row: its vertex, what it divides its score by among its out-edges, and the score. A round gathers from
+    what was `sent`, and `sends` what the next one gathers from."""
+
+    vertices: np.ndarray
+    strength: np.ndarray
+    scores: np.ndarray
+    sent: np.ndarray
+    sends: np.ndarray
+
+
+@kernel
+def _fixed_point(
+    rank, size, signals, turns, edges, arrays, restart, spread, factors, tolerance, max_iter, sums, came, found
+):
+    """`sums` are of blocks, for even and for odd rounds: the change, and the scores of those who send to nobody. A
+    block is written by the thread that takes it. Returns which of `sent` and `sends` has the scores by vertex in the
+    end."""
+    (vertices, strength, scores, sent, sends), cuts, (alpha, jumps, again) = arrays, edges.cuts, factors
+    kind, blocks = scores.dtype.type, cuts.size - 1
+    first, last = share(rank, size, blocks)
+    for b in range(first, last):
+        sums[0, b, 1] = _send(cuts[b], cuts[b + 1], scores, strength, sent)
+    rounds = 0
+    while True:
+        barrier(size, signals)
+        now, then = rounds % 2, (rounds + 1) % 2
+        change, dangling = total(sums[now], 0) if rounds > 0 else np.inf, total(sums[now], 1)
+        if rank == 0:
+            turns[then * LINE] = 0
+        if rounds >= max_iter or change < tolerance or not change <= np.inf or stopped(signals):
+            break
+        while True:
+            b = atomic_add(turns, now * LINE, 1)
+            if b >= blocks:
+                break
+            lo, hi = cuts[b], cuts[b + 1]
+            gather(edges, sent, lo, hi, came[rank])
+            sums[then, b, 0] = _score(
+                lo, hi, came[rank], restart, spread, kind(alpha), kind(jumps), kind(again * dangling), scores
+            )
+            sums[then, b, 1] = _send(lo, hi, scores, strength, sends)
+        sent, sends, rounds = sends, sent, rounds + 1
+    low, high = share(rank, size, vertices.size)
+    for i in range(uint64(low), uint64(high)):
+        sends[vertices[i]] = scores[i]
+    if rank == 0:
+        found[0], found[1], found[2] = rounds, change, dangling
+    return 1 - rounds % 2
+
+
+@summed
+def _send(lo, hi, scores, strength, sent):
+    """Rows lo:hi send; returns the sum of the scores of rows without out-edges."""
+    kind, stuck = scores.dtype.type, 0.0
+    for i in range(uint64(lo), uint64(hi)):
+        none = strength[i] == 0
+        sent[i] = kind(0) if none else scores[i] / strength[i]
+        stuck += scores[i] if none else 0
+    return stuck
+
+
+@summed
+def _score(lo, hi, came, restart, spread, alpha, jumps, again, scores):
+    """Compute the new scores of rows lo:hi; returns by how much they change."""
+    change = 0.0
+    for i in range(uint64(lo), uint64(hi)):
+        score = alpha * came[i - uint64(lo)]
+        if restart is None:
+            score += jumps + again
+        else:
+            score += jumps * restart[i] + again * spread[i]
+        change += abs(score - scores[i])
+        scores[i] = score
+    return change

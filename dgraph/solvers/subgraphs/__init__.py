@@ -1,0 +1,1 @@
+"""Solvers for connected components, cores and triangles."""

@@ -1,0 +1,59 @@
+"""Edges by their higher end, cut into blocks of rows: how the edges of a partition go to the blocks in which triangles
+are counted."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.machine_code import inlined
+from dgraph.native.team import ONE, kernel
+from dgraph.partition.adjacency import Adjacency
+
+FROM_HIGHER, FROM_LOWER, ANY = 0, 1, 2  # which edges: those that lead down, those that lead up, or all; never loops
+
+
+def by_higher_end(edges: Adjacency, names: np.ndarray, shift: int, which: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each of 2**shift blocks the rows of the higher ends of some edges, and their lower ends: arrays of their own,
+    so that each can be let go. `names` are the numbers of local vertices; row r of block p is r * 2**shift + p."""
+    counts = np.zeros(1 << shift, np.int64)
+    _count(edges.indptr, edges.neighbours, names, which, counts)
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    rows, others = np.empty(bounds[-1], np.uint32), np.empty(bounds[-1], np.uint32)
+    _write(edges.indptr, edges.neighbours, names, which, shift, bounds[:-1].copy(), rows, others)
+    return [(rows[a:z].copy(), others[a:z].copy()) for a, z in pairwise(bounds)]
+
+
+@inlined
+def _chosen(u, v, which):
+    return (u > v and which != FROM_LOWER) or (u < v and which != FROM_HIGHER)
+
+
+@kernel
+def _count(indptr, neighbours, names, which, counts):
+    """counts[p] = edges that go to block p."""
+    blocks = uint64(counts.size - 1)
+    for row in range(uint64(indptr.size - 1)):
+        u = names[row]
+        for e in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
+            v = names[neighbours[e]]
+            if _chosen(u, v, which):
+                counts[max(u, v) & blocks] += 1
+
+
+@kernel
+def _write(indptr, neighbours, names, which, shift, offsets, rows, others):
+    """Write each edge to its block, in the order of the table."""
+    blocks = uint64(offsets.size - 1)
+    for row in range(uint64(indptr.size - 1)):
+        u = names[row]
+        for e in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
+            v = names[neighbours[e]]
+            if _chosen(u, v, which):
+                high = uint64(max(u, v))
+                k = offsets[high & blocks]
+                offsets[high & blocks] = k + 1
+                rows[uint64(k)] = high >> uint64(shift)
+                others[uint64(k)] = min(u, v)

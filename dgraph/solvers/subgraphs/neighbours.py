@@ -1,0 +1,161 @@
+"""Neighbours in the simple graph, where directions, self loops and repeated edges do not count: the rows that triangles
+are counted in and cores are peeled from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.machine_code import inlined
+from dgraph.native.team import ONE, atomic_add, atomic_load, atomic_max, kernel, team
+from dgraph.partition.adjacency import Adjacency
+from dgraph.tables.edge_tables import kept_with
+
+ALL, OTHERS, LOWER = 0, 1, 2  # which neighbours a row keeps: of OTHERS not itself, of LOWER those that come before it
+GRAIN = 1024  # rows that a thread takes at a time
+CURSOR, REPEATED = 0, 1  # in `found`: the first row that nobody has taken; and whether some row is not simple
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """`others[bounds[r, 0]:bounds[r, 1]]` are the neighbours of row r, each once; `ways` says if arcs lead to a
+    neighbour one way (1) or both ways (2)."""
+
+    bounds: np.ndarray  # int64, rows x 2; there are gaps between the rows, where repeats have been
+    others: np.ndarray  # uint32
+    ways: np.ndarray | None  # uint8, aligned with `others`
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    @property
+    def num_edges(self) -> int:
+        return int((self.bounds[:, 1] - self.bounds[:, 0]).sum())
+
+    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+        return self.bounds.nbytes + self.others.nbytes + (0 if self.ways is None else self.ways.nbytes)
+
+
+def distinct(
+    tables: Sequence[Adjacency],
+    size: int,
+    threads: int,
+    *,
+    kept: int,
+    order: np.ndarray | None = None,
+    ways: bool = False,
+) -> Neighbours:
+    """The rows of one table, or of one for each direction, with every neighbour once. `size` is above all neighbours.
+
+    order: a new number for each vertex, by which rows and neighbours are named.
+    """
+    first, second = tables[0], tables[1] if len(tables) > 1 else None
+    total = sum(table.num_edges for table in tables)
+    found = Neighbours(
+        np.empty((len(first.indptr) - 1, 2), np.int64),
+        np.empty(total, np.uint32),
+        np.empty(total, np.uint8) if ways else None,
+    )
+    more = (None, None) if second is None else (second.indptr, second.neighbours)
+    marks, cursor = np.zeros((threads, size), np.uint8), np.zeros(1, np.int64)
+    sides = first.indptr, first.neighbours, *more
+    team(_distinct, threads, cursor, *sides, order, kept, found.bounds, found.others, found.ways, marks)
+    return found
+
+
+def is_simple(rows: Adjacency, threads: int) -> bool:
+    """Whether rows have every neighbour once, and nobody is a neighbour of itself; kept as long as the rows are."""
+
+    def look() -> bool:
+        marks, found = np.zeros((threads, len(rows.indptr) - 1), np.bool_), np.zeros(2, np.int64)
+        team(_find_repeats, threads, found, rows.indptr, rows.neighbours, marks)
+        return not found[REPEATED]
+
+    return bool(kept_with(rows, "simple", look))
+
+
+@kernel
+def _find_repeats(rank, size, signals, found, indptr, neighbours, marks):
+    """Sets found[REPEATED]. `marks[rank]` are its own: which neighbours the row has, unless they ascend; none between
+    rows."""
+    mark, n, repeated = marks[rank], indptr.size - 1, False
+    while not repeated and atomic_load(found, REPEATED) == 0:
+        begin = atomic_add(found, CURSOR, GRAIN)
+        if begin >= n:
+            break
+        for u in range(uint64(begin), uint64(min(begin + GRAIN, n))):
+            first, last, ascends, before = uint64(indptr[u]), uint64(indptr[u + ONE]), True, np.int64(-1)
+            for e in range(first, last):
+                x = np.int64(neighbours[e])
+                repeated = repeated or bool(x == np.int64(u))
+                ascends = ascends and bool(x > before)
+                before = x
+            if not ascends:
+                for e in range(first, last):
+                    repeated = repeated or bool(mark[neighbours[e]])
+                    mark[neighbours[e]] = True
+                for e in range(first, last):
+                    mark[neighbours[e]] = False
+    if repeated:
+        atomic_max(found, REPEATED, 1)
+
+
+@kernel
+def _distinct(
+    rank, size, signals,
+    cursor, indptr, neighbours, more_indptr, more_neighbours, order, kept, bounds, others, ways, marks,
+):  # fmt: skip
+    """A row is written where its edges are in the table, by the thread that takes it. `marks[rank]` are its own: which
+    neighbours the row has, as a bit for each direction; none between rows."""
+    mark = marks[rank]
+    n = indptr.size - 1
+    while True:
+        begin = atomic_add(cursor, 0, GRAIN)
+        if begin >= n:
+            break
+        for u in range(uint64(begin), uint64(min(begin + GRAIN, n))):
+            row = uint64(u) if order is None else uint64(order[u])
+            start = uint64(indptr[u])
+            if more_indptr is not None:
+                start += uint64(more_indptr[u])
+            end = _take(row, u, indptr, neighbours, order, kept, mark, 1, others, start)
+            if more_indptr is not None:
+                end = _take(row, u, more_indptr, more_neighbours, order, kept, mark, 2, others, end)
+            for i in range(start, end):
+                x = others[i]
+                if ways is not None:
+                    ways[i] = 2 if mark[x] == 3 else 1
+                mark[x] = 0
+            bounds[row, 0], bounds[row, 1] = start, end
+
+
+@inlined
+def _take(row, u, indptr, neighbours, order, kept, mark, bit, others, end):
+    """Append the neighbours that the row keeps and does not have yet, and mark them; returns where the row ends now."""
+    for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
+        x = uint64(neighbours[e]) if order is None else uint64(order[neighbours[e]])
+        if kept == ALL or x < row or (kept == OTHERS and x != row):
+            if mark[x] == 0:
+                others[end] = x
+                end += ONE
+            mark[x] |= np.uint8(bit)
+    return end
+
+
+def by_degree(degree: np.ndarray) -> np.ndarray | None:
+    """New numbers by descending degree, if some vertices have far more edges than others: then no row of lower
+    neighbours is long, and what is looked at most lies together. None if the old numbers serve as well."""
+    if not are_skewed(degree):
+        return None
+    order = np.empty(len(degree), np.uint32)
+    order[np.argsort(-degree, kind="stable")] = np.arange(len(degree), dtype=np.uint32)
+    return order
+
+
+def are_skewed(degree: np.ndarray) -> bool:
+    """Whether the vertex at the end of an edge has, on average, more than twice the mean degree."""
+    degree = degree.astype(np.float64)
+    return bool(np.square(degree).sum() * len(degree) > 2 * degree.sum() ** 2)  # np.dot wakes the threads of BLAS

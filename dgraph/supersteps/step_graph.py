@@ -1,0 +1,240 @@
+"""The chain of steps as Dask tasks: a chunk of steps is one small expression that the scheduler unfolds.
+
+Every task is pinned to the worker that has its partitions. A task pinned to a worker that left would wait for ever, so
+the registry on the scheduler cancels it in the same moment. (With pins that Dask may override it would steal a step for
+an idle worker, which lacks the partitions.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dask.core import quote
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+from distributed import Client, Future
+from distributed.protocol.pickle import dumps, loads
+
+from dgraph.cluster import scheduler_calls as registry
+from dgraph.cluster.homes import homes_of
+from dgraph.cluster.waits import answer
+from dgraph.errors import LostError, RunError
+from dgraph.exchange.dask import DaskExchange, taking_part
+from dgraph.exchange.mail import START, Token
+from dgraph.exchange.run_registry import key_of
+from dgraph.supersteps.steps import Steps, is_done, new_route, open_steps, take_steps
+
+try:
+    from dask._expr import Expr
+except ImportError:  # it is not public; without it a HighLevelGraph says the same in more bytes
+    Expr = None  # type: ignore[assignment, misc]
+
+STOPPED = "the run was stopped"
+AHEAD = 2  # tasks of steps that a worker has at a time
+
+# -- the tasks ---------------------------------------------------------------------------------------------------------
+
+
+def start_task(run: str, address: str, steps: bytes, count: int, partitions: list[Any]) -> Any:
+    job = loads(steps)
+    with taking_part(run, address) as end:
+        given = dict(zip(end.partitions, partitions, strict=True))
+        return _told(end, open_steps(end, job, given, count, secedes=job.meets))
+
+
+def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
+    """The next step of a worker. It leaves its thread when it waits for long, because it may wait for a task that needs
+    one."""
+    with taking_part(run, address) as end:
+        token = take_steps(end, 1, secedes=True)
+        return _told(end, token) if last else None
+
+
+def fused_task(run: str, address: str, count: int, before: list[None]) -> Any:
+    """Several steps of a worker; no other task of the chunk comes before."""
+    with taking_part(run, address) as end:
+        return _told(end, take_steps(end, count, secedes=end.held[0].meets))
+
+
+def _told(end: DaskExchange, token: Token) -> Any:
+    """What the last task of a worker in a chunk returns: the result of the run if there is one, which is then let go of
+    here. The token goes to the client by another way, because the end of a task takes longer to reach it."""
+    result = end.result if is_done([token]) else None
+    end.tell(token)
+    return result
+
+
+class StepChunk:
+    """Some supersteps of a run: a task for each worker and superstep, or all of them in one task a worker.
+
+    A task depends on one earlier task on its own worker; what steps have to wait for of each other, they wait for
+    through the exchange. If edges led to other workers, Dask would fetch values along them; and a worker that has just
+    told the scheduler that it has a value, or has let go of one, tells the end of a task only 2 ms later. So no edge
+    leads to another worker, and nothing is let go of before the last task, which depends on all. The scheduler leaves 5
+    ms between messages to a worker, so it gives each two tasks at a time; whichever is first takes the next step.
+    """
+
+    def __init__(self, run: str, workers: Sequence[str], first: int, count: int, fuse: bool):
+        self.run, self.workers, self.first, self.count, self.fuse = run, workers, first, count, fuse
+
+    def key(self, step: int, worker: int) -> tuple:
+        return key_of("steps" if self.fuse else "step", self.run, step, worker)
+
+    def last_keys(self) -> list[tuple]:
+        """The key of the last task of each worker."""
+        return list(self.tasks())[-len(self.workers) :]
+
+    def tasks(self) -> dict[tuple, tuple]:
+        workers = list(enumerate(self.workers))
+        if self.fuse:
+            return {self.key(self.first, w): (fused_task, self.run, on, self.count, []) for w, on in workers}
+        tasks, numbers = {}, range(self.first, self.first + self.count)
+        for step in numbers:
+            last = step == numbers[-1]
+            before = numbers[:-1] if last else [one for one in numbers if one == step - AHEAD]
+            for worker, on in workers:
+                needs = [self.key(one, worker) for one in before]
+                tasks[self.key(step, worker)] = step_task, self.run, on, last, needs
+        return tasks
+
+    def graph(self) -> HighLevelGraph:
+        """The tasks as a HighLevelGraph with a layer for each task, because only layers carry annotations."""
+        tasks = self.tasks()
+        names = {key: "-".join(map(str, key)) for key in tasks}
+        layers = {
+            names[key]: MaterializedLayer({key: task}, annotations={"workers": [self.workers[key[-1]]]})
+            for key, task in tasks.items()
+        }
+        needs = {
+            names[key]: {names[one] for one in task[-1] if isinstance(one, tuple) and one in names}
+            for key, task in tasks.items()
+        }
+        return HighLevelGraph(layers, needs)
+
+    def expression(self) -> Any:
+        """The tasks as an expression: some hundred bytes on the wire, however many there are."""
+        return StepGraph(self, _determ_token=f"{self.run}-{self.first}")
+
+
+class Opening(StepChunk):
+    """The first chunk: each worker makes its state from its partitions, and takes some steps in the same task."""
+
+    def __init__(self, run: str, workers: Sequence[str], count: int, setup: bytes, shares: list[list[Any]]):
+        super().__init__(run, workers, START, count, fuse=True)
+        self.setup, self.shares = setup, shares
+
+    def tasks(self) -> dict[tuple, tuple]:
+        calls = zip(self.workers, self.shares, strict=True)
+        return {
+            key_of("start", self.run, START, worker): (start_task, self.run, on, self.setup, self.count, share)
+            for worker, (on, share) in enumerate(calls)
+        }
+
+
+if Expr is not None:
+
+    class StepGraph(Expr):
+        _parameters = ["chunk"]  # noqa: RUF012  (Dask reads it from the class)
+
+        def _layer(self) -> dict:
+            return self.operand("chunk").tasks()
+
+        def __dask_annotations__(self) -> dict[str, dict]:
+            chunk = self.operand("chunk")
+            return {"workers": {key: (chunk.workers[key[-1]],) for key in chunk.tasks()}}
+
+        def __dask_keys__(self) -> list:
+            return self.operand("chunk").last_keys()
+
+
+# -- the chain ---------------------------------------------------------------------------------------------------------
+
+
+class DaskChain:
+    """Workers of a cluster. States stay there, and tokens come back at each chunk's end, so no chunk depends on
+    another."""
+
+    exchange = "workers"
+
+    def __init__(
+        self, steps: Steps, partitions: Sequence[Any], client: Client, homes: Sequence[str] | None, patience: float
+    ):
+        self.steps, self.partitions, self.client, self.patience = steps, partitions, client, patience
+        self.futures: list[Future] = []  # of the last tasks of the last chunk
+        self.over = False  # whether the scheduler knows that the run is
+        homes = list(homes or homes_of(client, partitions))
+        workers = list(dict.fromkeys(homes))
+        self.route, self.workers = new_route(workers, [workers.index(home) for home in homes]), range(len(workers))
+
+    def __enter__(self) -> DaskChain:
+        return self
+
+    def start(self, count: int) -> list[Token]:
+        shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
+        shares = [[one if isinstance(one, Future) else quote(one) for one in share] for share in shares]
+        steps = dumps(self.steps)  # bytes: the scheduler need not look into them, nor keep objects in its logs
+        opening = Opening(self.route.run, self.route.workers, count, steps, shares)
+        registry.begin(self.client, self.route, self.patience, self._needs_all(opening))
+        return self._run(opening)
+
+    def advance(self, first: int, count: int, fuse: bool) -> list[Token]:
+        chunk = StepChunk(self.route.run, self.route.workers, first, count, fuse)
+        if self._needs_all(chunk):
+            registry.lend(self.client, self.route)
+        return self._run(chunk)
+
+    def finish(self) -> list[Future]:
+        return self.futures
+
+    def _needs_all(self, chunk: StepChunk) -> bool:
+        """Whether all its tasks must run at the same time, so that no other run may come in between."""
+        return chunk.fuse and chunk.count > 0 and not self.steps.meets
+
+    def _run(self, chunk: StepChunk) -> list[Token]:
+        graph = self._graph(chunk)
+        # The futures before are released only now: the client sends every 10 ms, and this must not wait for that.
+        before, self.futures = self.futures, self.client.get(graph, chunk.last_keys(), sync=False)
+        release(before)
+        return self._tokens()
+
+    def _graph(self, chunk: StepChunk) -> Any:
+        return chunk.graph() if Expr is None else chunk.expression()
+
+    def _tokens(self) -> list[Token]:
+        tokens = answer(self.client, registry.tokens_of(self.client, self.route), self._look)
+        self.over = is_done(tokens)
+        return tokens
+
+    def _look(self) -> None:
+        """Called while it waits: a task that failed before it took part in the run has told nobody."""
+        for future in self.futures:
+            if future.status in ("error", "cancelled"):
+                future.result()
+
+    def _submit(self, kind: str, worker: int, task: Any, *arguments: Any) -> Future:
+        key, on = key_of(kind, self.route.run, worker), [self.route.workers[worker]]
+        return self.client.submit(task, *arguments, key=key, workers=on, pure=False)
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if self.over:
+            return
+        try:
+            reason, cause = registry.end(self.client, self.route, stop=STOPPED)
+        except Exception as lost:
+            raise RunError(f"the scheduler of {self.client!r} cannot be reached; is the cluster alive?") from lost
+        if not isinstance(error, Exception):  # Ctrl-C
+            return
+        if isinstance(error, LostError):
+            return
+        if cause is not None:
+            raise cause from error
+        if reason != STOPPED:
+            raise RunError(reason) from error
+
+
+def release(futures: Sequence[Future]) -> None:
+    """Let go of futures here and now. Left to their finalizers, a Ctrl-C that arrives meanwhile is lost: Python drops
+    exceptions there, and the run would go on.
+    """
+    for future in futures:
+        future.release()

@@ -1,0 +1,75 @@
+"""For how many rounds a partition need not tell others anything: its messages must cross so many edges before they come
+to a vertex that another partition knows. After GX-Plug's synchronisation skipping, which looks one edge ahead."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.machine_code import kept
+from dgraph.tables.edge_tables import EdgeTables, kept_with
+
+FAR = 65535  # so many edges or more
+
+kernel = kept()
+
+
+def quiet_rounds(edges: EdgeTables, along: str, senders: np.ndarray) -> int:
+    """How many rounds, this one first, cannot concern other partitions if these vertices send."""
+    sides = edges.receivers(along, at_once=False)
+    if not sides:
+        return 0
+    found = kept_with(edges.partition, ("hops", edges.directed, along), lambda: _hops(edges, sides))
+    return int(_least(found, senders))
+
+
+def _hops(edges: EdgeTables, sides: list) -> np.ndarray:
+    """For each owned vertex, the number of edges to the next vertex that others know (it has copies elsewhere, or an
+    edge to a proxy); 0 for these themselves. Breadth first, against the direction of messages."""
+    partition = edges.partition
+    n = partition.num_owned
+    hops, queue, count = np.full(n, FAR, np.uint16), np.empty(n, np.uint32), 0
+    proxies = np.arange(n, partition.num_local, dtype=np.uint32)
+    for side in sides:
+        count = _reach(side.indptr, side.neighbours, proxies, 0, hops, queue, count)
+    for copied in partition.proxies.masters.values():
+        count = _mark(copied, hops, queue, count)
+    begin, level = 0, 0
+    while begin < count and level < FAR - 1:
+        begin, level, here = count, level + 1, queue[begin:count]
+        for side in sides:
+            count = _reach(side.indptr, side.neighbours, here, level, hops, queue, count)
+    return hops
+
+
+@kernel
+def _reach(indptr, neighbours, rows, level, hops, queue, count):
+    """Add the vertices that send to some rows, and were not met before, to the queue; returns its length."""
+    for i in range(uint64(len(rows))):
+        for e in range(uint64(indptr[rows[i]]), uint64(indptr[rows[i] + uint64(1)])):
+            u = neighbours[e]
+            if u < len(hops) and hops[u] == FAR:
+                hops[u] = level
+                queue[count] = u
+                count += 1
+    return count
+
+
+@kernel
+def _mark(ids, hops, queue, count):
+    for i in range(uint64(len(ids))):
+        if hops[ids[i]] == FAR:
+            hops[ids[i]] = 0
+            queue[count] = ids[i]
+            count += 1
+    return count
+
+
+@kernel
+def _least(hops, ids):
+    least = FAR
+    for i in range(uint64(len(ids))):
+        least = min(least, hops[ids[i]])
+        if least == 0:
+            break
+    return least

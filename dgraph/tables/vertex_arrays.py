@@ -1,0 +1,140 @@
+"""What is done to arrays over vertices beside the program's kernels: flags, lists, and what travels. This is for arrays
+in this process's memory; `devices/device_vertex_arrays.py` does the same on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dgraph.codegen.bounds import bounds
+from dgraph.programs.analysis import PhaseAnalysis
+from dgraph.tables.vertex_lists import below, count_edges, put
+
+Where = np.ndarray | slice  # local ids
+
+
+class VertexArrays:
+    """NumPy's arrays. `queue` arguments are arrays whose head is a list; `ids` are lists of local ids."""
+
+    def moved(self, array: Any) -> Any:
+        """The array, moved to where kernels run."""
+        return array
+
+    def brought(self, array: Any, count: int) -> np.ndarray:
+        """The first `count` values of an array, in this process's memory."""
+        return array[:count]
+
+    def wait(self) -> None:
+        """Wait until kernels are done."""
+
+    # -- lists of vertices ---------------------------------------------------------------------------------------------
+
+    def first(self, queue: Any, count: Any) -> Any:
+        """The list at the head of a queue."""
+        return queue[:count]
+
+    def listed(self, queue: Any, found: Sequence[tuple[int, Any]]) -> Any:
+        """One list from what a kernel has listed: (begin in the queue, how many) for each range of its rows."""
+        lists = [queue[begin : begin + int(length or 0)] for begin, length in found]
+        return lists[0] if len(lists) == 1 else np.concatenate(lists)
+
+    def joined(self, lists: Sequence[Any], room: Any) -> Any:
+        """Several lists as one. All but the first have come from other partitions; `room` may hold the result."""
+        return np.concatenate(lists) if len(lists) > 1 else lists[0]
+
+    def everybody(self, n: int) -> Any:
+        return np.arange(n, dtype=np.uint32)
+
+    def below(self, ids: Any, limit: int) -> Any:
+        return below(ids, limit)
+
+    def store(self, queue: Any, ids: Any) -> None:
+        """Write a list to the head of a queue."""
+        queue[: len(ids)] = ids
+
+    def edges(self, sides: Sequence[Any], ids: Any) -> Any:
+        """The number of edges that some vertices have in all of these tables; on a device it may not be known yet."""
+        return count_edges(sides, ids)
+
+    # -- flags and fields ----------------------------------------------------------------------------------------------
+
+    def flagged(self, flags: Any, first: int, last: int) -> Any:
+        """The list of vertices from first to last whose flag is set."""
+        return np.flatnonzero(flags[first:last]).astype(np.uint32)
+
+    def count(self, flags: Any, first: int) -> int:
+        return int(np.count_nonzero(flags[first:]))
+
+    def put(self, array: Any, ids: Any, value: Any) -> None:
+        """Set the value of some vertices."""
+        if array.dtype == bool:
+            put(array, ids, value)
+        else:
+            array[ids] = value
+
+    def fill(self, array: Any, first: int, value: Any) -> None:
+        """Set the value of all vertices from `first` on."""
+        array[first:] = value
+
+    def copy(self, to: Any, array: Any) -> None:
+        to[:] = array
+
+    def write(self, array: Any, ids: np.ndarray, values: Any) -> None:
+        """Write values that have come from other partitions."""
+        array[ids] = values
+
+    def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
+        """The best messages of a round: see `codegen/bounds.py`."""
+        return bounds(phase, values, senders)
+
+    # -- what travels --------------------------------------------------------------------------------------------------
+
+    def news(self, arrays: Sequence[Any], before: list[Any] | None, n: int) -> tuple[Any, list[Any]]:
+        """A mask of the first n rows that differ from `before` (None: all do), and a copy of the rows for the next
+        call."""
+        now = [array[:n] for array in arrays]
+        if before is None:
+            return None, [array.copy() for array in now]
+        changed = rows_that_differ(now, before, n)
+        for old, new in zip(before, now, strict=True):
+            old[...] = new
+        return changed, before
+
+    def marked(self, mask: Any, where: Where) -> np.ndarray:
+        """A mask of some vertices, in this process's memory."""
+        return mask[where]
+
+    def unlike(self, arrays: Sequence[Any], where: slice, values: Sequence[Any]) -> np.ndarray:
+        """A mask of the rows that are unlike the given values, in this process's memory."""
+        return rows_that_differ([array[where] for array in arrays], values, where.stop - where.start)
+
+    def room_for_mail(self, size: int) -> Any:
+        """Room for values that travel, where kernels run; None: let them travel from main memory."""
+        return None
+
+    def take(self, array: Any, where: Where | None, picked: np.ndarray | None, out: Any) -> None:
+        """Copy the values of vertices `where` (None: all) to `out`; if `picked` is given, only those at these places of
+        `where`."""
+        if isinstance(where, slice):
+            array, where = array[where], None
+        if picked is not None:
+            where = picked if where is None else where[picked]
+        if where is None:
+            out[...] = array
+        else:
+            np.take(array, where, axis=0, out=out, mode="clip")  # "clip" writes to `out`; "raise" would copy
+
+
+IN_PROCESS = VertexArrays()
+
+
+def rows_that_differ(arrays: Sequence[np.ndarray], others: Sequence[Any], count: int) -> np.ndarray:
+    """A mask of so many rows in which some array (scalars, or a vector a row) differs from the other one, or from a
+    value; there may be no array."""
+    news = np.zeros(count, bool)
+    for array, other in zip(arrays, others, strict=True):
+        differs = array != other
+        news |= differs if differs.ndim == 1 else differs.any(axis=1)
+    return news

@@ -1,0 +1,51 @@
+"""Lists and flags of vertices, whatever the program: compiled loops that let go of Python's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.machine_code import kept
+
+NOBODY = np.empty(0, np.uint32)
+
+kernel = kept()
+one = uint64(1)
+
+
+def count_edges(rows: Sequence[Any], ids: np.ndarray) -> int:
+    """The number of edges that some vertices have in all of these tables."""
+    return sum(int(_edges(side.indptr, ids)) for side in rows)
+
+
+def below(ids: np.ndarray, limit: int) -> np.ndarray:
+    """The ids below a limit, in their order."""
+    found = np.empty(len(ids), np.uint32)
+    return found[: int(_below(ids, limit, found))]
+
+
+@kernel
+def put(flags, ids, value):
+    """Set the flag of some vertices."""
+    for i in range(uint64(len(ids))):
+        flags[ids[i]] = value
+
+
+@kernel
+def _edges(indptr, ids):
+    total = uint64(0)
+    for i in range(uint64(len(ids))):
+        total += uint64(indptr[ids[i] + one] - indptr[ids[i]])
+    return total
+
+
+@kernel
+def _below(ids, limit, found):
+    count = uint64(0)
+    for i in range(uint64(len(ids))):
+        found[count] = ids[i]
+        count += uint64(ids[i] < limit)
+    return count

@@ -1,0 +1,74 @@
+"""A partition of a synchronous program: in each round every vertex gathers again from all its in-neighbours, and fires.
+So all are senders, nobody waits in a queue, and what workers tell each other is how many have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dgraph.exchange.proxy_post import BROADCAST, TARGET
+from dgraph.programs.analysis import PhaseAnalysis
+from dgraph.programs.kernel_names import inbox, name_in
+from dgraph.vertex_state.partition_state import PartitionState
+
+
+class SynchronousState(PartitionState):
+    """What it does otherwise than a PartitionState, whose frontier it leaves alone."""
+
+    lists_senders = False
+    waiting = waiting_proxies = 0  # no vertex has news that another has not
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.pulled = True
+        self.sent_before: dict[tuple, list[Any]] = {}  # which arrays -> what they were when they last travelled
+
+    def seed(self) -> None:
+        """Run `start`: the first states."""
+        if "begin" in self.recipe.source.kernels:
+            self.agent.rows("begin", self.n, self.values)
+
+    def emit(self, phase: PhaseAnalysis) -> None:
+        """Compute what every vertex sends, where that is the same along all its edges."""
+        if phase.hoisted:
+            self.agent.rows(name_in(phase, "emit"), self.n, self.values)
+
+    def broadcast(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+        """Send values of all masters that have changed to their proxies."""
+        self._tell(BROADCAST, side, phase.broadcast)
+        if phase.target_broadcast:
+            self._tell(TARGET, target_side, phase.target_broadcast)
+
+    def _tell(self, tag: int, side: str, names: Iterable[str]) -> None:
+        arrays, changed = [self.values[name] for name in names], None
+        if self.switches.changed_only:
+            key = tag, *names
+            changed, self.sent_before[key] = self.arrays.news(arrays, self.sent_before.get(key), self.n)
+        self.post.broadcast(tag, side, arrays, changed, exact=False)
+
+    def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
+        """Write what masters have sent to proxies."""
+        for tag, ids, values in self.post.collect({BROADCAST: side, TARGET: target_side}):
+            names = phase.target_broadcast if tag == TARGET else phase.broadcast
+            for name, value in zip(names, values, strict=True):
+                self.arrays.write(self.values[name], ids, value)
+
+    def cross_to_proxies(self, phase: PhaseAnalysis) -> None:
+        """Have proxies gather, where they do: not where vertices need all their edges in one place."""
+        if phase.combines and not self.switches.whole:
+            self._pull(phase, self.n, self.size)
+
+    def cross_to_owned(self, phase: PhaseAnalysis) -> None:
+        """Have owned vertices gather."""
+        self._pull(phase, 0, self.n)
+
+    def reduce(self, phase: PhaseAnalysis, side: str) -> None:
+        """Send what proxies have gathered to their masters."""
+        arrays = [self.values[inbox(phase, message)] for message in phase.messages]
+        nothing = [message.identity for message in phase.messages]
+        self.post.reduce(side, arrays, nothing if self.switches.changed_only else None)
+
+    def fire(self, phase: PhaseAnalysis) -> None:
+        """Apply inboxes to states, everywhere."""
+        self.changed += [count for _, count in self.agent.rows(name_in(phase, "fire"), self.n, self.values)]
+        self.total["fired"] += self.n

@@ -1,0 +1,182 @@
+"""Kernels driven over one partition, as an engine would: what `PartitionState` does, without partitions and threads."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from dgraph.codegen.bounds import bounded, bounds
+from dgraph.codegen.compiler import load
+from dgraph.codegen.kernel_source import arrays_of, generate
+from dgraph.codegen.recipe import recipe_of
+from dgraph.programs.analysis import analyse
+from dgraph.programs.kernel_names import before, by_name, inbox, key, name_in, sent
+from dgraph.programs.program import Delta
+
+RANGES = 2  # ranges of rows that each kernel is called on
+
+
+class OnePartition:
+    """A run over a graph given as edges between vertex numbers, in the manner of `reference.run`."""
+
+    def __init__(self, program, edges, vertices, columns=None, vertex_columns=None, *, directed=True, random_seed=0):
+        self.program, self.analysis, self.kernels = program, analyse(program), load(generate(program))
+        self.n, self.round, self.edges_seen = vertices, 0, 0
+        self.graphs = adjacencies(edges, vertices, columns or {}, directed, self.analysis)
+        self.arrays = {
+            "random_seed": random_seed,
+            "vertices": vertices,
+            "number": np.arange(vertices),
+            **{key(name): value for name, value in program.values.items()},
+        }
+        for argument in arrays_of(self.analysis).values():
+            if argument.name not in self.arrays and argument.dims:
+                shape = (vertices,) if argument.dims == 1 else (vertices, program.vector_length)
+                self.arrays[argument.name] = np.zeros(shape, argument.dtype)
+        for state in self.analysis.states:
+            self.arrays[key(state.name)][:] = state.start
+        for column in self.analysis.vertex_columns:
+            self.arrays[key(column.name)][:] = (vertex_columns or {}).get(column.name, column.missing)
+        for phase in self.analysis.phases:
+            for message in phase.messages:
+                self.arrays[inbox(phase, message)][:] = message.identity
+                self.arrays[sent(phase, message)][:] = message.identity
+        self.frontier = self.senders = np.empty(0, np.uint32)
+        self.aim(self.analysis.phases[0])
+        if "begin" in self.kernels:
+            self.frontier = self.listed("begin", vertices)
+        self.fold()
+
+    def aim(self, phase):
+        """Take the edges along which a phase sends."""
+        out, incoming = self.graphs[phase.along]
+        self.arrays["degree"] = np.diff(out["indptr"])
+        largest = int(np.diff(incoming["indptr"]).max(initial=0))
+        self.arrays |= {"slots": np.zeros(largest + 1, np.int64)}
+        self.arrays |= {name: np.zeros(4 * largest + 4, np.int64) for name in ("keys", "counts")}
+        return out, incoming
+
+    def rows(self, name, n, **more):
+        """Run a kernel over n rows in ranges."""
+        bounds = np.linspace(0, n, RANGES + 1).astype(int)
+        values = {**self.arrays, "round": self.round, **more}
+        return [self.kernels[name].on(lo, hi, values) for lo, hi in pairwise(bounds)]
+
+    def listed(self, name, n, **more):
+        """Run a kernel that lists vertices; returns the list."""
+        queue = np.zeros(max(n, 1), np.uint32)
+        counts = self.rows(name, n, queue=queue, **more)
+        starts = np.linspace(0, n, RANGES + 1).astype(int)
+        return np.concatenate([queue[lo : lo + int(k or 0)] for lo, k in zip(starts, counts, strict=False)])
+
+    def fold(self, name="fold"):
+        """Compute global values."""
+        if name in self.kernels:
+            names = self.analysis.globals_each_round
+            if name == "conclude":
+                names = [n for n in self.analysis.globals if n not in names]
+            parts = self.rows(name, self.n)
+            for i, own in enumerate(names):
+                merge = self.analysis.globals[own][0].merge.merge
+                self.arrays[key(own)] = merge(parts[0][i], parts[1][i])
+
+    def keep_before(self):
+        """Copy the fields that global values compare."""
+        for name in self.analysis.before:
+            self.arrays[before(name)][:] = self.arrays[key(name)]
+
+    def stop(self):
+        """Whether the program says so."""
+        return recipe_of(self.program).should_stop({**self.arrays, "round": self.round, **by_name(self.arrays)})
+
+    def run(self, direction="push"):
+        """All rounds."""
+        return self.run_synchronous() if self.analysis.synchronous else self.run_accumulative(direction)
+
+    def run_accumulative(self, direction):
+        """Rounds of those that have a message."""
+        (phase,) = self.analysis.phases
+        out, incoming = self.aim(phase)
+        while len(self.frontier):
+            self.round += 1
+            self.keep_before()
+            self.senders = self.listed("fire", len(self.frontier), frontier=self.frontier)
+            self.fold()
+            if self.stop():
+                break
+            self.round += 1  # messages belong to the round in which they are applied
+            if direction == "push":
+                queue = np.zeros(self.n, np.uint32)
+                values = {
+                    **self.arrays,
+                    **out,
+                    "round": self.round,
+                    "senders": self.senders,
+                    "queue": queue,
+                    "queued": 0,
+                }
+                queued = self.kernels["push"].on(0, len(self.senders), values)
+                self.frontier = queue[: int(queued)].copy()
+            else:
+                self.arrays["sending"][:] = False
+                self.arrays["sending"][self.senders] = True
+                best = bounds(phase, self.arrays, self.senders) if bounded(phase) else {}
+                self.rows("pull", self.n, **incoming, **best)
+                self.frontier = np.flatnonzero(self.arrays["arrived"]).astype(np.uint32)
+            self.round -= 1
+            if phase.hoisted and not phase.idempotent:
+                for message in phase.messages:
+                    self.arrays[sent(phase, message)][self.senders] = message.identity
+        return self.results()
+
+    def run_synchronous(self):
+        """Rounds of all vertices."""
+        done = False
+        while not done:
+            changed = 0
+            for phase in self.analysis.phases:
+                _, incoming = self.aim(phase)
+                self.round += 1
+                self.keep_before()
+                if phase.hoisted:
+                    self.rows(name_in(phase, "emit"), self.n)
+                self.rows(name_in(phase, "pull"), self.n, **incoming)
+                changed += sum(map(int, self.rows(name_in(phase, "fire"), self.n)))
+                self.fold()
+            done = self.stop() if self.analysis.stop else changed == 0
+        return self.results()
+
+    def results(self):
+        """The columns of the answer."""
+        self.fold("conclude")
+        if not self.analysis.results:
+            return {s.name: self.arrays[key(s.name)] for s in self.analysis.states if not isinstance(s, Delta)}
+        self.rows("finish", self.n)
+        return {name: self.arrays[f"result_{name}"] for name in self.analysis.results}
+
+
+def adjacencies(edges, vertices, columns, directed, analysis):
+    """For each way along the edges: rows of out-edges and rows of in-edges."""
+    source, destination = np.array(list(edges), np.int64).reshape(-1, 2).T
+    columns = {c.name: np.asarray(columns[c.name]).astype(c.dtype) for c in analysis.edge_columns}
+    index = np.arange(len(source))
+    ways = {"out": (source, destination, index), "in": (destination, source, index)}
+    proper = source != destination if not directed else np.ones(len(source), bool)
+    joined = zip(ways["out"], (a[proper] for a in ways["in"]), strict=True)
+    ways["both"] = tuple(np.concatenate(pair) for pair in joined)
+    if not directed:
+        ways = dict.fromkeys(ways, ways["both"])
+    return {
+        way: (rows(u, v, e, vertices, columns), rows(v, u, e, vertices, columns)) for way, (u, v, e) in ways.items()
+    }
+
+
+def rows(u, v, e, vertices, columns):
+    """Neighbours and columns, row after row."""
+    order = np.argsort(u, kind="stable")
+    indptr = np.zeros(vertices + 1, np.int64)
+    np.cumsum(np.bincount(u, minlength=vertices), out=indptr[1:])
+    return {
+        "indptr": indptr,
+        "neighbours": v[order].astype(np.uint32),
+        **{key(name): values[e[order]] for name, values in columns.items()},
+    }

@@ -1,0 +1,161 @@
+"""Every program obeys its laws, and programs known to be bad do not."""
+
+import programs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy import float64, inf
+
+from dgraph.errors import ProgramError
+from dgraph.programs import laws
+from dgraph.programs.monoid import MAX, MIN, MONOIDS, NEIGHBOURHOODS, SUM, Monoid
+from dgraph.programs.program import Delta, Message, State, VertexProgram
+
+ACCUMULATIVE = [
+    programs.ShortestPaths(source=3),
+    programs.ManySources(source=[3, 5]),
+    programs.BreadthFirst(source=3),
+    programs.Components(),
+    programs.Residuals(least=0.0),
+    programs.Katz(tol=0.0),
+    programs.KCore(k=3),
+]
+small = st.floats(0, 100, allow_subnormal=False)
+
+
+@pytest.mark.parametrize("merge", MONOIDS, ids=repr)
+@given(a=small, b=small, c=small)
+@settings(max_examples=50, deadline=None)
+def test_monoids(merge, a, b, c):
+    if merge.name in ("AND", "OR"):
+        a, b, c = a > 50, b > 50, c > 50
+        laws.check_merge(merge, a, b, c, merge.identity(bool))
+    else:
+        laws.check_merge(merge, a, b, c)
+
+
+@pytest.mark.parametrize("merge", NEIGHBOURHOODS, ids=repr)
+@given(values=st.lists(st.integers(0, 5), min_size=3, max_size=3))
+@settings(max_examples=50, deadline=None)
+def test_neighbourhoods_do_not_see_the_order(merge, values):
+    laws.check_merge(merge, *values)
+
+
+@pytest.mark.parametrize("program", ACCUMULATIVE, ids=lambda program: type(program).__name__)
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_programs(program, data):
+    (field,) = program.phases[0].messages
+    value = st.integers(0, 6) if field.dtype.kind == "i" else small
+    values = value if field.shape is None else st.tuples(*[value] * program.vector_length)
+    message = st.fixed_dictionaries({field.name: values})
+    history, first, second = data.draw(st.lists(message, max_size=3)), data.draw(message), data.draw(message)
+    laws.check_silence(program, history)
+    laws.check_grouping(program, history, first, second)
+
+
+def test_the_ready_made_check():
+    for program in [*ACCUMULATIVE, programs.PageRank(), programs.Matching(), programs.CommunityDetection()]:
+        laws.check_program(program)
+    with pytest.raises(ProgramError, match="both at once"):
+        laws.check_program(programs.Residuals(least=0.7))  # what is held back is off by as much
+    laws.check_program(programs.Residuals(least=0.7), tolerance=0.7)
+
+
+class Averages(VertexProgram):
+    """The mean of what it holds and hears: which depends on the order."""
+
+    mean = State(float64)
+    merge = SUM
+
+    def seed(id):
+        return 1.0
+
+    def send(mean):
+        return mean
+
+    def apply(mean, message):
+        return (mean + message) / 2
+
+
+class SendsTotals(VertexProgram):
+    """Sends all it holds, not what is new: twice as often for messages that come one by one."""
+
+    total = State(float64)
+    merge = SUM
+
+    def seed(id):
+        return 1.0
+
+    def send(total):
+        return total
+
+    def apply(total, message):
+        return total + message
+
+
+class CountsFirings(VertexProgram):
+    """Counts how often it fires: that is the engine's choice."""
+
+    best = State(float64, start=inf)
+    fired = State(float64)
+    merge = MIN
+
+    def seed(id):
+        return 1.0
+
+    def send(best):
+        return best
+
+    def apply(best, fired, message):
+        return min(best, message), fired + 1
+
+
+class AnswersSilence(VertexProgram):
+    """Changes without a message."""
+
+    total = State(float64)
+    gain = Delta(float64)
+    merge = SUM
+
+    def seed(id):
+        return 1.0
+
+    def send(gain):
+        return gain
+
+    def apply(total, message):
+        return total + message + 1, message + 1
+
+
+@pytest.mark.parametrize("program", [Averages, SendsTotals, CountsFirings, AnswersSilence])
+def test_bad_programs_fail(program):
+    with pytest.raises(ProgramError, match=program.__name__):
+        laws.check_program(program())
+
+
+def _difference(a, b):
+    return a - b
+
+
+def _mean(a, b):
+    return (a + b) / 2
+
+
+@pytest.mark.parametrize(
+    ("merge", "identity"),
+    [
+        (Monoid("DIFFERENCE", _difference, lambda dtype: 0), 0.0),
+        (Monoid("MEAN", _mean, lambda dtype: 0), 0.0),
+        (Monoid("MAX_FROM_TEN", MAX.merge, lambda dtype: 10), 10.0),
+        (Monoid("SUM_ONCE", SUM.merge, lambda dtype: 0, idempotent=True), 0.0),
+    ],
+    ids=lambda value: repr(value),
+)
+def test_bad_merges_fail(merge, identity):
+    class Bad(programs.LargestNearby):
+        message = Message(float64, merge)
+
+    assert merge.identity(float) == identity
+    with pytest.raises(ProgramError, match=f"{merge}"):
+        laws.check_program(Bad())

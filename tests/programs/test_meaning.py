@@ -1,0 +1,272 @@
+"""What a program's functions say is what Python makes of them; what would be taken for something else is refused."""
+
+import enum
+import math
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy import float64, int64
+from one_partition import OnePartition
+
+import dgraph as dg
+from dgraph.codegen.kernel_source import generate
+from dgraph.errors import ColumnError, UnsentWarning
+from dgraph.programs import reference
+from dgraph.programs.kernel_names import key
+from dgraph.programs.monoid import MIN, SUM
+from dgraph.programs.program import EdgeColumn, Parameter, State, VertexColumn, VertexProgram
+
+RING = {"edges": [(0, 1), (1, 2), (2, 0), (2, 3)], "vertices": 4}
+
+
+class Colour(enum.IntEnum):
+    RED = 2
+
+
+BELOW, HALF, SETTINGS = -3, -0.5, types.SimpleNamespace(step=np.float32(0.25))
+
+
+class Numbers(VertexProgram):
+    """Outer numbers, powers, and a vector that is reached through a module."""
+
+    kind = "synchronous"
+    outer = State(float64)
+    powers = State(float64)
+    large = State(int64)
+    pair = State(float64, shape=2)
+    square = State(float64)
+    merge = SUM
+
+    @staticmethod
+    def start(id, component):
+        square: float = BELOW**2 + HALF**2
+        return square + Colour.RED * SETTINGS.step, 2**-1 + (id + 1) ** -2, 2**63 - 1 - id, id + component, 0
+
+    def send():
+        return 1.0
+
+    def apply(outer, powers, large, pair, message):
+        while True:
+            outer += message
+            if outer > 11:
+                last = outer
+                break
+        return last, powers - 2.0**70, large, pair, dg.dot(pair, pair)
+
+    def stop(round):
+        return round == 2
+
+
+def test_numbers():
+    answer, oracle = OnePartition(Numbers(), **RING), reference.run(Numbers(), **RING)
+    answer.run()
+    for name, values in oracle.results().items():
+        assert answer.arrays[key(name)].tolist() == [list(v) if isinstance(v, tuple) else v for v in values], name
+    assert oracle.results()["square"] == [1.0, 5.0, 13.0, 25.0]
+
+
+class Angles(VertexProgram):
+    """Of whole numbers, too, which CUDA does not take as they are."""
+
+    kind = "synchronous"
+    angle = State(float64)
+    merge = SUM
+
+    def send(id):
+        return math.radians(id)
+
+    def apply(angle, message):
+        return math.degrees(message) + math.degrees(1)
+
+    def stop(round):
+        return round == 1
+
+
+def test_angles():
+    answer, oracle = OnePartition(Angles(), **RING), reference.run(Angles(), **RING)
+    assert answer.run()["angle"].tolist() == pytest.approx(oracle.results()["angle"])
+    text = generate(Angles, "cuda").text
+    assert "math.radians(float64(id))" in text and "math.degrees(float64(1))" in text
+
+
+STEP = 1.0
+
+
+def stepped(x):
+    return x + STEP
+
+
+class Constants(VertexProgram):
+    kind = "synchronous"
+    found = State(float64)
+    merge = SUM
+
+    def send():
+        return 1.0
+
+    def apply():
+        return stepped(SETTINGS.step) + STEP
+
+    def stop(round):
+        return round == 1
+
+
+def test_constants_and_helpers_are_what_they_are_when_a_run_begins(monkeypatch):
+    G = dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1]}))
+
+    def found():
+        return dg.run(G, Constants()).compute()["found"].tolist()
+
+    assert found() == [2.25, 2.25]
+    monkeypatch.setitem(globals(), "STEP", 3.0)
+    assert found() == [6.25, 6.25]
+    monkeypatch.setattr(SETTINGS, "step", 1)
+    assert found() == [7, 7]
+    monkeypatch.setitem(globals(), "stepped", lately)
+    assert found() == [5, 5]
+
+
+def lately(x):
+    return 2 * x
+
+
+class Lowest(VertexProgram):
+    low = State(float64, start=math.inf)
+    merge = MIN
+
+    def seed(id):
+        return math.nan if id == 1 else id + 1
+
+    def send(low):
+        return low
+
+    def apply(low, message):
+        return min(low, message)
+
+
+@pytest.mark.parametrize("direction", ["push", "pull"])
+def test_what_is_no_number_is_no_least_message(direction):
+    G = dg.Graph.from_edges(pd.DataFrame(RING["edges"], columns=["src", "dst"]), parts=2)
+    for engine in ("bsp", "block_descent"):
+        options = {"direction": direction} if engine == "bsp" else {"operator": direction}
+        assert dg.run(G, Lowest(), engine=engine, **options).compute()["low"].tolist() == [1, 1, 1, 1]
+
+
+class Shrinking(VertexProgram):
+    """Nobody leads to vertex 0, which becomes no number, and so do all others in the end."""
+
+    kind = "synchronous"
+    part = State(float64, start=1)
+    merge = SUM
+
+    def send(part):
+        return part / 2
+
+    def apply(message):
+        return message if message > 0 else math.nan
+
+
+@pytest.mark.parametrize("engine", ["bsp", "block_descent"])
+def test_rounds_end_where_nothing_is_a_number(engine):
+    edges = [(0, 1), (1, 2), (0, 2)]
+    found = dg.run(
+        dg.Graph.from_edges(pd.DataFrame(edges, columns=["src", "dst"]), parts=2), Shrinking(), engine=engine
+    )
+    assert np.isnan(found.compute()["part"]).all()
+    assert engine != "bsp" or found.rounds == reference.run(Shrinking(), edges, 3).rounds
+
+
+class Told(Lowest):
+    def start(id):
+        return id
+
+    def seed(id):
+        return id
+
+
+class Forgotten(Lowest):
+    low = State(float64)  # starts at 0
+
+
+class Alone(Lowest):
+    def seed(id):
+        return 1.0 if id == 3 else math.inf
+
+
+class AloneFromTheStart(Alone):
+    def start(id):
+        return 2.0 if id == 3 else math.inf
+
+
+@pytest.mark.parametrize("engine", ["bsp", "gas", "bulk_async", "block_descent"])
+def test_what_start_says_is_not_sent(engine):
+    G = dg.Graph.from_edges(pd.DataFrame(RING["edges"], columns=["src", "dst"]), parts=2)
+    options = {"engine": engine} | ({"operator": "push"} if engine == "block_descent" else {})
+    for program in (Told(), Forgotten()):
+        with pytest.warns(UnsentWarning, match=f"{type(program).__name__}: nothing was sent.*such as inf") as told:
+            found = dg.run(G, program, **options)
+        assert told[0].filename == __file__
+        assert found.report["fired"].any() and not found.report[["senders", "edges"]].any(axis=None)
+    for program in (Alone(), AloneFromTheStart()):  # vertex 3 has said something, though nobody could hear it
+        found = dg.run(G, program, **options)
+        assert found.report[["fired", "senders", "edges"]].sum().tolist() == [1, 1, 0]
+    reached = dg.run(G, Lowest(), **options).report
+    assert (reached["senders"] <= reached["fired"]).all() and reached["senders"].sum() >= RING["vertices"]
+
+
+class Lifted(Lowest):
+    height = VertexColumn(float64)
+
+    def seed(height):
+        return height
+
+
+def test_a_column_that_nobody_has():
+    G = dg.Graph.from_edges(
+        pd.DataFrame(RING["edges"], columns=["src", "dst"]), vertices=pd.DataFrame({"id": [0], "hight": [2.0]})
+    )
+    with pytest.raises(ColumnError, match=r"Lifted reads the vertex column 'height'; the vertices have 'hight': give"):
+        dg.run(G, Lifted())
+    assert dg.run(G, Lifted(), columns={"height": {0: 1.0}}).compute()["low"].tolist() == [0, 0, 0, 0]
+
+
+def send_km(km):
+    return km
+
+
+def send_tons(tons):
+    return tons
+
+
+def send_lack(lack):
+    return lack
+
+
+SENDS = {"km": send_km, "tons": send_tons, "lack": send_lack}
+
+
+@pytest.mark.parametrize(
+    ("column", "dtype", "value"),
+    [("km", int, 2.5), ("km", bool, 2.5), ("tons", "int32", 2**40), ("tons", bool, 2**40), ("lack", int, "nan")],
+)
+def test_edge_columns_are_what_they_are_declared(column, dtype, value):
+    edges = pd.DataFrame({"src": [0, 1], "dst": [1, 0], "km": [1, 2.5], "tons": [2**40, 1], "lack": [0, math.nan]})
+    G = dg.Graph.from_edges(edges, parts=1)
+    with pytest.raises(ColumnError, match=rf"edge column '{column}' is declared \w+, which {value} is not"):
+        dg.run(G, type("Sums", (Constants,), {column: EdgeColumn(dtype), "send": SENDS[column]})())
+
+
+@pytest.mark.parametrize("dtype", [int, float, "float32"])
+def test_a_program_that_is_defined_again_with_another_type(dtype):
+    """The text of its kernels is the same."""
+
+    class Again(Constants):
+        step = Parameter(dtype, 3 if dtype is int else 2.5)
+
+        def apply(step):
+            return step
+
+    G = dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1]}))
+    assert dg.run(G, Again()).compute()["found"].tolist() == [Again().values["step"]] * 2
