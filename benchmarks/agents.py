@@ -23,7 +23,7 @@ from harness import Claim, Wrong, worker_processes
 import dgraph as dg
 from dgraph.agents.agent import agent_of
 from dgraph.agents.daemon import BlockCall, Daemon
-from dgraph.agents.daemon_settings import DIRECT, Kind
+from dgraph.agents.daemon_settings import NO_DAEMONS, DaemonKind
 from dgraph.agents.own_process_daemon import ProcessDaemon
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.cpu import Cpu
@@ -77,7 +77,7 @@ def in_process(bench: Bench) -> None:
     values = {**vertex_table(recipe, edges, {}), **edges.arguments(partition.incoming)}
     values["sent_message"][:] = 1 / partition.num_owned
     n, kernel = partition.num_owned, recipe.kernels["pull"]
-    connection = agent_of("bench").connect(recipe, n, DIRECT)
+    connection = agent_of("bench").connect(recipe, n, NO_DAEMONS)
     expected = np.bincount(partition.incoming.rows(), minlength=n) / n
     times: tuple[list[float], list[float]] = ([], [])
     runs = lambda: connection.rows("pull", n, values), lambda: kernel.on(0, n, values)
@@ -232,7 +232,7 @@ class Restarted(ProcessDaemon):
 
 
 @dataclass(frozen=True)
-class Restarting(Kind):
+class Restarting(DaemonKind):
     def start(self, threads: int) -> Daemon:
         return Restarted(threads)
 

@@ -136,10 +136,10 @@ def __getattr__(name: str) -> Any:
 
         near = nearest(name, [*__all__, "Graph.from_edges"])
         raise AttributeError(f"module 'dgraph' has no attribute {name!r}{near and f'; did you mean {near}?'}")
-    from dgraph.native.garbage import put_off  # not before there is something to import
+    from dgraph.native.garbage import defer_collection  # not before there is something to import
 
     home = _HOME[name]
-    with put_off():
+    with defer_collection():
         value = import_module(f"{home}.{name}") if name in _MODULES else getattr(import_module(home), name)
     globals()[name] = value
     return value

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dgraph.building import graph_frames
-from dgraph.building.division import Division
-from dgraph.building.input_edges import Listed, Rules
+from dgraph.building.division import Partitioning
+from dgraph.building.input_edges import EdgeRules, InputEdges
 from dgraph.building.partition_set import Partitions
 from dgraph.building.shares import MOST_PARTS, check_capacities
-from dgraph.cluster.pickling_refusal import Staying
+from dgraph.cluster.pickling_refusal import NotPicklable
 from dgraph.cluster.retry import retry
 from dgraph.cluster.workers import Workers
 from dgraph.errors import ColumnError, InputError, OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, footprint_of
-from dgraph.estimates.memory_check import admit_build
+from dgraph.estimates.memory_check import check_build_memory
 from dgraph.frames.any_frame import column_of_numbers, is_lazy
 from dgraph.frames.sources import edge_source, vertex_source
-from dgraph.options import known_options, switch, whole_number
+from dgraph.options import check_flag, check_integer, known_options
 from dgraph.partition import rules
 from dgraph.partition.ids.chunk import chunk_of_edges
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
-from dgraph.partition.policies import AskedParts, Policy
-from dgraph.phrases import ALMOST, counted, nearest
+from dgraph.partition.policies import PartitionOptions, Policy
+from dgraph.phrases import ALMOST, format_count, nearest
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from dgraph.estimates.estimate import Estimate
 
 
-class Graph(Staying):
+class Graph(NotPicklable):
     """Edges between vertices, whatever the vertices are called.
 
     Ids are numbered when the graph is made from a frame in memory, so that bad input is refused at once, and at first
     use when the frame is lazy. Partitions are built when they are first asked for, with only what is asked for.
     """
 
-    listed: Listed
-    division: Division
+    listed: InputEdges
+    division: Partitioning
 
     def __init__(self, *given: Any, **options: Any):
         raise InputError(
@@ -50,10 +50,10 @@ class Graph(Staying):
         )
 
     @classmethod
-    def of(cls, listed: Listed, asked: AskedParts, *, as_saved: bool = False) -> Graph:
+    def of(cls, listed: InputEdges, asked: PartitionOptions, *, as_saved: bool = False) -> Graph:
         """A graph of frames, divided as asked. With `as_saved` the partitions of a saved graph are used as they are."""
         graph = cls.__new__(cls)
-        graph.listed, graph.division = listed, Division(listed, asked, as_saved=as_saved)
+        graph.listed, graph.division = listed, Partitioning(listed, asked, as_saved=as_saved)
         return graph
 
     @classmethod
@@ -93,14 +93,14 @@ class Graph(Staying):
         client:     a distributed.Client; by default the current one, or this process if there is none.
         """
         rules.check(loops, repeats)
-        if switch("symmetrize", symmetrize) and not directed:
+        if check_flag("symmetrize", symmetrize) and not directed:
             raise OptionError("symmetrize=True is for directed graphs; an undirected graph has both directions already")
         edges, workers = edge_source(frame, source, destination, weight), Workers.find(client)
-        parts = whole_number("parts", parts, 1, MOST_PARTS, or_none=True)
+        parts = check_integer("parts", parts, 1, MOST_PARTS, or_none=True)
         check_capacities(workers, capacities, parts or len(workers.addresses) or 1)
-        kept = Rules(switch("directed", directed), loops, repeats, symmetrize)
-        listed = Listed(edges, vertex_source(vertices), kept, workers)
-        graph = cls.of(listed, AskedParts(policy, parts, capacities))
+        kept = EdgeRules(check_flag("directed", directed), loops, repeats, symmetrize)
+        listed = InputEdges(edges, vertex_source(vertices), kept, workers)
+        graph = cls.of(listed, PartitionOptions(policy, parts, capacities))
         if not is_lazy(edges.frame):
             if workers.client is not None:
                 chunk_of_edges(edges.frame, source, destination)  # here, where an error can tell the row
@@ -204,7 +204,7 @@ class Graph(Staying):
             raise AttributeError(f"a Graph has no {name!r}{near and f'; {remedy}'}")
 
     def __repr__(self) -> str:
-        parts = f", {counted(self.num_parts, 'partition')} by {self.policy}" if self.listed.is_read else ""
+        parts = f", {format_count(self.num_parts, 'partition')} by {self.policy}" if self.listed.is_read else ""
         return f"<Graph: {self.listed}{parts}>"
 
     def validate(self) -> Validation:
@@ -245,7 +245,7 @@ class Graph(Staying):
                 raise ColumnError(f"the edges have no column {name!r}; they have {known}")
 
         def admit(order: str, names: Sequence[str]) -> None:
-            admit_build(self, "building the graph", footprint_of([order], names))
+            check_build_memory(self, "building the graph", footprint_of([order], names))
 
         return retry(self.client, lambda: self.division.partitioned(orders, columns, admit), self.forget_lost)
 

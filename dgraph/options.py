@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from dgraph.errors import InputError, OptionError
-from dgraph.phrases import ALIKE, ALMOST, given, nearest
+from dgraph.phrases import ALIKE, ALMOST, format_option, nearest
 
 AUTO = "auto"  # as suits the rest
 # what is said of a graph when it is made, and of no operation on it
@@ -59,7 +59,7 @@ def known_options(*more: Callable[..., Any]) -> Callable[[Callable[P, R]], Calla
                         remedy = f"it is said when the graph is made: Graph.from_edges(frame, {name}=...)"
                     else:
                         remedy = f"it has {', '.join(named)}"
-                    raise OptionError(f"{given(name, value)}: {function.__name__} has no such option; {remedy}")
+                    raise OptionError(f"{format_option(name, value)}: {function.__name__} has no such option; {remedy}")
             return function(*positional, **options)
 
         return checked
@@ -67,7 +67,7 @@ def known_options(*more: Callable[..., Any]) -> Callable[[Callable[P, R]], Calla
     return decorated
 
 
-def whole_number(name: str, value: Any, low: int = 1, high: int | None = None, *, or_none: bool = False) -> Any:
+def check_integer(name: str, value: Any, low: int = 1, high: int | None = None, *, or_none: bool = False) -> Any:
     """`value` as a Python int between the bounds, or None where that is allowed."""
     if value is None and or_none:
         return None
@@ -75,16 +75,18 @@ def whole_number(name: str, value: Any, low: int = 1, high: int | None = None, *
     if not whole or value < low or (high is not None and value > high):
         bounds = {0: ", zero or more", 1: " above zero"}.get(low, f" from {low} on")
         bounds = bounds if high is None else f" from {low} to {high}"
-        raise OptionError(f"{given(name, value)} must be a whole number{bounds}{', or None' if or_none else ''}")
+        raise OptionError(
+            f"{format_option(name, value)} must be a whole number{bounds}{', or None' if or_none else ''}"
+        )
     return int(value)
 
 
 def check_limits(max_iter: Any, tol: Any) -> None:
     """Check the two limits of rounds that come ever nearer to an answer: `max_iter` of them, or a change below
     `tol`."""
-    whole_number("max_iter", max_iter)
+    check_integer("max_iter", max_iter)
     if tol is not None and not (is_number(tol) and tol >= 0):
-        raise OptionError(f"{given('tol', tol)} must be above zero, or 0 for exactly max_iter= rounds")
+        raise OptionError(f"{format_option('tol', tol)} must be above zero, or 0 for exactly max_iter= rounds")
 
 
 def is_number(value: Any) -> bool:
@@ -92,28 +94,28 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating)
 
 
-def switch(name: str, value: Any) -> bool:
+def check_flag(name: str, value: Any) -> bool:
     """`value`, which must be True or False: a word would count as True, whatever it says."""
     if not isinstance(value, bool | np.bool_):
-        raise OptionError(f"{given(name, value)} is a switch: give True or False")
+        raise OptionError(f"{format_option(name, value)} is a switch: give True or False")
     return bool(value)
 
 
-def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     """`value`, which must be one of some words."""
     choices = list(choices)
     if not (isinstance(value, str) and value in choices):
-        raise OptionError(f"{given(name, value)} is not known; choose one of {', '.join(choices)}")
+        raise OptionError(f"{format_option(name, value)} is not known; choose one of {', '.join(choices)}")
     return value
 
 
-def is_same(value: Any, usual: Any) -> bool:
+def is_default(value: Any, usual: Any) -> bool:
     """Whether a value is the usual one. Frames, arrays and pandas' NA never are: asked by ==, they answer with
     something that is neither true nor false."""
     return value is usual or (isinstance(value, str | int | float | np.generic) and bool(value == usual))
 
 
-def vertices(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
+def vertex_list(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
     """One vertex or several, of any collection, as a list."""
     if hasattr(value, "columns"):
         raise OptionError(f"{name}= is a table with the columns {list(value.columns)}: pass one of its columns")
@@ -158,7 +160,7 @@ def by_vertex(name: str, values: Any) -> Mapping[Any, Any] | None:
     return found
 
 
-def no_columns(options: dict[str, Any], remedy: str) -> None:
+def refuse_columns(options: dict[str, Any], remedy: str) -> None:
     """Refuse `columns=`, for an operation that gives its program's columns itself."""
     if "columns" in options:
         raise OptionError(f"columns= is for programs of your own, in dgraph.run; {remedy}")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from dgraph.agents.daemon_settings import DIRECT, Settings
-from dgraph.checkpoint.checkpoint import Series
+from dgraph.agents.daemon_settings import NO_DAEMONS, DaemonSettings
+from dgraph.checkpoint.checkpoint import CheckpointSeries
 from dgraph.devices.probe import CPU, CUDA
 from dgraph.engines.block_descent import block_descent
 from dgraph.engines.bsp import bsp
@@ -19,7 +19,7 @@ from dgraph.errors import OptionError
 from dgraph.options import AUTO
 from dgraph.programs.analysis import Analysis
 from dgraph.solvers.solver import LocalMethod
-from dgraph.vertex_state.switches import Switches
+from dgraph.vertex_state.switches import RoundOptions
 
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
 WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other
@@ -44,12 +44,12 @@ class Plan:
     device: str  # "auto": each worker takes what it has, and some have CUDA
     max_rounds: int | None
     drop_weights: bool  # edge columns that the program never reads are neither stored nor sent (Falcon)
-    switches: Switches
+    switches: RoundOptions
     local_rounds: int | None = None  # steps of a partition before others hear of it; None: as suits the program
-    settings: Settings = DIRECT  # of agents and daemons
+    settings: DaemonSettings = NO_DAEMONS  # of agents and daemons
     exchange: str = AUTO  # how mail travels on a cluster
     blocks: BlockOptions | None = None  # of block descent
-    checkpoints: Series | None = None
+    checkpoints: CheckpointSeries | None = None
     rebalance: bool = False  # whether edges may move between supersteps
     local_method: LocalMethod | None = None  # how partitions go to their fixed points; None: by single steps
     repartitioned: str = ""  # why the graph's partitions are not used as they are; empty if they are

@@ -38,7 +38,7 @@ if __name__ == "__main__":
     given = options.parse_args()
     for gpu in probe.gpus():
         print(f"GPU: {gpu.name}, compute capability {gpu.capability[0]}.{gpu.capability[1]}, {gpu.memory >> 30} GiB")
-    if missing := probe.lacking():
+    if missing := probe.missing_requirements():
         print(f"This process takes its CPU: for a GPU it lacks {' and '.join(missing)}")
     simulates = given.mixed and bool(missing)
     place = mixed_cluster() if given.mixed else Client(given.cluster) if given.cluster else nullcontext()

@@ -53,7 +53,7 @@ OTHERS = {  # what one GPU cannot show
 def found() -> str:
     if probe.simulated():
         return "Numba's simulator: seconds mean nothing"
-    probe.need_cuda()
+    probe.require_cuda()
     gpus = (f"{one.name}, {one.capability[0]}.{one.capability[1]}, {one.memory >> 30} GiB" for one in probe.gpus())
     import cupy
 
@@ -172,7 +172,7 @@ def main() -> int:
         end_with(given.of)
         _one(findings, given.parts[0], given.scales[0])
         return 0
-    if missing := probe.lacking():
+    if missing := probe.missing_requirements():
         options.error(f"there is nothing to check: this process lacks {' and '.join(missing)}. {probe.INSTALL}")
     before = given.write.read_text() if given.write and given.write.exists() else ""
     _keep(given.write, before, findings)  # what cannot be written is told now

@@ -15,16 +15,16 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from dgraph.agents.block_stream import Streaming
+from dgraph.agents.block_stream import StreamingConnection
 from dgraph.agents.daemon import Daemon
-from dgraph.agents.daemon_settings import Kind, Settings
-from dgraph.agents.lane import Costs, Lane, Plug
+from dgraph.agents.daemon_settings import DaemonKind, DaemonSettings
+from dgraph.agents.lane import Costs, DaemonHandle, Lane
 from dgraph.codegen.cuda.cuda_kernels import folded
 from dgraph.codegen.recipe import Recipe
 from dgraph.devices.cpu import Cpu
 from dgraph.devices.cuda import Cuda
-from dgraph.devices.probe import need_cuda
-from dgraph.pipeline.block_size import Measured
+from dgraph.devices.probe import require_cuda
+from dgraph.pipeline.block_size import BlockTimings
 from dgraph.tables.vertex_arrays import VertexArrays
 
 MOST_COSTS = 1024  # programs and daemons whose costs are known: classes may be made in a loop
@@ -53,7 +53,7 @@ class Connection(Protocol):
         """Have the daemons let go of what they hold for this connection; they live on."""
 
 
-class Direct:
+class DirectConnection:
     """No blocks: kernels of the worker's own device run over the tables themselves."""
 
     lanes: Sequence[Lane] = ()
@@ -69,10 +69,10 @@ class Direct:
         self.device.close()
 
 
-DaemonKey = tuple[Kind, int, int]  # a kind of daemon, how many such are before it, and its threads
+DaemonKey = tuple[DaemonKind, int, int]  # a kind of daemon, how many such are before it, and its threads
 
 
-def places(kinds: Sequence[Kind], threads: int) -> list[DaemonKey]:
+def places(kinds: Sequence[DaemonKind], threads: int) -> list[DaemonKey]:
     """The daemons of some kinds: two of one kind are two daemons."""
     return [(kind, kinds[:i].count(kind), threads) for i, kind in enumerate(kinds)]
 
@@ -82,14 +82,14 @@ class Agent:
 
     def __init__(self) -> None:
         self.daemons: dict[DaemonKey, Daemon] = {}
-        self.costs: defaultdict[tuple[DaemonKey, str], Costs] = defaultdict(lambda: defaultdict(Measured))
+        self.costs: defaultdict[tuple[DaemonKey, str], Costs] = defaultdict(lambda: defaultdict(BlockTimings))
         self.lock = threading.Lock()
 
     def connect(
         self,
         recipe: Recipe,
         vertices: int,
-        settings: Settings,
+        settings: DaemonSettings,
         *,
         device: str = "cpu",
         worker: int = 0,
@@ -100,18 +100,20 @@ class Agent:
         `lazy`, what daemons find comes back when it is needed, not after each block."""
         kinds = settings.of(worker)
         if device == "cuda":
-            need_cuda()
-            return Direct(Cuda(recipe.source, folded(recipe.analysis), settings.memory_budget, settings.pipeline_block))
+            require_cuda()
+            return DirectConnection(
+                Cuda(recipe.source, folded(recipe.analysis), settings.memory_budget, settings.pipeline_block)
+            )
         if not kinds:
-            return Direct(Cpu(recipe.kernels, threads))
+            return DirectConnection(Cpu(recipe.kernels, threads))
         with self.lock:
             while len(self.costs) > MOST_COSTS:
                 self.costs.pop(next(iter(self.costs)))
             plugs = [
-                Plug(self.started(place), place[0], self.costs[place, recipe.source.digest])
+                DaemonHandle(self.started(place), place[0], self.costs[place, recipe.source.digest])
                 for place in places(kinds, threads)
             ]
-        return Streaming(recipe, vertices, settings, plugs, threads, lazy)
+        return StreamingConnection(recipe, vertices, settings, plugs, threads, lazy)
 
     def started(self, place: DaemonKey) -> Daemon:
         """A daemon, started if it does not run. Call it under the lock."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from dgraph.agents.daemon import is_pull, is_push
-from dgraph.agents.daemon_settings import Settings
-from dgraph.agents.lane import Counters, Lane, Plug
-from dgraph.agents.triplets import Inboxes, Pull, Push, Request
+from dgraph.agents.daemon_settings import DaemonSettings
+from dgraph.agents.lane import Counters, DaemonHandle, Lane
+from dgraph.agents.triplets import BlockRequest, Inboxes, PullRequest, PushRequest
 from dgraph.codegen.recipe import Recipe
 from dgraph.devices.cpu import Cpu
 from dgraph.devices.probe import CPU
@@ -23,7 +23,7 @@ from dgraph.programs.kernel_names import name_in
 from dgraph.tables.vertex_arrays import IN_PROCESS
 
 
-class Streaming:
+class StreamingConnection:
     """For one partition. Kernels over vertices alone run in this process, because to move a vertex costs more."""
 
     arrays, one_thread = IN_PROCESS, False
@@ -32,8 +32,8 @@ class Streaming:
         self,
         recipe: Recipe,
         vertices: int,
-        settings: Settings,
-        plugs: Sequence[Plug],
+        settings: DaemonSettings,
+        plugs: Sequence[DaemonHandle],
         threads: int,
         lazy: bool,
     ):
@@ -57,7 +57,7 @@ class Streaming:
         np.cumsum(indptr[senders + 1] - indptr[senders], out=ends[1:])
         inboxes, edges = Inboxes(self.device, self.receives[name], values), int(ends[-1])
         if edges:
-            self._stream(name, ends, lambda lane: Push(lane, name, values, inboxes, self.lazy))
+            self._stream(name, ends, lambda lane: PushRequest(lane, name, values, inboxes, self.lazy))
             whole = -(-int(indptr[-1]) // self.size)
             self.tally.add("skipped_blocks", max(0, whole - -(-edges // self.size)))
         return inboxes.queued
@@ -69,7 +69,7 @@ class Streaming:
             return self.device.rows(name, count, values, first, block)
         ends = values["indptr"][first : count + 1]
         edges = int(ends[-1] - ends[0])
-        self._stream(name, ends, lambda lane: Pull(lane, name, values, edges, self.lazy), first)
+        self._stream(name, ends, lambda lane: PullRequest(lane, name, values, edges, self.lazy), first)
         return []
 
     def counted(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Streaming:
     def disconnect(self) -> None:
         self._let_go()
 
-    def _stream(self, name: str, ends: np.ndarray, request: Callable[[Lane], Request], first: int = 0) -> None:
+    def _stream(self, name: str, ends: np.ndarray, request: Callable[[Lane], BlockRequest], first: int = 0) -> None:
         """Send blocks through the pipelines of all daemons. Row i of the request has the edges ends[i]:ends[i + 1], and
         is row `first` + i of its table."""
         edges, costs = int(ends[-1] - ends[0]), [lane.costs[name].fit() for lane in self.lanes]
@@ -94,7 +94,7 @@ class Streaming:
         self.tally.add("predicted", _together(known) if len(known) == len(costs) else np.nan)
 
 
-def _run(lanes: Sequence[Lane], request: Callable[[Lane], Request], blocks: Sequence[Block]) -> None:
+def _run(lanes: Sequence[Lane], request: Callable[[Lane], BlockRequest], blocks: Sequence[Block]) -> None:
     """Run a request to its end. A single block needs no threads."""
     requests = [request(lane) for lane in lanes]
     if len(blocks) == len(requests) == 1:

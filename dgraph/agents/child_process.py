@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.cuda_daemon import CudaDesk
-from dgraph.agents.daemon import Desk, Room
+from dgraph.agents.cuda_daemon import CudaBlockRunner
+from dgraph.agents.daemon import BlockRunner, BufferSpec
 from dgraph.agents.shared_memory import arrays_in, mapped
-from dgraph.devices.probe import need_cuda
+from dgraph.devices.probe import require_cuda
 
 BEAT = 0.05  # seconds between two signs of life
 
@@ -50,11 +50,11 @@ def main(descriptor: int, threads: int) -> None:
             connection.send((False, error))
 
 
-def _desk(room: Room, arrays: dict[str, np.ndarray], threads: int) -> Desk | CudaDesk:
+def _desk(room: BufferSpec, arrays: dict[str, np.ndarray], threads: int) -> BlockRunner | CudaBlockRunner:
     if room.device == "cpu":
-        return Desk(room, arrays, threads)
-    need_cuda()
-    return CudaDesk(room, arrays)
+        return BlockRunner(room, arrays, threads)
+    require_cuda()
+    return CudaBlockRunner(room, arrays)
 
 
 def _received(side: socket.socket) -> mmap:

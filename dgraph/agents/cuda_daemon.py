@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.daemon import BUFFERS, BlockCall, Room, is_push
+from dgraph.agents.daemon import BUFFERS, BlockCall, BufferSpec, is_push
 from dgraph.devices.cuda import Cuda, RowList
 from dgraph.devices.device_memory import DeviceArray
 
@@ -21,11 +21,11 @@ class CudaDaemon:
     """The GPU of this process."""
 
     def __init__(self) -> None:
-        self.desks: dict[str, CudaDesk] = {}
+        self.desks: dict[str, CudaBlockRunner] = {}
 
-    def open(self, table: str, room: Room) -> dict[str, np.ndarray]:
+    def open(self, table: str, room: BufferSpec) -> dict[str, np.ndarray]:
         self.shut(table)
-        self.desks[table] = desk = CudaDesk(room)
+        self.desks[table] = desk = CudaBlockRunner(room)
         return desk.arrays
 
     def download(self, table: str, call: BlockCall) -> None:
@@ -44,10 +44,10 @@ class CudaDaemon:
         self.desks.clear()
 
 
-class CudaDesk:
+class CudaBlockRunner:
     """Buffers of one table on a device, each the image of an array of the host that the agent writes and reads."""
 
-    def __init__(self, room: Room, arrays: Mapping[str, np.ndarray] | None = None):
+    def __init__(self, room: BufferSpec, arrays: Mapping[str, np.ndarray] | None = None):
         self.room, self.cuda = room, Cuda(room.source)
         self.memory = self.cuda.memory
         asked: dict[str, Any] = {one.name: one for name in room.kernels for one in room.source.kernels[name]}

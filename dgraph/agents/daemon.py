@@ -16,7 +16,7 @@ BUFFERS = 3  # a block in each: one being downloaded, one computed, one uploaded
 LOST: Any = object()  # in place of a kernel's answer: the device had to be started anew
 
 
-class Space(NamedTuple):
+class ArraySpec(NamedTuple):
     """One array of the room that a daemon makes: with `each`, one for each buffer, along its first dimension; else one
     for all."""
 
@@ -25,12 +25,12 @@ class Space(NamedTuple):
     each: bool = False
 
 
-class Room(NamedTuple):
+class BufferSpec(NamedTuple):
     """What a daemon must hold to compute the blocks of one table with the kernels of one program."""
 
     source: Source
     kernels: tuple[str, ...]
-    spaces: Mapping[str, Space]
+    spaces: Mapping[str, ArraySpec]
     constants: Mapping[str, Any]  # small: the program's parameters
     device: str = "cpu"
 
@@ -51,7 +51,7 @@ class BlockCall(NamedTuple):
 class Daemon(Protocol):
     """All that a device must do. `table` is a name of the agent's choice for one partition and program."""
 
-    def open(self, table: str, room: Room) -> dict[str, np.ndarray]:
+    def open(self, table: str, room: BufferSpec) -> dict[str, np.ndarray]:
         """Make room for a table, in place of the room it had; returns the arrays that the agent writes and reads."""
 
     def download(self, table: str, call: BlockCall) -> None:
@@ -75,11 +75,11 @@ class CpuDaemon:
 
     def __init__(self, threads: int = 1):
         self.threads = threads
-        self.desks: dict[str, Desk] = {}
+        self.desks: dict[str, BlockRunner] = {}
 
-    def open(self, table: str, room: Room) -> dict[str, np.ndarray]:
+    def open(self, table: str, room: BufferSpec) -> dict[str, np.ndarray]:
         arrays = {name: np.zeros(space.shape, space.dtype) for name, space in room.spaces.items()}
-        self.desks[table] = Desk(room, arrays, self.threads)
+        self.desks[table] = BlockRunner(room, arrays, self.threads)
         return arrays
 
     def download(self, table: str, call: BlockCall) -> None:
@@ -98,10 +98,10 @@ class CpuDaemon:
         self.desks.clear()
 
 
-class Desk:
+class BlockRunner:
     """The kernels of one program over the buffers of one table, wherever these lie."""
 
-    def __init__(self, room: Room, arrays: Mapping[str, np.ndarray], threads: int):
+    def __init__(self, room: BufferSpec, arrays: Mapping[str, np.ndarray], threads: int):
         self.cpu = Cpu(load(room.source), threads)
         for name in room.kernels:  # now, so that no block is measured while compilers work
             self.cpu.kernels[name].compile()

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dgraph.agents.daemon import Daemon
-from dgraph.agents.daemon_settings import Kind
-from dgraph.agents.roles import roles_of, room_for
+from dgraph.agents.daemon_settings import DaemonKind
+from dgraph.agents.roles import buffer_spec_for, roles_of
 from dgraph.agents.vertex_cache import VertexCache
 from dgraph.codegen.recipe import Recipe
-from dgraph.pipeline.block_size import Measured
+from dgraph.pipeline.block_size import BlockTimings
 from dgraph.pipeline.blocks import Block
 
 _numbers = itertools.count()
@@ -24,14 +24,14 @@ _numbers = itertools.count()
 SECONDS = ("pipeline", "predicted")
 COUNTED = ("blocks", "skipped_blocks", "moved", "restarts", *SECONDS)
 
-Costs = defaultdict[str, Measured]  # of each kernel
+Costs = defaultdict[str, BlockTimings]  # of each kernel
 
 
-class Plug(NamedTuple):
+class DaemonHandle(NamedTuple):
     """A daemon as an agent hands it out, with the measured costs of a program's blocks there, in all runs."""
 
     daemon: Daemon
-    kind: Kind
+    kind: DaemonKind
     costs: Costs
 
     @property
@@ -59,7 +59,7 @@ class Counters:
 class Lane:
     """What a daemon holds of a partition. `cache`: bytes of vertices that stay there between blocks."""
 
-    def __init__(self, plug: Plug, recipe: Recipe, vertices: int, cache: int, tally: Counters):
+    def __init__(self, plug: DaemonHandle, recipe: Recipe, vertices: int, cache: int, tally: Counters):
         (self.daemon, self.kind, self.costs), self.recipe, self.tally = plug, recipe, tally
         self.device = plug.device
         self.table, self.roles = f"{os.getpid()}-{next(_numbers)}", roles_of(recipe)
@@ -77,7 +77,7 @@ class Lane:
         if edges <= self.edges and area <= self.area:
             return
         self.edges, self.area = max(edges, self.edges), max(area, self.area)
-        room = room_for(self.recipe, self.device, self.roles, self.cache.slots, self.area, self.edges)
+        room = buffer_spec_for(self.recipe, self.device, self.roles, self.cache.slots, self.area, self.edges)
         before, self.arrays = self.arrays, self.daemon.open(self.table, room)
         for name in self.cached & set(before):
             self.arrays[name][: self.cache.slots] = before[name][: self.cache.slots]
@@ -95,5 +95,5 @@ class Lane:
         self.daemon.shut(self.table)
 
     def _bytes_a_vertex(self) -> int:
-        spaces = room_for(self.recipe, self.device, self.roles, 1, 0, 0).spaces.values()
+        spaces = buffer_spec_for(self.recipe, self.device, self.roles, 1, 0, 0).spaces.values()
         return sum(int(np.prod(space.shape)) * np.dtype(space.dtype).itemsize for space in spaces)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.daemon import LOST, BlockCall, Room
+from dgraph.agents.daemon import LOST, BlockCall, BufferSpec
 from dgraph.agents.shared_memory import arrays_in, mapped, memory_file, size_of
 from dgraph.errors import OptionError, RunError
 
@@ -32,7 +32,7 @@ class ProcessDaemon:
         if not hasattr(socket, "send_fds"):
             raise OptionError("a daemon in a process of its own needs a POSIX system; leave out daemons=")
         self.threads, self.patience = threads, patience
-        self.tables: dict[str, tuple[Room, int]] = {}  # and the descriptor of their memory
+        self.tables: dict[str, tuple[BufferSpec, int]] = {}  # and the descriptor of their memory
         self.process: subprocess.Popen | None = None
         self.connection: Connection | None = None
         self.beat = np.zeros(1, np.int64)
@@ -42,7 +42,7 @@ class ProcessDaemon:
 
     # -- what agents ask -----------------------------------------------------------------------------------------------
 
-    def open(self, table: str, room: Room) -> dict[str, np.ndarray]:
+    def open(self, table: str, room: BufferSpec) -> dict[str, np.ndarray]:
         with self.lock:
             self._forget(table)
             descriptor = memory_file(size_of(room.spaces))

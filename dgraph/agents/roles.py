@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dgraph.agents.daemon import BUFFERS, Room, Space, over_edges
+from dgraph.agents.daemon import BUFFERS, ArraySpec, BufferSpec, over_edges
 from dgraph.codegen.neighbourhood_merges import SCRATCH
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import FIXED, Argument
@@ -16,7 +16,7 @@ LISTS = {"indptr", "neighbours", "senders", "queue", *SCRATCH}
 
 
 @dataclass(frozen=True)
-class Roles:
+class KernelRoles:
     """The arrays of one kernel by their role, and its scalars."""
 
     phase: PhaseAnalysis
@@ -28,7 +28,7 @@ class Roles:
     identities: dict[str, object]  # of the inboxes
 
 
-def roles_of(recipe: Recipe) -> dict[str, Roles]:
+def roles_of(recipe: Recipe) -> dict[str, KernelRoles]:
     """The roles of each kernel of a program, by name."""
     analysis, found = recipe.analysis, {}
     columns = {key(column.name) for column in analysis.edge_columns}
@@ -40,7 +40,7 @@ def roles_of(recipe: Recipe) -> dict[str, Roles]:
         written = {a.name for a in arrays if a.written}
         rows = written | _at_target(analysis, phase)
         sources = ({a.name for a in arrays} - rows) | (_at_source(phase) - written)
-        found[name] = Roles(
+        found[name] = KernelRoles(
             phase,
             tuple(a.name for a in arrays if a.name in sources),
             tuple(a.name for a in arrays if a.name in rows),
@@ -68,7 +68,9 @@ def _at_target(analysis: Analysis, phase: PhaseAnalysis) -> set[str]:
     return found | (set() if phase.combines else {"number"})
 
 
-def room_for(recipe: Recipe, device: str, roles: dict[str, Roles], slots: int, area: int, edges: int) -> Room:
+def buffer_spec_for(
+    recipe: Recipe, device: str, roles: dict[str, KernelRoles], slots: int, area: int, edges: int
+) -> BufferSpec:
     """What a daemon must hold: arrays over the cache's slots and over the areas of three buffers, and each buffer's
     edges."""
     asked: dict[str, Argument] = {}
@@ -80,9 +82,9 @@ def room_for(recipe: Recipe, device: str, roles: dict[str, Roles], slots: int, a
     for name, argument in asked.items():
         if name in columns or name in ("neighbours", "senders", "queue"):
             length = area if name in ("senders", "queue") else edges
-            spaces[name] = Space(argument.dtype, (BUFFERS, length), True)
+            spaces[name] = ArraySpec(argument.dtype, (BUFFERS, length), True)
         elif name not in vectors and name not in SCRATCH:
-            spaces[name] = Space(argument.dtype, (slots + BUFFERS * area, recipe.analysis.width)[: argument.dims])
-    spaces["indptr"] = Space(FIXED["indptr"].dtype, (slots + BUFFERS * area,))
+            spaces[name] = ArraySpec(argument.dtype, (slots + BUFFERS * area, recipe.analysis.width)[: argument.dims])
+    spaces["indptr"] = ArraySpec(FIXED["indptr"].dtype, (slots + BUFFERS * area,))
     constants = {array: recipe.values[name] for array, name in vectors.items()}
-    return Room(recipe.source_for(device), tuple(roles), spaces, constants, device)
+    return BufferSpec(recipe.source_for(device), tuple(roles), spaces, constants, device)

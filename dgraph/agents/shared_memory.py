@@ -10,17 +10,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dgraph.agents.daemon import Space
+from dgraph.agents.daemon import ArraySpec
 
 ALIGNED = 64  # bytes: a cache line
 
 
-def size_of(spaces: Mapping[str, Space]) -> int:
+def size_of(spaces: Mapping[str, ArraySpec]) -> int:
     """Bytes that arrays take, each on cache lines of its own."""
     return max(ALIGNED, sum(_aligned(space) for space in spaces.values()))
 
 
-def arrays_in(memory: mmap.mmap, spaces: Mapping[str, Space]) -> dict[str, np.ndarray]:
+def arrays_in(memory: mmap.mmap, spaces: Mapping[str, ArraySpec]) -> dict[str, np.ndarray]:
     """The arrays, one after the other: both processes find them by the same spaces."""
     found, begin = {}, 0
     for name, space in spaces.items():
@@ -46,6 +46,6 @@ def mapped(descriptor: int) -> mmap.mmap:
     return mmap.mmap(descriptor, os.fstat(descriptor).st_size)
 
 
-def _aligned(space: Space) -> int:
+def _aligned(space: ArraySpec) -> int:
     size = int(np.prod(space.shape)) * np.dtype(space.dtype).itemsize
     return -(-size // ALIGNED) * ALIGNED

@@ -15,7 +15,7 @@ import numpy as np
 
 from dgraph.agents.daemon import LOST, BlockCall
 from dgraph.agents.lane import Lane
-from dgraph.agents.vertex_cache import Located, VertexCache
+from dgraph.agents.vertex_cache import CacheSlots, VertexCache
 from dgraph.devices.cpu import Cpu
 from dgraph.pipeline.blocks import Block, any_active, gather, gather_edges, refresh
 from dgraph.pipeline.stages import Stages
@@ -23,16 +23,16 @@ from dgraph.programs.kernel_names import incoming
 
 
 @dataclass
-class Work:
+class BlockInFlight:
     """A block in a buffer: what its stages hand on."""
 
     block: Block
     call: BlockCall
-    found: Located
+    found: CacheSlots
     answer: Any = None  # the kernel's
 
 
-class Request(Stages):
+class BlockRequest(Stages):
     """The three stages of one request: the blocks of a kernel on their way through a lane. `cached` names the arrays of
     vertices that stay in the daemon."""
 
@@ -55,7 +55,7 @@ class Request(Stages):
         for name in self.cached:
             self.lane.moved(refresh(self.values[name], ids, self.lane.arrays[name], slots))
 
-    def compute(self, work: Work) -> None:
+    def compute(self, work: BlockInFlight) -> None:
         while (answer := self.lane.daemon.compute(self.lane.table, work.call)) is LOST:
             self.lane.tally.add("restarts", 1)
             self.unsure = True
@@ -63,7 +63,7 @@ class Request(Stages):
             work.call, work.found = again.call, again.found
         work.answer = answer
 
-    def measure(self, work: Work, seconds: list[float]) -> None:
+    def measure(self, work: BlockInFlight, seconds: list[float]) -> None:
         self.lane.tally.add("blocks", 1)
         self.lane.costs[self.kernel].add(work.block.edges, *seconds)
 
@@ -81,7 +81,7 @@ class Request(Stages):
         """Called when all blocks have been uploaded."""
 
 
-class Pull(Request):
+class PullRequest(BlockRequest):
     """Rows gather from their in-edges. A block brings its rows; what they gather from comes by way of the cache. With
     `lazy`, only inboxes that hold anything are brought, and only rows that have a message are taken back."""
 
@@ -93,7 +93,7 @@ class Pull(Request):
             everybody = self.cache.look_at_all()
             self.refresh(everybody, everybody)
 
-    def download(self, block: Block, buffer: int) -> Work | None:
+    def download(self, block: Block, buffer: int) -> BlockInFlight | None:
         lane, values, rows = self.lane, self.values, slice(block.first, block.last)
         edges = slice(*(int(values["indptr"][row]) for row in (block.first, block.last)))
         neighbours = values["neighbours"][edges]
@@ -117,7 +117,7 @@ class Pull(Request):
             places = base, spill + len(found.spilled)
             call = BlockCall(self.kernel, base, base + count, buffer, block.edges, self.scalars, places)
         lane.daemon.download(lane.table, call)
-        return Work(block, call, found)
+        return BlockInFlight(block, call, found)
 
     def bring_rows(self, rows: slice, here: slice) -> None:
         """Copy rows to the block's area; with `lazy`, only those inboxes that hold anything."""
@@ -134,7 +134,7 @@ class Pull(Request):
                 there[:] = values
                 self.lane.moved(values.nbytes)
 
-    def upload(self, work: Work) -> None:
+    def upload(self, work: BlockInFlight) -> None:
         lane, (first, last, _) = self.lane, work.block
         lane.daemon.upload(lane.table, work.call)
         found = {name: lane.arrays[name][work.call.lo : work.call.hi] for name in self.roles.written}
@@ -153,7 +153,7 @@ def which(some: int, of: int) -> int:
     return min(4 * some, (of + 7) // 8)
 
 
-class Receiver(Protocol):
+class MessageReceiver(Protocol):
     """Whoever takes the messages that a daemon has merged for the targets of a block; returns the bytes that were
     moved."""
 
@@ -161,7 +161,7 @@ class Receiver(Protocol):
 
 
 class Inboxes:
-    """The inboxes in the tables, as a Receiver; one daemon at a time."""
+    """The inboxes in the tables, as a MessageReceiver; one daemon at a time."""
 
     def __init__(self, cpu: Cpu, kernel: str, values: Mapping[str, Any]):
         self.cpu, self.kernel, self.values = cpu, kernel, values
@@ -178,12 +178,12 @@ class Inboxes:
         return ids.nbytes + sum(array.nbytes for array in messages.values())
 
 
-class Push(Request):
+class PushRequest(BlockRequest):
     """Senders send along their out-edges. Targets start with empty inboxes in the block's area; what these hold in the
     end is merged into the tables as mail is. With `lazy`, and where merges are idempotent (so that a block may be
     computed twice), targets stay in the cache, and are uploaded when all blocks are done or their slot is needed."""
 
-    def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], inboxes: Receiver, lazy: bool):
+    def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], inboxes: MessageReceiver, lazy: bool):
         roles = lane.roles[kernel]
         cache = lane.cache if lazy and roles.phase.idempotent else lane.plain
         self.fixed = [name for name in roles.rows if name not in roles.written]
@@ -191,7 +191,7 @@ class Push(Request):
         self.scalars["queued"] = 0
         self.inboxes = inboxes
 
-    def download(self, block: Block, buffer: int) -> Work:
+    def download(self, block: Block, buffer: int) -> BlockInFlight:
         lane, values, arrays = self.lane, self.values, self.lane.arrays
         senders, indptr = values["senders"][block.first : block.last], values["indptr"]
         with lane.lock:
@@ -218,9 +218,9 @@ class Push(Request):
             arrays["arrived"][here] = False
             call = BlockCall(self.kernel, 0, count, buffer, block.edges, self.scalars, (base, here.stop))
         lane.daemon.download(lane.table, call)
-        return Work(block, call, found)
+        return BlockInFlight(block, call, found)
 
-    def upload(self, work: Work) -> None:
+    def upload(self, work: BlockInFlight) -> None:
         lane, spill = self.lane, self.lane.base(work.call.buffer) + work.call.hi
         lane.daemon.upload(lane.table, work.call)
         news = lane.arrays["queue"][work.call.buffer, : int(work.answer)]

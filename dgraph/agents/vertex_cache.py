@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
-from dgraph.native.machine_code import kept
+from dgraph.native.machine_code import cached_njit
 
 AGED = 0.5  # what a round leaves of a weight
 SPARE = 8  # one in so many slots is emptied at a time
@@ -19,10 +19,10 @@ VERTEX = np.dtype([("slot", np.int32), ("block", np.int32), ("request", np.int32
 
 NOTHING = np.empty(0, np.uint32)
 
-kernel = kept()
+kernel = cached_njit()
 
 
-class Located(NamedTuple):
+class CacheSlots(NamedTuple):
     """Where the vertices of a block are in the daemon."""
 
     ids: np.ndarray  # in slots, and not looked at in this request: their values may be missing, or old
@@ -63,17 +63,17 @@ class VertexCache:
         self.fresh = len(self.everybody) > 0
         return self.everybody
 
-    def find(self, ids: np.ndarray, area: int, out: np.ndarray) -> Located:
+    def find(self, ids: np.ndarray, area: int, out: np.ndarray) -> CacheSlots:
         """Write the place of each id to `out`: a slot, or a place in the block's area, which begins at `area`."""
         self.block += 1
         if self.fresh:
             out[: len(ids)] = ids
-            return Located(NOTHING, NOTHING, NOTHING)
+            return CacheSlots(NOTHING, NOTHING, NOTHING)
         looked, slots, spilled = (np.empty(len(ids), np.uint32) for _ in range(3))
         tables, numbers = (self.known, self.owner, self.free), (self.empty, self.block, self.request)
         self.empty, fresh, others = _find(ids, *tables, *numbers, area, out, looked, slots, spilled)
         self.seen.append(slots[:fresh].copy())
-        return Located(looked[:fresh], slots[:fresh], spilled[:others])
+        return CacheSlots(looked[:fresh], slots[:fresh], spilled[:others])
 
     def victims(self) -> np.ndarray:
         """The slots to give away now: the least useful that no block in flight uses; none while enough are empty."""

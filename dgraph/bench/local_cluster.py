@@ -24,14 +24,14 @@ def local_cluster(workers: int, threads: int | None = None) -> Iterator[Any]:
 
     threads = threads or max(1, cores() // workers)
     quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50}
-    with only_we_hear_ctrl_c():
+    with shield_workers_from_ctrl_c():
         cluster = LocalCluster(n_workers=workers, threads_per_worker=threads, host="127.0.0.1", **quiet)
     with cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
 
 @contextmanager
-def only_we_hear_ctrl_c() -> Iterator[None]:
+def shield_workers_from_ctrl_c() -> Iterator[None]:
     """Have processes that are started in the block ignore Ctrl-C, which a terminal sends to all of them: this process
     ends them, in silence."""
     if threading.current_thread() is not threading.main_thread():

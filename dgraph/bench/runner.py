@@ -29,7 +29,7 @@ Clusters = Callable[[int, int | None], AbstractContextManager[Any]]  # workers, 
 
 
 @dataclass
-class Standing:
+class LoadedGraph:
     """A graph that is loaded, the seconds that took, and the client that has it."""
 
     graph: Any
@@ -61,7 +61,7 @@ class Runner:
     def __post_init__(self) -> None:
         self.cases = cases_of(self.suite, self.only)
         self.begun = time.perf_counter()
-        self.standing: dict[Any, Standing] = {}
+        self.standing: dict[Any, LoadedGraph] = {}
         self.edges: Edges | None = None
 
     @cached_property
@@ -95,7 +95,7 @@ class Runner:
             for case, where in standing.items():
                 yield self._trial(case, where, trial, sources[trial % len(sources)])
 
-    def _trial(self, case: Case, where: Standing, trial: int, source: Any) -> Trial:
+    def _trial(self, case: Case, where: LoadedGraph, trial: int, source: Any) -> Trial:
         gc.collect()
         peak_memory.reset(where.client)
         begun = time.perf_counter()
@@ -131,7 +131,7 @@ class Runner:
         except OptionError as refused:
             raise OptionError(f"{_named(case)}: {refused}") from refused
 
-    def _stand(self, case: Case, client: Any) -> Standing:
+    def _stand(self, case: Case, client: Any) -> LoadedGraph:
         """The graph of a case, loaded unless an earlier case has left it, and brought to this process as verifiers read
         it."""
         key = case.place if self.suite.build == "once" else (case.place, case.setting.name, *case.labels.values())
@@ -139,7 +139,7 @@ class Runner:
             begun = time.perf_counter()
             place = {"policy": case.policy, "parts": case.partitions or None, "capacities": case.capacities}
             graph = load(case.graph, **place, client=client)
-            self.standing[key] = Standing(graph, time.perf_counter() - begun, client)
+            self.standing[key] = LoadedGraph(graph, time.perf_counter() - begun, client)
         if self.edges is None:
             self.edges = Edges.of(self.standing[key].graph)
         return self.standing[key]

@@ -18,8 +18,8 @@ import numpy as np
 
 from dgraph.cluster.workers import Workers
 from dgraph.partition import placement, policies, rules
-from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
-from dgraph.partition.ids.chunk import Numbered
+from dgraph.partition.adjacency import Adjacency, EdgeSlice, SortFunction, build
+from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.ids.id_tables import give_back
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import EdgePiece, Partition, agree, assemble
@@ -88,14 +88,14 @@ def partition(
     order: str,
     mirror: bool,
     skip_loops: bool,
-    sort: Sort = build,
+    sort: SortFunction = build,
 ) -> list[Any]:
     """All partitions, held on the workers, each with the address tables that its peers asked for. (Dask looks for tasks
     in the arguments of a task, which takes long, but not in a `partial`.)"""
     parts, here = where.parts, workers.client is None
     if parts == 1 and where.numbers is None:
         how: dict[str, Any] = {"order": order, "mirror": mirror, "skip_loops": skip_loops, "sort": sort}
-        task = partial(whole, ids=ids, **how, threads_each=workers.threads, in_place=here)
+        task = partial(build_single_partition, ids=ids, **how, threads_each=workers.threads, in_place=here)
         return workers.hold([workers.call(task, list(chunks), on=workers.host(0, 1))])
     listings: list[Listing] = [(placement.places, False), (placement.places, True)][: 1 + mirror]
     listings += [(placement.second_places, False)] if where.twice else []
@@ -134,39 +134,39 @@ def _agreed(workers: Workers, tasks: list[Any]) -> list[Any]:
         of_each.setdefault(workers.host(part, len(halves)), []).append(part)
     found = []
     for host, mine in of_each.items():
-        picked = [workers.call(partial(_asked_of, mine), request) for request in requests]
+        picked = [workers.call(partial(_requests_to, mine), request) for request in requests]
         asked = workers.call(list, picked, on=host)
         found += [workers.call(_agree, halves[part], asked, part, on=host) for part in mine]
     return workers.hold(found)
 
 
-def whole(
-    chunks: list[Numbered],
+def build_single_partition(
+    chunks: list[NumberedChunk],
     *,
     ids: Numbering,
     order: str,
     mirror: bool,
     skip_loops: bool,
     threads_each: int,
-    sort: Sort,
+    sort: SortFunction,
     in_place: bool,
 ) -> Partition:
     """The only partition of a graph. `in_place` says that all of it happens in this process."""
     check_room(0, 1, ids.size)
     by_table = not any(chunk.ranks.size for chunk in chunks)  # then numbers are arrays of their own
     if in_place and by_table and sort is build and sum(map(len, chunks)) > placement.AT_ONCE:
-        return in_ranges(chunks, ids, order, mirror, skip_loops, threads_each)
+        return build_in_ranges(chunks, ids, order, mirror, skip_loops, threads_each)
     edges = []
     for chunk in chunks:
         ends = (chunk.sources, chunk.destinations) if order == "out" else (chunk.destinations, chunk.sources)
         edges.append(EdgeSlice(*ends, chunk.columns, chunk.ranks, skip_loops))
         if mirror:
             edges.append(EdgeSlice(*ends[::-1], chunk.columns, chunk.ranks, skip_loops=True))
-    return only(sort(edges, ids.size, workers=threads_each), ids, order)
+    return partition_from_rows(sort(edges, ids.size, workers=threads_each), ids, order)
 
 
-def in_ranges(
-    chunks: list[Numbered], ids: Numbering, order: str, mirror: bool, skip_loops: bool, threads_each: int
+def build_in_ranges(
+    chunks: list[NumberedChunk], ids: Numbering, order: str, mirror: bool, skip_loops: bool, threads_each: int
 ) -> Partition:
     """The same, one range of rows after the other: numbers, which are let go, and rows are never all there at once."""
     rows = [chunk.sources if order == "out" else chunk.destinations for chunk in chunks]
@@ -195,10 +195,10 @@ def in_ranges(
         start = stop
         del keys, others, slices, found
         give_back()
-    return only(Adjacency(indptr, neighbours, columns), ids, order)
+    return partition_from_rows(Adjacency(indptr, neighbours, columns), ids, order)
 
 
-def only(adjacency: Adjacency, ids: Numbering, order: str) -> Partition:
+def partition_from_rows(adjacency: Adjacency, ids: Numbering, order: str) -> Partition:
     """The partition that has all edges."""
     numbers = np.arange(ids.size, dtype=np.uint32 if ids.size < 2**32 else np.int64)
     none = Proxies(np.full((1, 4), ids.size, np.int64))
@@ -212,7 +212,7 @@ def _assemble(
     ids: Numbering,
     pieces: list[EdgePiece],
     order: str,
-    sort: Sort,
+    sort: SortFunction,
     each: int = 1,
     in_place: bool = False,
 ) -> tuple[Partition, dict[int, ProxyList]]:
@@ -223,13 +223,13 @@ def _assemble(
 
 
 def _split(
-    chunk: Numbered, where: Placement, ids: Numbering, parts: int, listing: Listing, skip_loops: bool
+    chunk: NumberedChunk, where: Placement, ids: Numbering, parts: int, listing: Listing, skip_loops: bool
 ) -> list[EdgePiece]:
     find, flip = listing
     return placement.split(chunk, find(chunk, where, ids, flip), parts, flip, skip_loops)
 
 
-def _asked_of(parts: list[int], requests: dict[int, ProxyList]) -> dict[int, ProxyList]:
+def _requests_to(parts: list[int], requests: dict[int, ProxyList]) -> dict[int, ProxyList]:
     return {part: requests[part] for part in parts if part in requests}
 
 

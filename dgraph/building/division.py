@@ -7,18 +7,18 @@ from functools import cached_property
 from typing import Any
 
 from dgraph.building import assembly
-from dgraph.building.input_edges import Listed
+from dgraph.building.input_edges import InputEdges
 from dgraph.building.partition_set import Partitions
 from dgraph.building.shares import shares_of
 from dgraph.partition import policies
 from dgraph.partition.placement import Placement
 
 
-class Division:
+class Partitioning:
     """Partitions are built when they are first asked for, with only what is asked for. With `as_saved` those of a saved
     graph are used as they are."""
 
-    def __init__(self, listed: Listed, asked: policies.AskedParts, *, as_saved: bool = False):
+    def __init__(self, listed: InputEdges, asked: policies.PartitionOptions, *, as_saved: bool = False):
         policies.choose(asked.policy, asked.parts or 1)  # refuses what is no policy
         self.listed, self.asked, self.workers = listed, asked, listed.workers
         self.built: Partitions | None = None
@@ -31,7 +31,7 @@ class Division:
         return self.asked.parts or self.workers.parts_for(self.listed.num_arcs)
 
     @property
-    def foreseen(self) -> int:
+    def expected_parts(self) -> int:
         """The same before anything is read: where workers' memory is short, there may be more."""
         return self.asked.parts or len(self.workers.addresses) or 1
 
@@ -47,7 +47,7 @@ class Division:
 
     def forget_lost(self) -> None:
         """Let go of partitions if one went away with a worker."""
-        if self.built is not None and not self.built.all_there:
+        if self.built is not None and not self.built.is_complete:
             self.built = None
 
     def partitioned(self, orders: Sequence[str], columns: Sequence[str], admit: Callable[..., None]) -> Partitions:
@@ -85,11 +85,11 @@ class Division:
 
     def _build(self, order: str, columns: Sequence[str]) -> Partitions:
         listed = self.listed
-        if held := listed.built_there(order, columns, self.parts == 1 and self.cut.by_range):
+        if held := listed.build_on_gpu(order, columns, self.parts == 1 and self.cut.by_range):
             return self._described(held, {order: tuple(columns)})
         (chunks, ends), sort = listed.to_build(columns), listed.sort
         with listed.watch("place"):
-            where, arcs = self._place(ends), listed.rules.of_arcs
+            where, arcs = self._place(ends), listed.rules.arc_options
         with listed.watch("partition"):
             held = assembly.partition(self.workers, chunks, listed.numbering, where, order=order, sort=sort, **arcs)
             del chunks, ends  # each may go as soon as it was split
@@ -105,7 +105,7 @@ class Division:
             self._placement = self.listed.saved.placement(self.cut)
         if self._placement is None:
             shares = shares_of(self.workers, self.asked.capacities, self.parts)
-            arcs = self.listed.rules.of_arcs
+            arcs = self.listed.rules.arc_options
             self._placement = assembly.plan_places(
                 self.workers, chunks, self.listed.numbering, self.cut, shares, **arcs
             )

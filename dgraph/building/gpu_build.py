@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from dgraph.devices import own_device
 from dgraph.devices.device_memory import Memory
-from dgraph.devices.sorted_rows import BYTES, FEW, here, joined, sort
+from dgraph.devices.sorted_rows import BYTES, FEW, concatenate, sort, to_host
 from dgraph.errors import DeviceError
 from dgraph.frames.any_frame import column_of_numbers
 from dgraph.frames.device_frame import DeviceFrame
@@ -28,13 +28,13 @@ from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.ids.survey import Survey, survey_of_range
 
 if TYPE_CHECKING:
-    from dgraph.building.input_edges import Listed, Rules
+    from dgraph.building.input_edges import EdgeRules, InputEdges
 
 MERGING = 32  # bytes an arc beside those of sorting, while repeats are found
 PIECE = 1 << 26  # ids that are looked at at once: CuPy's packbits counts 32 bits, and copies take memory
 
 
-class EdgesThere:
+class GpuEdges:
     """The edges of a graph, in pieces, on the GPU of this process."""
 
     def __init__(self, frames: Sequence[DeviceFrame], source: str, destination: str, memory: Memory):
@@ -42,7 +42,7 @@ class EdgesThere:
         self.num_edges: int | None = None  # once repeats are merged
 
     @classmethod
-    def of(cls, listed: Listed) -> EdgesThere | None:
+    def of(cls, listed: InputEdges) -> GpuEdges | None:
         """The edges of a graph, if they are on the GPU and the graph can be built there; else None."""
         edges, rules = listed.edges, listed.rules
         if not edges.on_device or listed.workers.client is not None or listed.vertices.frame is not None:
@@ -95,7 +95,7 @@ class EdgesThere:
             return None
         xp, dtype = self.xp, total.id_type.dtype
         distinct = reduce(xp.union1d, [xp.unique(one.astype(dtype, copy=False)) for one in self._ids()])
-        return Numbering.by_tables(total.id_type, [pa.array(here(self.memory, distinct))])
+        return Numbering.by_tables(total.id_type, [pa.array(to_host(self.memory, distinct))])
 
     def _bitmap(self, low: int, high: int, listed: range) -> np.ndarray:
         """The ids that occur as bits."""
@@ -107,18 +107,18 @@ class EdgesThere:
             for first in range(0, len(one), PIECE):
                 flags[one[first : first + PIECE].astype(np.int64) - low] = True
         words = [xp.packbits(flags[first : first + PIECE], bitorder="little") for first in range(0, len(flags), PIECE)]
-        return here(self.memory, xp.concatenate(words)).view(np.uint64)
+        return to_host(self.memory, xp.concatenate(words)).view(np.uint64)
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def adjacency(
-        self, ids: Numbering, columns: Sequence[str], weight: str | None, *, order: str, rules: Rules
+        self, ids: Numbering, columns: Sequence[str], weight: str | None, *, order: str, rules: EdgeRules
     ) -> Adjacency | None:
         """All edges by source (order "out") or by destination, as the rules have them. None if memory is short."""
         if ids.size >= FEW:
             return None
         try:
-            arcs = self._arcs(self._edges(ids, columns, weight, rules), **rules.of_arcs)
+            arcs = self._arcs(self._edges(ids, columns, weight, rules), **rules.arc_options)
             keys, others = ([one.ends[end] for one in arcs] for end in ((0, 1) if order == "out" else (1, 0)))
             values = {name: [one.columns[name] for one in arcs] for name in columns}
             del arcs
@@ -126,14 +126,16 @@ class EdgesThere:
         except (MemoryError, DeviceError):
             return None
 
-    def _edges(self, ids: Numbering, columns: Sequence[str], weight: str | None, rules: Rules) -> list[Some]:
+    def _edges(
+        self, ids: Numbering, columns: Sequence[str], weight: str | None, rules: EdgeRules
+    ) -> list[GpuEdgePiece]:
         """The edges by number, after all rules but that for loops."""
         table = self._table(ids)
         edges = []
         for frame in self.frames:
             ends = [self._numbers(frame[end], ids, table) for end in self.ends]
             values = {name: self._column(frame, name, name == weight) for name in columns}
-            edges.append(Some((ends[0], ends[1]), values))
+            edges.append(GpuEdgePiece((ends[0], ends[1]), values))
         if rules.symmetrize:
             edges += [one.turned()[one.unlike] for one in edges]
         if rules.repeats == "keep":
@@ -144,7 +146,7 @@ class EdgesThere:
         self.num_edges = len(merged.ends[0])
         return [merged]
 
-    def _arcs(self, edges: list[Some], mirror: bool, skip_loops: bool) -> list[Some]:
+    def _arcs(self, edges: list[GpuEdgePiece], mirror: bool, skip_loops: bool) -> list[GpuEdgePiece]:
         found = []
         for one in edges:
             found.append(one[one.unlike] if skip_loops else one)
@@ -152,10 +154,10 @@ class EdgesThere:
                 found.append(one.turned()[one.unlike])
         return found
 
-    def _merged(self, edges: list[Some], rules: Rules) -> Some:
+    def _merged(self, edges: list[GpuEdgePiece], rules: EdgeRules) -> GpuEdgePiece:
         """As `partition/rules.py` has it: one edge for each pair of ends, in order of the pair."""
         xp = self.xp
-        ends = [joined(xp, [one.ends[end] for one in edges]) for end in (0, 1)]
+        ends = [concatenate(xp, [one.ends[end] for one in edges]) for end in (0, 1)]
         first, second = ends if rules.directed else (xp.minimum(*ends), xp.maximum(*ends))
         pairs = first.astype(np.uint64) << np.uint64(32) | second
         order = xp.argsort(pairs, kind="stable")
@@ -165,14 +167,14 @@ class EdgesThere:
         firsts = order[starts]
         columns = {}
         for name in edges[0].columns:
-            column = joined(xp, [one.columns[name] for one in edges])
+            column = concatenate(xp, [one.columns[name] for one in edges])
             if rules.repeats == "first" or column.dtype.kind not in "iuf" or not len(starts):
                 columns[name] = column[firsts]
             elif rules.repeats == "sum":
                 columns[name] = _sums(xp, column[order], starts, group)
             else:
                 columns[name] = _extremes(xp, column[order], starts, group, rules.repeats)
-        return Some((ends[0][firsts], ends[1][firsts]), columns)
+        return GpuEdgePiece((ends[0][firsts], ends[1][firsts]), columns)
 
     def _table(self, ids: Numbering) -> Any:
         """What turns ids into numbers: the number at each distance from the first, the ids in order, or nothing."""
@@ -206,18 +208,18 @@ class EdgesThere:
 
 
 @dataclass(frozen=True, eq=False)
-class Some:
+class GpuEdgePiece:
     """Some edges by number, on the GPU."""
 
     ends: tuple[Any, Any]
     columns: dict[str, Any]
 
-    def __getitem__(self, chosen: Any) -> Some:
+    def __getitem__(self, chosen: Any) -> GpuEdgePiece:
         a, b = self.ends
-        return Some((a[chosen], b[chosen]), {name: one[chosen] for name, one in self.columns.items()})
+        return GpuEdgePiece((a[chosen], b[chosen]), {name: one[chosen] for name, one in self.columns.items()})
 
-    def turned(self) -> Some:
-        return Some(self.ends[::-1], self.columns)
+    def turned(self) -> GpuEdgePiece:
+        return GpuEdgePiece(self.ends[::-1], self.columns)
 
     @property
     def unlike(self) -> Any:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dgraph.building.retention import Retained, by_key
-from dgraph.cluster.retry import retried
+from dgraph.building.retention import RetainedFutures, by_key
+from dgraph.cluster.retry import retry_on_loss
 from dgraph.devices.probe import CUDF, INSTALL
 from dgraph.errors import InputError
 from dgraph.frames.any_frame import is_lazy, local, rows, to_pandas
@@ -59,8 +59,8 @@ def edges(graph: Graph) -> dd.DataFrame:
     return _frame(workers, tasks, _of_one_sign(_meta(source.frame), ends, kind))
 
 
-@retried
-def computed(graph: Graph) -> tuple[pd.DataFrame, pd.DataFrame]:
+@retry_on_loss
+def compute_frames(graph: Graph) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All edges and all vertices, in this process."""
     both = [edges(graph), vertices(graph)]
     if graph.client is None:
@@ -181,14 +181,16 @@ def _frame(workers: Workers, tasks: Sequence[Any], meta: pd.DataFrame) -> dd.Dat
     frame = dd.from_delayed(list(tasks), meta=meta.astype(dict.fromkeys(objects, "float64")), verify_meta=False)
     if not objects and retained is None:
         return frame
-    return frame.map_partitions(_as_it_is, retained, meta=meta, enforce_metadata=False)
+    return frame.map_partitions(_frame_partition, retained, meta=meta, enforce_metadata=False)
 
 
-def of_result(workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, ids: Sequence[str], *, as_cudf: bool) -> Any:
+def result_frame(
+    workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, ids: Sequence[str], *, as_cudf: bool
+) -> Any:
     """Tables that are tasks as a lazy frame of Dask; or of dask-cudf, on the workers with cuDF and a GPU."""
     if not as_cudf:
         return _frame(workers, [workers.call(_as_text, one, ids) for one in tables], _as_text(meta, ids))
-    fitting = workers.abilities.that_have("a result as a frame of cuDF", CUDF, f"{INSTALL}; or take compute()")
+    fitting = workers.abilities.workers_with("a result as a frame of cuDF", CUDF, f"{INSTALL}; or take compute()")
     import dask_cudf
 
     tasks = [workers.call(_to_cudf, one, ids, on=on) for one, on in zip(tables, cycle(fitting))]
@@ -214,6 +216,6 @@ def _as_text(table: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(texts, pd.StringDtype("pyarrow")))
 
 
-def _as_it_is(table: pd.DataFrame, retained: Retained | None) -> pd.DataFrame:
+def _frame_partition(table: pd.DataFrame, retained: RetainedFutures | None) -> pd.DataFrame:
     """The table. As an argument of the frame's tasks, `retained` stays as long as the frame."""
     return table

@@ -13,16 +13,16 @@ import pyarrow as pa
 
 from dgraph.building import graph_frames
 from dgraph.building.saved_graph import KIND, MANIFEST, VERSION, local_folder
-from dgraph.cluster.retry import retried
+from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import ColumnError, OptionError, StorageError
 from dgraph.graph import Graph
-from dgraph.options import switch
+from dgraph.options import check_flag
 from dgraph.partition import store
 from dgraph.partition.manifest import manifest_text
 from dgraph.partition.partition import Partition
 
 
-@retried
+@retry_on_loss
 def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite: bool = False) -> None:
     """Write a graph to a folder that all workers can reach.
 
@@ -68,7 +68,7 @@ def save(graph: Graph, path: Any, *, columns: list[str] | None = None, overwrite
 
 def free_folder(path: Any, overwrite: bool) -> Path:
     """Where a graph can be saved; refused where something is that must stay."""
-    folder, replaces = local_folder(path), switch("overwrite", overwrite)
+    folder, replaces = local_folder(path), check_flag("overwrite", overwrite)
     if folder.exists():
         if not replaces:
             raise OptionError(f"{folder} is there already; give another path, or overwrite=True")

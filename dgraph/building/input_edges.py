@@ -12,25 +12,25 @@ import numpy as np
 
 from dgraph.building import assembly, input_pieces, numbering_tasks
 from dgraph.building.build_report import Stopwatch
-from dgraph.building.gpu_build import EdgesThere
+from dgraph.building.gpu_build import GpuEdges
 from dgraph.cluster.retry import retry
-from dgraph.cluster.workers import Workers, lost
+from dgraph.cluster.workers import Workers, any_lost
 from dgraph.devices import distinct_ids, sorted_rows
 from dgraph.frames.any_frame import is_lazy
 from dgraph.frames.sources import EdgeSource, VertexSource
 from dgraph.partition import adjacency, rules
-from dgraph.partition.adjacency import Sort
+from dgraph.partition.adjacency import SortFunction
 from dgraph.partition.ids import id_tables
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import Partition
-from dgraph.phrases import counted
+from dgraph.phrases import format_count
 
 if TYPE_CHECKING:
-    from dgraph.building.saved_graph import Saved
+    from dgraph.building.saved_graph import SavedGraph
 
 
 @dataclass(frozen=True)
-class Rules:
+class EdgeRules:
     """Which edges the graph has, of those that are listed; see `Graph.from_edges`."""
 
     directed: bool = True
@@ -43,43 +43,47 @@ class Rules:
         return self.loops == "drop"
 
     @property
-    def of_arcs(self) -> dict[str, bool]:
+    def arc_options(self) -> dict[str, bool]:
         """How edges become arcs: whether each has a reverse, and whether loops are left out."""
         return {"mirror": not self.directed, "skip_loops": self.skip_loops}
 
 
-class Listed:
+class InputEdges:
     """Edges and vertices as they were listed. They are read and numbered when somebody first asks."""
 
     def __init__(
         self,
         edges: EdgeSource,
         vertices: VertexSource,
-        rules: Rules,
+        rules: EdgeRules,
         workers: Workers,
-        saved: Saved | None = None,  # which knows the ids, those of vertices that no frame lists, too
+        saved: SavedGraph | None = None,  # which knows the ids, those of vertices that no frame lists, too
     ):
         self.edges, self.vertices, self.rules = edges, vertices, rules
         self.workers, self.saved, self.watch = workers, saved, Stopwatch()
         self.rows: list[int] = saved.content["edges"] if saved else []  # of each piece of the edge frame
         self.fresh: list[Any] | None = None  # the chunks by number, kept from the numbering until the first build
         self._lent, self._lending = False, Lock()  # whether others than the build may still read them
-        self.there: EdgesThere | None = None  # the edges, if a GPU has them and is to sort them, until the first build
+        self.there: GpuEdges | None = None  # the edges, if a GPU has them and is to sort them, until the first build
         self._num_edges: int | None = None
-        if saved and rules == Rules(directed=saved.content["directed"]):
+        if saved and rules == EdgeRules(directed=saved.content["directed"]):
             self._num_edges = saved.content["num_edges"]
         self._numbering: Numbering | None = None
         self._edge_pieces: list[Any] | None = None
         self._vertex_pieces: list[Any] | None = None
 
-    def anew(self, rules: Rules | None = None) -> Listed:
+    def copy_with(self, rules: EdgeRules | None = None) -> InputEdges:
         """The same frames, for another graph, perhaps by other rules."""
-        return Listed(self.edges, self.vertices, rules or self.rules, self.workers, self.saved)
+        return InputEdges(self.edges, self.vertices, rules or self.rules, self.workers, self.saved)
 
     # -- how much there is ---------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        many = f"{counted(self.num_vertices, 'vertex')}, {counted(self.num_edges, 'edge')}" if self.is_read else ""
+        many = (
+            f"{format_count(self.num_vertices, 'vertex')}, {format_count(self.num_edges, 'edge')}"
+            if self.is_read
+            else ""
+        )
         return f"{'directed' if self.rules.directed else 'undirected'}, {many or 'not read yet'}"
 
     @property
@@ -136,17 +140,17 @@ class Listed:
             self._numbering = self.saved.numbering()
         if self._numbering is None:
             with self.watch("number"):
-                there = EdgesThere.of(self)
+                there = GpuEdges.of(self)
                 known = None if there is None else there.number(self.vertices.listed)
                 if there is not None and known is not None:
                     self._numbering, self.there, self.rows = known, there, there.rows
                     return known
                 vertices = [
                     self.workers.call(input_pieces.vertex_ids, piece, self.vertices.id, number)
-                    for number, piece in input_pieces.numbered(self.vertices.frame, self.vertex_pieces)
+                    for number, piece in input_pieces.enumerate_pieces(self.vertices.frame, self.vertex_pieces)
                 ]
                 alone = self.workers.client is not None and is_lazy(self.edges.frame)
-                found = numbering_tasks.number(
+                found = numbering_tasks.number_chunks(
                     self.workers, self.id_chunks(), vertices, self.vertices.listed, self.by, alone
                 )
                 self._numbering, self.fresh, self.rows = found
@@ -157,29 +161,29 @@ class Listed:
 
         All rules are applied but `loops` when repeats are kept, which is left to whoever reads the chunks.
         """
-        return self.by_rules(self.with_columns(self.as_listed(), columns, origin=origin))
+        return self.apply_rules(self.with_columns(self.as_listed(), columns, origin=origin))
 
     def to_build(self, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
         """The graph's edges for partitions to be made of, and the same to place them by: without columns, which of a
         lazy frame would be read twice, unless repeats are merged, which reads them once."""
         listed = self.as_listed(to_build=True)
-        chunks = self.by_rules(self.with_columns(listed, columns))
-        return chunks, chunks if self.rules.repeats != "keep" else self.by_rules(listed)
+        chunks = self.apply_rules(self.with_columns(listed, columns))
+        return chunks, chunks if self.rules.repeats != "keep" else self.apply_rules(listed)
 
     def with_columns(self, chunks: list[Any], columns: Sequence[str], *, origin: bool = False) -> list[Any]:
         """Chunks as they were listed with some columns: tasks that read these from the frame."""
         if not (columns or origin):
             return chunks
         starts = np.concatenate([[0], np.cumsum(self.rows)])
-        pieces = input_pieces.numbered(self.edges.frame, self.pieces_with(columns))
+        pieces = input_pieces.enumerate_pieces(self.edges.frame, self.pieces_with(columns))
         known = self.workers.share(self.numbering) if is_lazy(self.edges.frame) else None
         how = tuple(columns), (self.edges.source, self.edges.destination, self.edges.weight), known
         return [
-            self.workers.call(input_pieces.with_columns, chunk, piece, *how, int(start) if origin else None, number)
+            self.workers.call(input_pieces.add_columns, chunk, piece, *how, int(start) if origin else None, number)
             for chunk, (number, piece), start in zip(chunks, pieces, starts, strict=False)
         ]
 
-    def by_rules(self, chunks: list[Any]) -> list[Any]:
+    def apply_rules(self, chunks: list[Any]) -> list[Any]:
         """The edges that the rules make of those that were listed; loops stay, unless repeats are merged."""
         if self.rules.symmetrize:
             chunks = [*chunks, *(self.workers.call(rules.reverses, chunk) for chunk in chunks)]
@@ -194,7 +198,7 @@ class Listed:
             )
         return chunks
 
-    def built_there(self, order: str, columns: Sequence[str], whole: bool) -> list[Partition]:
+    def build_on_gpu(self, order: str, columns: Sequence[str], whole: bool) -> list[Partition]:
         """The only partition of the graph, built by the GPU that has the edges. An empty list if no GPU has them, or it
         lacks room to sort them, or there are several partitions. It lets go of the edges in any case."""
         known = self.numbering
@@ -205,21 +209,21 @@ class Listed:
             found = there.adjacency(known, columns, self.edges.weight, order=order, rules=self.rules)
         if there.num_edges is not None:
             self._num_edges = there.num_edges
-        return [] if found is None else [assembly.only(found, known, order)]
+        return [] if found is None else [assembly.partition_from_rows(found, known, order)]
 
     @property
-    def sort(self) -> Sort:
+    def sort(self) -> SortFunction:
         """The function that sorts edges: GPUs of the workers that build, if the graph is from a GPU and they have
         one."""
-        return sorted_rows.build if self.of_gpus else adjacency.build
+        return sorted_rows.build if self.from_gpu else adjacency.build
 
     @property
     def by(self) -> Any:
         """The module that finds distinct ids: on GPUs, or on CPUs, as for `sort`."""
-        return distinct_ids if self.of_gpus else id_tables
+        return distinct_ids if self.from_gpu else id_tables
 
     @property
-    def of_gpus(self) -> bool:
+    def from_gpu(self) -> bool:
         return self.edges.of_cudf or self.edges.on_device
 
     def as_listed(self, chosen: Sequence[int] | None = None, *, to_build: bool = False) -> list[Any]:
@@ -238,30 +242,30 @@ class Listed:
             return [replace(chunk, ours=True) for chunk in chunks] if ours else chunks
         shared = self.workers.share(known)
         how = self.workers.client is None, self.by.encode
-        again = numbering_tasks.read_again if is_lazy(self.edges.frame) else numbering_tasks.number_again
+        again = numbering_tasks.renumber_lazy_chunk if is_lazy(self.edges.frame) else numbering_tasks.renumber_chunk
         return self.workers.hold([self.workers.call(again, chunk, shared, *how) for chunk in chunks])
 
     def id_chunks(self) -> list[Any]:
         ends = self.edges.source, self.edges.destination
-        pieces = input_pieces.numbered(self.edges.frame, self.pieces_with())
+        pieces = input_pieces.enumerate_pieces(self.edges.frame, self.pieces_with())
         return [self.workers.call(input_pieces.edge_ids, piece, *ends, number) for number, piece in pieces]
 
     def pieces_with(self, columns: Sequence[str] = ()) -> list[Any]:
         """The same pieces with ids and some columns, and maybe others."""
-        some = input_pieces.narrowed(self.edges.frame, [self.edges.source, self.edges.destination, *columns])
+        some = input_pieces.narrow_columns(self.edges.frame, [self.edges.source, self.edges.destination, *columns])
         return some if some is not None and len(some) == len(self.edge_pieces) else self.edge_pieces
 
     @property
     def edge_pieces(self) -> list[Any]:
         """The frame of edges in pieces that tasks read."""
-        if self._edge_pieces is None or lost(self._edge_pieces):
+        if self._edge_pieces is None or any_lost(self._edge_pieces):
             self._edge_pieces = self.workers.pieces(self.edges.frame)
         return self._edge_pieces
 
     @property
     def vertex_pieces(self) -> list[Any]:
         """The frame of vertices in pieces that tasks read."""
-        if self._vertex_pieces is None or lost(self._vertex_pieces):
+        if self._vertex_pieces is None or any_lost(self._vertex_pieces):
             self._vertex_pieces = [] if self.vertices.frame is None else self.workers.pieces(self.vertices.frame)
         return self._vertex_pieces
 

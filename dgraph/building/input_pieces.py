@@ -11,18 +11,18 @@ import numpy as np
 import pandas as pd
 
 from dgraph.errors import ColumnError, IdError, InputError, WeightError
-from dgraph.frames.any_frame import Pieces, column_of_numbers, is_cudf, is_lazy, local, to_pandas
+from dgraph.frames.any_frame import LazyPieces, column_of_numbers, is_cudf, is_lazy, local, to_pandas
 from dgraph.partition import rules
-from dgraph.partition.ids.chunk import Chunk, Numbered, chunk_of_edges, chunk_of_vertices
+from dgraph.partition.ids.chunk import Chunk, NumberedChunk, chunk_of_edges, chunk_of_vertices
 from dgraph.partition.ids.numbering import Numbering
 
 CHECKED = 32  # rows of a lazy frame's partition that must be where they were when it is computed again
 
 
-def narrowed(frame: Any, columns: Sequence[str]) -> list[Any] | None:
+def narrow_columns(frame: Any, columns: Sequence[str]) -> list[Any] | None:
     """The pieces of a Dask frame with only some columns, if whatever reads it has less to read then; else None. Dask
     would also put pieces together that become small ("tune" an expression): here each has the rows that it had."""
-    if not is_lazy(frame) or isinstance(frame, Pieces) or is_cudf(frame) or set(frame.columns) <= set(columns):
+    if not is_lazy(frame) or isinstance(frame, LazyPieces) or is_cudf(frame) or set(frame.columns) <= set(columns):
         return None
     whole, some = frame.simplify(), frame[list(columns)].simplify()
     if whole.__dask_graph__().keys() & some.__dask_graph__().keys():  # they read the same
@@ -30,7 +30,7 @@ def narrowed(frame: Any, columns: Sequence[str]) -> list[Any] | None:
     return some.to_delayed(optimize_graph=False)
 
 
-def numbered(frame: Any, pieces: list[Any]) -> list[tuple[int | None, Any]]:
+def enumerate_pieces(frame: Any, pieces: list[Any]) -> list[tuple[int | None, Any]]:
     """Each piece with its number in a lazy frame of several, which errors name."""
     return [(number if is_lazy(frame) and len(pieces) > 1 else None, piece) for number, piece in enumerate(pieces)]
 
@@ -56,15 +56,15 @@ def vertex_ids(piece: Any, name: str, number: int | None) -> Chunk:
         return chunk_of_vertices(local(piece), name)
 
 
-def with_columns(
-    chunk: Numbered,
+def add_columns(
+    chunk: NumberedChunk,
     piece: Any,
     columns: Sequence[str],
     names: tuple[str, str, str | None],
     known: Numbering | None,
     start: int | None,
     number: int | None,
-) -> Numbered:
+) -> NumberedChunk:
     """A chunk with some columns of the piece that it was read from; with `start`, the row of its first edge, also with
     the row of each edge. `known`: the frame is lazy, and has made the piece again."""
     frame, (source, destination, weight) = local(piece), names
@@ -82,7 +82,7 @@ def with_columns(
     return replace(chunk, columns=found)
 
 
-def _as_it_was(chunk: Numbered, ends: pd.DataFrame, known: Numbering) -> bool:
+def _as_it_was(chunk: NumberedChunk, ends: pd.DataFrame, known: Numbering) -> bool:
     """Whether a piece that was made again has as many rows, and some of them are where they were."""
     if len(ends) != len(chunk):
         return False

@@ -19,14 +19,14 @@ import numpy as np
 from dgraph.cluster.workers import Workers
 from dgraph.partition.ids import id_tables
 from dgraph.partition.ids.bitmaps import IDENTITY, Ranks, union
-from dgraph.partition.ids.chunk import Chunk, Numbered
-from dgraph.partition.ids.id_tables import Encoded, give_back
+from dgraph.partition.ids.chunk import Chunk, NumberedChunk
+from dgraph.partition.ids.id_tables import EncodedChunk, give_back
 from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.ids.survey import Survey, occurring, occurring_in_range, survey, survey_of_range
 
 
-def number(
+def number_chunks(
     workers: Workers,
     chunks: Sequence[Any],
     vertices: Sequence[Any],
@@ -37,15 +37,15 @@ def number(
     """The numbering of all ids, the chunks by number (held), and the rows of each chunk. `vertices` are chunks that
     list ids without edges; so does the range `listed`. `by` finds distinct ids: `id_tables`, or on a GPU
     `devices/distinct_ids.py`. `alone`: nobody else has what the chunks are read from."""
-    held = workers.hold([workers.call(waiting, chunk, alone) for chunk in [*chunks, *vertices]])
+    held = workers.hold([workers.call(survey_chunk, chunk, alone) for chunk in [*chunks, *vertices]])
     surveys = workers.get([workers.item(one, 0) for one in held])
-    total = reduce(Survey.join, surveys, survey_of_range(listed)).of_one_type()
+    total = reduce(Survey.join, surveys, survey_of_range(listed)).with_common_type()
     rows = [one.edges for one in surveys[: len(chunks)]]
     everything: list[Any] = [workers.item(one, 1) for one in held]
     if total.fits_bitmaps(len(workers.addresses) or 1):
         known = _by_bitmap(workers, held, total, listed)
         shared, again = workers.share(known), everything[: len(rows)]
-        tasks = [workers.call(number_again, chunk, shared, workers.client is None, by.encode) for chunk in again]
+        tasks = [workers.call(renumber_chunk, chunk, shared, workers.client is None, by.encode) for chunk in again]
         return known, workers.hold(tasks), rows
 
     if len(listed):
@@ -76,11 +76,11 @@ def _by_tables(
     return known, workers.hold(tasks)
 
 
-def waiting(chunk: Chunk, alone: bool) -> tuple[Survey, Chunk | Encoded]:
+def survey_chunk(chunk: Chunk, alone: bool) -> tuple[Survey, Chunk | EncodedChunk]:
     """What must be known of a chunk, and the chunk as it waits for others. Text waits as codes, because it takes more
     room than numbers; integers in four bytes where they fit, if nobody else has what they were read from."""
     found = survey(chunk)
-    waits: Chunk | Encoded = chunk
+    waits: Chunk | EncodedChunk = chunk
     if chunk.id_type.kind in ("string", "uuid"):
         waits = id_tables.encode(chunk, chunk.id_type)
     elif alone and found.low is not None and found.high is not None and found.low >= 0 and found.high < 2**32:
@@ -92,24 +92,28 @@ def waiting(chunk: Chunk, alone: bool) -> tuple[Survey, Chunk | Encoded]:
     return found, waits
 
 
-def _encoded(chunk: Chunk | Encoded, id_type: IdType, encode: Callable[..., Encoded]) -> Encoded:
-    return chunk if isinstance(chunk, Encoded) else encode(chunk, id_type)
+def _encoded(chunk: Chunk | EncodedChunk, id_type: IdType, encode: Callable[..., EncodedChunk]) -> EncodedChunk:
+    return chunk if isinstance(chunk, EncodedChunk) else encode(chunk, id_type)
 
 
-def number_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[..., Encoded]) -> Numbered:
+def renumber_chunk(
+    chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[..., EncodedChunk]
+) -> NumberedChunk:
     """A chunk of a graph whose numbering is known. Integers stay as they are, and are numbered as they are read; a
     chunk that is to be kept gets numbers of four bytes."""
     if known.ranks is not None:
-        found = Numbered(chunk.sources, chunk.destinations, {}, known.ranks)
+        found = NumberedChunk(chunk.sources, chunk.destinations, {}, known.ranks)
         return found if in_place else found.compact()
     encoded = encode(chunk, known.id_type)
     return id_tables.by_table(encoded, [known.number(encoded.distinct)], [0, known.size])
 
 
-def read_again(chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[..., Encoded]) -> Numbered:
+def renumber_lazy_chunk(
+    chunk: Chunk, known: Numbering, in_place: bool, encode: Callable[..., EncodedChunk]
+) -> NumberedChunk:
     """The same for a lazy frame, which has been computed again."""
     known.check(chunk)
-    return number_again(chunk, known, in_place, encode)
+    return renumber_chunk(chunk, known, in_place, encode)
 
 
 def _by_bitmap(workers: Workers, held: Sequence[Any], total: Survey, listed: range) -> Numbering:

@@ -9,14 +9,14 @@ from itertools import chain
 from typing import Any, overload
 
 from dgraph.building.build_report import PartitionReport
-from dgraph.cluster.pickling_refusal import Staying
-from dgraph.cluster.workers import Workers, lost
+from dgraph.cluster.pickling_refusal import NotPicklable
+from dgraph.cluster.workers import Workers, any_lost
 from dgraph.partition.partition import Partition, stats
-from dgraph.phrases import counted
+from dgraph.phrases import format_count
 
 
 @dataclass(frozen=True, eq=False)
-class Partitions(Staying, Sequence):
+class Partitions(NotPicklable, Sequence):
     """`held[p]` is partition p. `kept` says which orders all of them have, and of each order the columns."""
 
     held: list[Any]
@@ -98,10 +98,10 @@ class Partitions(Staying, Sequence):
     @property
     def lost(self) -> bool:
         """Whether a partition went away with its worker and its source, and must be built again."""
-        return lost(self.held)
+        return any_lost(self.held)
 
     @property
-    def all_there(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every partition is on some worker now."""
         if self.workers.client is None:
             return True
@@ -118,7 +118,7 @@ class Partitions(Staying, Sequence):
         same = len(set(self.kept.values())) == 1
         sides = [ways[order] + ("" if same else _with(names)) for order, names in self.kept.items()]
         told = " and ".join(sides) + (_with(self.columns) if same else "")
-        return f"<{counted(len(self), 'partition')} by {self.policy} in {where}: edges {told}>"
+        return f"<{format_count(len(self), 'partition')} by {self.policy} in {where}: edges {told}>"
 
 
 def _all(names: Iterable[str]) -> tuple[str, ...]:

@@ -12,23 +12,23 @@ from typing import Any
 from dask._task_spec import GraphNode, TaskRef
 from dask.delayed import Delayed
 
-from dgraph.cluster.waits import read_elsewhere
+from dgraph.cluster.waits import external_keys
 
 
-class Retained:
+class RetainedFutures:
     """Futures, as an argument of the frame's tasks. It travels without them."""
 
     def __init__(self, futures: Sequence[Any] = ()):
         self.futures = futures
 
     def __reduce__(self) -> Any:
-        return Retained, ()
+        return RetainedFutures, ()
 
     def __dask_tokenize__(self) -> Any:
         return [future.key for future in self.futures]
 
 
-def by_key(client: Any, tasks: Sequence[Delayed]) -> tuple[list[Delayed], Retained]:
+def by_key(client: Any, tasks: Sequence[Delayed]) -> tuple[list[Delayed], RetainedFutures]:
     """The tasks with what they read named by its keys, and what keeps that."""
     from distributed import Future
 
@@ -36,9 +36,9 @@ def by_key(client: Any, tasks: Sequence[Delayed]) -> tuple[list[Delayed], Retain
     named = []
     for task in tasks:
         graph = dict(task.dask)
-        absent = read_elsewhere(graph)
+        absent = external_keys(graph)
         names: Any = {key: TaskRef(key) for key in absent}
         own = {key: node.substitute(names) if isinstance(node, GraphNode) else node for key, node in graph.items()}
         named.append(Delayed(task.key, own))
         read |= absent
-    return named, Retained([Future(key, client) for key in read])
+    return named, RetainedFutures([Future(key, client) for key in read])

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dgraph.building.input_edges import Listed, Rules
+from dgraph.building.input_edges import EdgeRules, InputEdges
 from dgraph.building.shares import MOST_PARTS, check_capacities
 from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError, StorageError
-from dgraph.frames.any_frame import Pieces
+from dgraph.frames.any_frame import LazyPieces
 from dgraph.frames.sources import EdgeSource, VertexSource
 from dgraph.graph import Graph
-from dgraph.options import is_same, known_options, whole_number
+from dgraph.options import check_integer, is_default, known_options
 from dgraph.partition import policies, store
 from dgraph.partition.ids.bitmaps import Ranks
 from dgraph.partition.ids.id_types import IdType
@@ -38,7 +38,7 @@ from dgraph.partition.manifest import (
 )
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
-from dgraph.partition.policies import AskedParts
+from dgraph.partition.policies import PartitionOptions
 
 KIND, VERSION = "dgraph graph", 1
 MANIFEST = "manifest.json"
@@ -69,21 +69,21 @@ def open_graph(
     as they are if there are as many as `parts` (by default one for each worker; in this process, as saved) and no other
     policy is asked for; else the graph is partitioned again.
     """
-    workers, saved = Workers.find(client), Saved.find(local_folder(path))
-    parts = whole_number("parts", parts, 1, MOST_PARTS, or_none=True) or len(workers.addresses) or saved.parts
+    workers, saved = Workers.find(client), SavedGraph.find(local_folder(path))
+    parts = check_integer("parts", parts, 1, MOST_PARTS, or_none=True) or len(workers.addresses) or saved.parts
     check_capacities(workers, capacities, parts)
     return saved.graph(workers, policy, parts, capacities)
 
 
 @dataclass(frozen=True, eq=False)
-class Saved:
+class SavedGraph:
     """A folder with a saved graph, and what its manifest says."""
 
     folder: Path
     content: dict[str, Any]
 
     @classmethod
-    def find(cls, folder: Path) -> Saved:
+    def find(cls, folder: Path) -> SavedGraph:
         """The manifest, checked; every block is there and has its size."""
         path = folder / MANIFEST
         try:
@@ -101,21 +101,23 @@ class Saved:
     def graph(self, workers: Workers, policy: Any, parts: int, capacities: Any) -> Graph:
         content = self.content
         as_saved = (
-            (policy is None or is_same(policy, content["policy"]))
+            (policy is None or is_default(policy, content["policy"]))
             and parts == len(content["owned"])
             and capacities is None
         )
         if policy is None:
             policy = content["policy"] if content["policy"] in policies.NAMES else "auto"
         names = (content["source"], content["destination"])
-        edges = EdgeSource(Pieces(self._empty_edges, lambda: self._tasks(Saved.edge_table)), *names, content["weight"])
+        edges = EdgeSource(
+            LazyPieces(self._empty_edges, lambda: self._tasks(SavedGraph.edge_table)), *names, content["weight"]
+        )
         vertices = VertexSource(id=content["id"])
         if content["attributes"]:
             empty = partial(self.vertex_table, 0)
-            listed = Pieces(lambda: empty().iloc[:0], lambda: self._tasks(Saved.vertex_table))
+            listed = LazyPieces(lambda: empty().iloc[:0], lambda: self._tasks(SavedGraph.vertex_table))
             vertices = VertexSource(listed, content["id"])
-        frames = Listed(edges, vertices, Rules(directed=content["directed"]), workers, self)
-        return Graph.of(frames, AskedParts(policy, parts, capacities), as_saved=as_saved)
+        frames = InputEdges(edges, vertices, EdgeRules(directed=content["directed"]), workers, self)
+        return Graph.of(frames, PartitionOptions(policy, parts, capacities), as_saved=as_saved)
 
     @property
     def parts(self) -> int:

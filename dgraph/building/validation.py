@@ -10,7 +10,7 @@ import pandas as pd
 
 from dgraph.building import assembly
 from dgraph.building.remarks import REMARKS
-from dgraph.cluster.retry import retried
+from dgraph.cluster.retry import retry_on_loss
 from dgraph.frames.any_frame import local, named, to_pandas
 from dgraph.partition import placement
 
@@ -56,7 +56,7 @@ class Validation:
         return "\n".join([*rows, "", *notes]) if notes else "\n".join(rows)
 
 
-@retried
+@retry_on_loss
 def validate(graph: Graph) -> Validation:
     """Read the whole graph once and count."""
     blocks = graph.listed.saved.verify() if graph.listed.saved is not None else 0
@@ -64,7 +64,7 @@ def validate(graph: Graph) -> Validation:
     listed = graph.listed.as_listed()
     once: dict[str, Any] = {"repeats": "first", "directed": graph.directed, "skip_loops": False}
     pairs = sum(workers.get([workers.call(len, c) for c in assembly.merge_repeats(workers, listed, size, **once)]))
-    options: dict[str, Any] = {"out": True, "into": True, **graph.listed.rules.of_arcs}
+    options: dict[str, Any] = {"out": True, "into": True, **graph.listed.rules.arc_options}
     tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.listed.by_number()]
     (degrees,) = workers.bring([workers.reduce(placement.total, tasks)])
     weights, loops, repeats = _weights(graph), graph.listed.num_loops, graph.listed.num_listed - pairs

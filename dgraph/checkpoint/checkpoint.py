@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from dgraph.checkpoint.memory_store import MemoryStore
 from dgraph.errors import OptionError
-from dgraph.options import is_number, whole_number
+from dgraph.options import check_integer, is_number
 
 EVERY = 10  # supersteps
 
@@ -35,7 +35,7 @@ class Checkpoint:
             raise OptionError(
                 f"checkpoint={self.path!r} is no path: give a folder or a URL; dgraph.Checkpoint() is in memory"
             )
-        whole_number("every", self.every, or_none=True)
+        check_integer("every", self.every, or_none=True)
         if self.seconds is not None and not (is_number(self.seconds) and 0 < self.seconds < inf):
             raise OptionError(f"seconds={self.seconds!r} must be a number above zero, or None")
         if self.every is None and self.seconds is None:
@@ -43,7 +43,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class Series:
+class CheckpointSeries:
     """The checkpoints of one run of a program; an operation may make several runs."""
 
     option: Checkpoint
@@ -51,15 +51,15 @@ class Series:
     memory: MemoryStore | None = None  # where they lie, if there is no path
 
     @classmethod
-    def of(cls, given: Any) -> Series | None:
-        """From the option `checkpoint=`: None, a path, a Checkpoint; or a Series, which an operation gives to one of
-        its runs."""
+    def of(cls, given: Any) -> CheckpointSeries | None:
+        """From the option `checkpoint=`: None, a path, a Checkpoint; or a CheckpointSeries, which an operation
+        gives to one of its runs."""
         if given is None or isinstance(given, cls):
             return given
         return cls(given if isinstance(given, Checkpoint) else Checkpoint(given))
 
     @classmethod
-    def for_run(cls, given: Any, client: Any) -> Series | None:
+    def for_run(cls, given: Any, client: Any) -> CheckpointSeries | None:
         """The same, as one run takes it. In this process no worker can be lost, so nothing is kept in memory."""
         asked = cls.of(given)
         if asked is None or asked.option.path is not None:
@@ -70,7 +70,7 @@ class Series:
 def for_part(options: dict[str, Any], part: int) -> dict[str, Any]:
     """Options for one of several runs of a program, with checkpoints of its own; such a run may consist of several,
     too."""
-    asked = Series.of(options.get("checkpoint"))
+    asked = CheckpointSeries.of(options.get("checkpoint"))
     if asked is None:
         return options
     return {**options, "checkpoint": replace(asked, part=f"{asked.part}_{part}")}

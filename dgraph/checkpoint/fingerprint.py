@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.native.machine_code import kept
+from dgraph.native.machine_code import cached_njit
 
 ODD, ODDER = uint64(0x9E3779B97F4A7C15), uint64(0xC2B2AE3D27D4EB4F)
 
@@ -47,7 +47,7 @@ def _mixed(x: np.ndarray) -> np.ndarray:
     return x ^ (x >> np.uint64(29))
 
 
-@kept()
+@cached_njit()
 def _edges(indptr, neighbours, numbers, column, turned, limit):
     total = uint64(0)
     for row in range(uint64(len(indptr) - 1)):

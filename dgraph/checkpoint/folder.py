@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import xxhash
 
-from dgraph.checkpoint.piece import Piece, from_bytes, round_of, to_bytes
+from dgraph.checkpoint.piece import CheckpointPiece, from_bytes, round_of, to_bytes
 from dgraph.errors import StorageError
 
 KEPT = 2  # checkpoints: the last may be torn, and then the one before is used
@@ -36,7 +36,7 @@ class Folder:
         """The same folder: all workers see it alike."""
         return self
 
-    def write(self, checkpoint: str, piece: Piece) -> None:
+    def write(self, checkpoint: str, piece: CheckpointPiece) -> None:
         fs, root = _filesystem(self.path)
         folder = f"{root}/{self.name}/{checkpoint}"
         beside = f"{folder}/.{piece.part}-{uuid4().hex}"
@@ -69,7 +69,7 @@ class Folder:
         fs, root = _filesystem(self.path)
         _remove(fs, f"{root}/{meeting}")
 
-    def read(self, checkpoint: str, part: int) -> Piece:
+    def read(self, checkpoint: str, part: int) -> CheckpointPiece:
         """A piece that is whole and of this run."""
         fs, root = _filesystem(self.path)
         where = f"{root}/{self.name}/{checkpoint}/p{part}.piece"
@@ -98,7 +98,7 @@ class Folder:
                     continue
         return 0
 
-    def others(self) -> list[Piece]:
+    def others(self) -> list[CheckpointPiece]:
         """One piece of each run of the same program on something else, if any of its pieces is whole."""
         fs, root = _filesystem(self.path)
         found = []

@@ -17,8 +17,8 @@ import numpy as np
 
 from dgraph.checkpoint.checkpoint import Checkpoint
 from dgraph.checkpoint.folder import KEPT, Folder
-from dgraph.checkpoint.memory_store import MemoryHere, MemoryStore
-from dgraph.checkpoint.piece import NUMBERS, Piece, name_of, round_of, rows_for
+from dgraph.checkpoint.memory_store import MemoryStore, WorkerMemoryStore
+from dgraph.checkpoint.piece import NUMBERS, CheckpointPiece, name_of, round_of, rows_for
 from dgraph.errors import StorageError
 from dgraph.programs.kernel_names import inbox, key, sent
 
@@ -28,7 +28,7 @@ GLOBAL = "global "  # before the names of global values
 
 
 @dataclass(frozen=True)
-class Kept:
+class CheckpointSettings:
     """What travels to the workers: where checkpoints go, how often one is made, and the one to begin with."""
 
     store: Folder | MemoryStore
@@ -44,11 +44,11 @@ class Kept:
 
 
 @dataclass
-class Keeper:
+class CheckpointKeeper:
     """One worker's part. Arguments `rounds` are the worker's `Rounds`, between two rounds."""
 
-    kept: Kept
-    store: Folder | MemoryHere  # as this worker sees it
+    kept: CheckpointSettings
+    store: Folder | WorkerMemoryStore  # as this worker sees it
     last: int = 0  # round of the last checkpoint
     made: list[int] = field(default_factory=list)
     _opened: float = field(default_factory=time.monotonic)
@@ -93,7 +93,7 @@ class Keeper:
         identity, name = dict(self.kept.store.identity), name_of(rounds.round, self.kept.attempt)
         for state in rounds.states:
             arrays = {**globals_of(rounds.globals.values), **arrays_of(state)}
-            piece = Piece(identity, rounds.round, state.partition.index, state.partition.parts, arrays)
+            piece = CheckpointPiece(identity, rounds.round, state.partition.index, state.partition.parts, arrays)
             self._writing.append(self._pool.submit(self.store.write, name, piece))
         if len(self.made) > KEPT:
             self._writing.append(self._pool.submit(self.store.forget, self.made[-KEPT]))
@@ -103,12 +103,12 @@ class Keeper:
         kept = self.kept
         pieces = {part: self.store.read(kept.name, part) for part in range(kept.parts)}
         numbers = [state.partition.numbers[: state.n] for state in rounds.states]
-        put_back(rounds, kept.round, [rows_for(pieces, one, kept.store.path) for one in numbers])
+        restore_arrays(rounds, kept.round, [rows_for(pieces, one, kept.store.path) for one in numbers])
         self.last = kept.round
         self.made.append(kept.round)
 
 
-def put_back(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]]) -> None:
+def restore_arrays(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]]) -> None:
     """Put a worker where the run was after a round; `rows` has, for each state, the arrays of its vertices."""
     for state, found in zip(rounds.states, rows, strict=True):
         for name in fields_of(state):

@@ -11,27 +11,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dgraph.checkpoint.piece import Label, Piece, from_bytes, round_of, to_bytes
+from dgraph.checkpoint.piece import CheckpointPiece, PieceLabel, from_bytes, round_of, to_bytes
 from dgraph.errors import LostError
-from dgraph.native.hosts import neighbour
+from dgraph.native.hosts import backup_worker
 
 Whereabouts = Mapping[int, tuple[str, ...]]  # of a checkpoint: each piece's number -> the workers that have it
 
 # run -> piece -> how many parts its checkpoint has, and the piece as bytes
-_pieces: defaultdict[str, dict[Label, tuple[int, bytes]]] = defaultdict(dict)
+_pieces: defaultdict[str, dict[PieceLabel, tuple[int, bytes]]] = defaultdict(dict)
 _lock = threading.Lock()
 
 
-def put(label: Label, parts: int, data: bytes) -> None:
+def put(label: PieceLabel, parts: int, data: bytes) -> None:
     with _lock:
         _pieces[label.run][label] = parts, data
 
 
-def take(label: Label) -> bytes | None:
+def take(label: PieceLabel) -> bytes | None:
     return _pieces.get(label.run, {}).get(label, (0, None))[1]
 
 
-def listed(run: str) -> list[tuple[str, int, int]]:
+def stored_pieces(run: str) -> list[tuple[str, int, int]]:
     """(Checkpoint, part, number of parts) of each piece on this worker."""
     with _lock:
         return [(label.checkpoint, label.part, parts) for label, (parts, _) in _pieces.get(run, {}).items()]
@@ -53,7 +53,7 @@ def forget_client(client: str) -> None:
         forget(run)
 
 
-def whole(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, Whereabouts]:
+def last_complete(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, Whereabouts]:
     """The last checkpoint of which every piece is on some worker, given what each worker has; "" if there is none."""
     places: defaultdict[str, defaultdict[int, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
     counts: dict[str, int] = {}
@@ -76,27 +76,27 @@ class MemoryStore:
     identity: tuple[tuple[str, str], ...] = ()
     path = "the workers' memory"
 
-    def at(self, exchange: Any) -> MemoryHere:
+    def at(self, exchange: Any) -> WorkerMemoryStore:
         """The store as a worker of the run sees it."""
-        return MemoryHere(self, exchange)
+        return WorkerMemoryStore(self, exchange)
 
 
 @dataclass(frozen=True)
-class MemoryHere:
+class WorkerMemoryStore:
     """A MemoryStore on a worker; `exchange` brings pieces to other workers and from them."""
 
     memory: MemoryStore
     exchange: Any
 
-    def write(self, checkpoint: str, piece: Piece) -> None:
-        data, label = to_bytes(piece), Label(self.memory.run, checkpoint, piece.part)
+    def write(self, checkpoint: str, piece: CheckpointPiece) -> None:
+        data, label = to_bytes(piece), PieceLabel(self.memory.run, checkpoint, piece.part)
         put(label, piece.parts, data)
-        buddy = neighbour(self.exchange.route.workers, self.exchange.worker)
+        buddy = backup_worker(self.exchange.route.workers, self.exchange.worker)
         if buddy is not None:
             self.exchange.lodge(buddy, label, piece.parts, data)
 
-    def read(self, checkpoint: str, part: int) -> Piece:
-        label = Label(self.memory.run, checkpoint, part)
+    def read(self, checkpoint: str, part: int) -> CheckpointPiece:
+        label = PieceLabel(self.memory.run, checkpoint, part)
         data = take(label)
         for place in dict(self.memory.places)[part]:
             data = data or self.exchange.fetch(place, label)

@@ -47,7 +47,7 @@ SHAPE = {
 }
 
 
-class Piece(NamedTuple):
+class CheckpointPiece(NamedTuple):
     """What a checkpoint keeps of one partition after a round: `arrays` of its owned vertices (their numbers among
     them), and the global values."""
 
@@ -58,7 +58,7 @@ class Piece(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
-class Label(NamedTuple):
+class PieceLabel(NamedTuple):
     """Which piece it is, among all that a worker keeps."""
 
     run: str
@@ -77,7 +77,7 @@ def round_of(name: str) -> int:
     return int(name[:9]) if re.fullmatch(r"[0-9]{9}-[0-9a-f]+", name) else 0
 
 
-def to_bytes(piece: Piece) -> bytes:
+def to_bytes(piece: CheckpointPiece) -> bytes:
     arrays = {name: np.asarray(array, order="C") for name, array in piece.arrays.items()}
     body = b"".join(array.tobytes() for array in arrays.values())
     listed = [{"name": name, "dtype": a.dtype.str, "shape": list(a.shape)} for name, a in arrays.items()]
@@ -85,7 +85,7 @@ def to_bytes(piece: Piece) -> bytes:
     return manifest_text(KIND, VERSION, content).encode() + b"\n" + body
 
 
-def from_bytes(data: bytes, where: Any) -> Piece:
+def from_bytes(data: bytes, where: Any) -> CheckpointPiece:
     """The piece; a StorageError if it is torn or was changed."""
     head, _, body = data.partition(b"\n")
     said = read_manifest(head, KIND, VERSION, SHAPE, path=where, remedy=REMEDY)
@@ -99,10 +99,10 @@ def from_bytes(data: bytes, where: Any) -> Piece:
             arrays[one["name"]] = np.frombuffer(body, dtype, count, used).reshape(one["shape"])
             used += count * dtype.itemsize
         require(NUMBERS in arrays and arrays[NUMBERS].ndim == 1, "no numbers")
-    return Piece(said["identity"], said["round"], said["part"], said["parts"], arrays)
+    return CheckpointPiece(said["identity"], said["round"], said["part"], said["parts"], arrays)
 
 
-def rows_for(pieces: Mapping[int, Piece], numbers: np.ndarray, where: Any) -> dict[str, np.ndarray]:
+def rows_for(pieces: Mapping[int, CheckpointPiece], numbers: np.ndarray, where: Any) -> dict[str, np.ndarray]:
     """The arrays of the vertices with these numbers, from whichever pieces have them."""
     first = next(iter(pieces.values()))
     vertex = [name for name, array in first.arrays.items() if array.ndim and name != NUMBERS]

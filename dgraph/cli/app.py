@@ -12,7 +12,7 @@ import click
 
 from dgraph import __version__
 from dgraph.cli.command import Group
-from dgraph.cli.exits import ends
+from dgraph.cli.exits import run_and_exit
 
 COMMANDS = [
     *("run", "generate", "convert", "partition"),
@@ -36,9 +36,10 @@ class Commands(Group):
         return inner | super().typed(context)
 
     def main(self, *given: Any, standalone_mode: bool = True, **more: Any) -> Any:
-        """Run a command line. Standing alone it ends the process, as `ends` says; else click's errors are raised."""
+        """Run a command line. Standing alone it ends the process, as `run_and_exit` says; else click's errors are
+        raised."""
         run = partial(super().main, *given, standalone_mode=False, **more)
-        return ends(run) if standalone_mode else run()
+        return run_and_exit(run) if standalone_mode else run()
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from dgraph import phrases
-from dgraph.cli.exits import code_of, words
+from dgraph.cli.exits import code_of, error_text
 from dgraph.cli.signatures import OF
 from dgraph.cli.status_line import CLEAR
 from dgraph.errors import ColumnError, DgraphError, FileError, OptionError
@@ -24,7 +24,7 @@ from dgraph.errors import ColumnError, DgraphError, FileError, OptionError
 EXAMPLE = "\b\nExample:"
 
 
-class Ending(click.Command):
+class ExampleCommand(click.Command):
     """A command whose help ends in the example of its docstring."""
 
     def __init__(self, *arguments: Any, **options: Any):
@@ -38,7 +38,7 @@ class Ending(click.Command):
         return " ".join(re.split(r"[.,:;](?:\s|$)|\s\(", self.help or "")[0].split())
 
 
-class Command(Ending):
+class Command(ExampleCommand):
     """A command that runs, and turns whatever is raised meanwhile into one line and an exit code (`exits.py`). Every
     command has `--debug`, which prints the traceback, too."""
 
@@ -70,7 +70,7 @@ class Command(Ending):
             expected = isinstance(error, DgraphError | OSError | MemoryError | Warning)  # by PYTHONWARNINGS=error
             fault = "" if expected else f"{type(error).__name__}, a fault of dgraph (--debug shows where): "
             reading = isinstance(error, ColumnError | FileError)
-            failure = click.ClickException(fault + as_typed(words(error), self.params, reading=reading))
+            failure = click.ClickException(fault + as_typed(error_text(error), self.params, reading=reading))
             failure.exit_code = code_of(error)  # type: ignore[misc]
             raise failure from error
 
@@ -89,7 +89,7 @@ class Command(Ending):
             yield
 
 
-class Group(Ending, click.Group):
+class Group(ExampleCommand, click.Group):
     """A command of commands. A name that is none is refused with the nearest and with all of them."""
 
     def resolve_command(self, context: click.Context, given: list[str]) -> Any:
@@ -162,7 +162,7 @@ def as_typed(message: str, options: Sequence[click.Parameter], *, reading: bool 
 
 
 @contextmanager
-def called(path: str, name: str) -> Iterator[None]:
+def rename_in_errors(path: str, name: str) -> Iterator[None]:
     """Errors raised in the block that name the file `path`, which we made, call it by `name`: what it stands for."""
     try:
         yield
@@ -171,7 +171,7 @@ def called(path: str, name: str) -> Iterator[None]:
         raise
 
 
-def tell(told: Mapping[str, Any], as_json: bool, text: str = "") -> None:
+def print_outcome(told: Mapping[str, Any], as_json: bool, text: str = "") -> None:
     """Print the outcome of a command: as JSON on standard output, or on standard error where values go to standard
     output; without JSON as the line `text` on a terminal, and not at all in a pipe."""
     if as_json:

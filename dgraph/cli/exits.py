@@ -34,7 +34,7 @@ def code_of(error: BaseException) -> int:
     return REFUSED if refused else FAILED
 
 
-def words(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The text of an error. To one of the operating system it adds the file and what to do."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error) or type(error).__name__
@@ -45,7 +45,7 @@ def words(error: BaseException) -> str:
     return str(error)
 
 
-def ends(run: Callable[[], Any]) -> NoReturn:
+def run_and_exit(run: Callable[[], Any]) -> NoReturn:
     """Call `run`, and end the process: with what it returns if that is a number, with 0 if not, and after an error with
     the error's code and one line on standard error."""
     try:
@@ -63,7 +63,7 @@ def ends(run: Callable[[], Any]) -> NoReturn:
         number = signal.SIGTERM if isinstance(stop.__cause__, Terminated) else signal.SIGINT
         code = _line("\nStopped." if sys.stderr.isatty() else "Stopped.", 128 + number)  # behind ^C
     except OSError as error:  # of a help text, say
-        code = _line(f"Error: {words(error)}", FAILED)
+        code = _line(f"Error: {error_text(error)}", FAILED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

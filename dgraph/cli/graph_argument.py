@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import called
-from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, Whole, among, offered
+from dgraph.cli.command import rename_in_errors
+from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, WholeNumber, among, offered
 from dgraph.cli.place import PLACE, Place, decorated, name_of, take_place
-from dgraph.cli.status_line import doing
+from dgraph.cli.status_line import show_status
 from dgraph.errors import FileError, OptionError
 
 POLICIES = ("auto", "outgoing", "incoming", "cartesian", "hybrid", "metis")
@@ -59,7 +59,7 @@ READING = (
     click.option("--repeats", type=REPEATS, default="keep", show_default=True, help="Edges with the same ends."),
     click.option("--symmetrize", is_flag=True, help="Add the reverse of every edge."),
     among("--policy", POLICIES, "Which partition owns a vertex or an edge: "),
-    click.option("--parts", type=Whole(1, 2**16 - 1), help="Partitions.  [default: one for each worker]"),
+    click.option("--parts", type=WholeNumber(1, 2**16 - 1), help="Partitions.  [default: one for each worker]"),
 )
 COLUMNS = ("source", "destination", "weight")
 HEADS = ("id", "vertex", "node", "name")  # what the one column of a list of vertices may be called
@@ -67,7 +67,7 @@ WHOLE = "\x01"  # separates nothing
 
 
 @dataclass(frozen=True)
-class GivenGraph:
+class GraphArgument:
     """What a command is told of a graph: the file of its edges, where the graph will be, and how to read it. Nothing is
     read before `graph` is called."""
 
@@ -106,20 +106,20 @@ class GivenGraph:
                     raise OptionError("--vertices and --vertex-file exclude each other: name one")
                 how["vertices"] = _vertices(how.pop("vertex_file"))
             how |= {name: int(how[name]) for name in COLUMNS if str(how.get(name)).isdecimal()}
-            with doing(f"reading {'standard input' if self.path == '-' else self.path}"):
+            with show_status(f"reading {'standard input' if self.path == '-' else self.path}"):
                 graph = dg.read_edges(path, directed=directed, client=client, **how)
             yield graph
 
 
 def reads_graph(command: Callable) -> Callable:
     """The command with the argument EDGES and the options to read it and to say where; it is given these as `edges`, a
-    `GivenGraph`."""
+    `GraphArgument`."""
 
     @wraps(command)
     def with_edges(edges: str, **given: Any) -> Any:
         names = [name_of(option) for option in READING[1:]]
         options = {name: given.pop(name) for name in names}
-        return command(edges=GivenGraph(edges, take_place(given), options), **given)
+        return command(edges=GraphArgument(edges, take_place(given), options), **given)
 
     return decorated(with_edges, (*READING, *PLACE))
 
@@ -137,10 +137,10 @@ def _spooled(path: str) -> Iterator[str]:
         raise OptionError("standard input is empty: pipe edges into it, or name their file instead of -")
     with tempfile.NamedTemporaryFile(suffix=f".txt{compression_of(first)}") as spool:
         spool.write(first)
-        with doing("reading standard input"):
+        with show_status("reading standard input"):
             shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 22)
             spool.flush()
-        with called(spool.name, "standard input"):
+        with rename_in_errors(spool.name, "standard input"):
             yield spool.name
 
 

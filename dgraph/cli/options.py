@@ -36,7 +36,7 @@ def among(option: str, words: Sequence[str], about: str = "") -> Any:
     return click.option(option, default="auto", show_default=True, help=told, callback=known, shell_complete=complete)
 
 
-class Written(click.Path):
+class WritablePath(click.Path):
     """A path of a file, or with `folder` of a folder, that can be written. It is tried when the command line is read,
     so that no work is in vain; "-" and URLs are taken as they are."""
 
@@ -64,7 +64,7 @@ class Written(click.Path):
         return path
 
 
-class Whole(click.IntRange):
+class WholeNumber(click.IntRange):
     """A whole number of a range, which a help text calls N."""
 
     name = "n"
@@ -81,13 +81,15 @@ class VertexCount(click.types.IntParamType):
 
 def output(what: str, *, metavar: str = "FILE", folder: bool = False, required: bool = False) -> Any:
     """The option -o of a command, whose help says `what` is written."""
-    kind = Written(folder=folder)
+    kind = WritablePath(folder=folder)
     return click.option("-o", "--output", metavar=metavar, type=kind, required=required, help=f"Where to write: {what}")
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON: an object a line.")
 engine = among("--engine", ("auto", "local", "bsp", "gas", "bulk_async", "block_descent", "cugraph"))
-on_workers = click.option("--on-workers", type=Whole(1), help="Workers there will be.  [default: those there are]")
+on_workers = click.option(
+    "--on-workers", type=WholeNumber(1), help="Workers there will be.  [default: those there are]"
+)
 UNDIRECTED = click.option("--undirected", is_flag=True, help="Each listed edge stands for both directions.")
 VERTICES = click.option(
     "--vertices", type=VertexCount(), metavar="N", help="How many vertices there are: the ids 0 to N-1."

@@ -13,13 +13,13 @@ from typing import Any
 
 import click
 
-from dgraph.cli.options import FILE, Whole
-from dgraph.cli.status_line import doing
+from dgraph.cli.options import FILE, WholeNumber
+from dgraph.cli.status_line import show_status
 from dgraph.errors import OptionError, RunError
-from dgraph.phrases import counted
+from dgraph.phrases import format_count
 
 PLACE = (
-    click.option("--workers", type=Whole(1), help="Start so many worker processes on this machine."),
+    click.option("--workers", type=WholeNumber(1), help="Start so many worker processes on this machine."),
     click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."),
     click.option("--scheduler-file", type=FILE, help="File in which that scheduler has put its address."),
     click.option("--tls-ca-file", type=FILE, help="Certificate of the authority, for tls:// clusters."),
@@ -57,7 +57,7 @@ class Place:
             from dgraph.bench.local_cluster import local_cluster
 
             with ExitStack() as stack:
-                with doing(f"starting {counted(self.workers, 'worker')}"):
+                with show_status(f"starting {format_count(self.workers, 'worker')}"):
                     client = stack.enter_context(local_cluster(self.workers))
                 yield client
             return
@@ -72,7 +72,7 @@ class Place:
             files = "--tls-ca-file, --tls-cert and --tls-key"
             raise OptionError(f"{address} needs {files}, or these in Dask's configuration")
         try:
-            with doing(f"asking {address}"):
+            with show_status(f"asking {address}"):
                 client = Client(address, set_as_default=False, security=security, timeout=10)
         except (OSError, TimeoutError, ValueError) as error:
             if type(error).__module__ == "ssl":

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dgraph.cli.command import called
-from dgraph.cli.status_line import doing
+from dgraph.cli.command import rename_in_errors
+from dgraph.cli.status_line import show_status
 from dgraph.errors import OptionError
 
 if TYPE_CHECKING:  # loaded when something is written: a help text must not wait for them
@@ -82,7 +82,7 @@ def write_edges(graph: Any, path: str, isolated: str, ids: str | None = None) ->
     if path == "-":
         _edges_to_stdout(graph, isolated)
     else:
-        with doing(f"writing {path}"):
+        with show_status(f"writing {path}"):
             dg.write_edges(graph, path, isolated=isolated, renumber=from_zero or ids is not None)
         if ids is not None:
             write_frames([{"vertex": graph.numbering.ids()}], ids)
@@ -96,7 +96,7 @@ def _edges_to_stdout(graph: Any, isolated: str) -> None:
 
     with TemporaryDirectory(prefix="dgraph-") as folder:
         file = Path(folder, "edges.csv")
-        with called(str(file), "standard output"):
+        with rename_in_errors(str(file), "standard output"):
             dg.write_edges(graph, file, isolated=isolated)
         with file.open("rb") as stream:
             shutil.copyfileobj(stream, sys.stdout.buffer)

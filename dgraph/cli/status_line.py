@@ -15,7 +15,7 @@ LATELY = 5.0  # seconds in which the line of a run, which says more, is let be
 
 
 @contextmanager
-def doing(what: str) -> Iterator[None]:
+def show_status(what: str) -> Iterator[None]:
     """Show on a terminal what the block does, and for how many seconds it has, from half a second on."""
     if not sys.stderr.isatty():
         yield

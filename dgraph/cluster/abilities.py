@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Abilities:
+class Capabilities:
     """Each worker is asked once in its life. What it said is kept as long as its client is."""
 
     workers: Workers
@@ -28,10 +28,10 @@ class Abilities:
     def lacking(self, packages: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         """For each worker (or this process) what it lacks of a GPU and some packages: it finds that out itself."""
         if self.workers.client is None:
-            return {"this process": probe.lacking(packages)}
-        return self._asked(tuple(packages), probe.lacking, dict(packages))
+            return {"this process": probe.missing_requirements(packages)}
+        return self._asked(tuple(packages), probe.missing_requirements, dict(packages))
 
-    def that_have(self, what: str, packages: Mapping[str, str], remedy: str) -> list[str | None]:
+    def workers_with(self, what: str, packages: Mapping[str, str], remedy: str) -> list[str | None]:
         """The workers with a GPU and some packages (None: this process). If there are none, an error says why."""
         found = self.lacking(packages)
         if all(found.values()):

@@ -22,7 +22,7 @@ def current_client() -> Any:
         return None
 
 
-def step_aside() -> None:
+def secede_from_task() -> None:
     """In a task of a cluster: give this thread to other tasks, as Dask's `compute` does, for they may be the
     graph's."""
     from distributed import secede

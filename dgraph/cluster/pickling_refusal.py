@@ -11,14 +11,14 @@ from dgraph.cluster.current_client import current_client
 from dgraph.errors import InputError
 
 
-def refuse_to_travel() -> NoReturn:
+def refuse_pickling() -> NoReturn:
     raise InputError(
         "a graph and its results stay where they are made, and cannot be pickled or sent to a task: pass on what "
         "result.compute() gives, or a folder from G.save(folder), which dgraph.open_graph opens"
     )
 
 
-class Staying(ABC):
+class NotPicklable(ABC):
     """The base of such things."""
 
     @abstractmethod
@@ -36,4 +36,4 @@ class Staying(ABC):
 
     def _refuse_on_a_cluster(self) -> None:
         if self._client() is not None or current_client() is not None:
-            refuse_to_travel()
+            refuse_pickling()

@@ -13,9 +13,9 @@ from functools import wraps
 from itertools import count, pairwise
 from typing import Any, TypeVar
 
-from dgraph.cluster.workers import Workers, itself
+from dgraph.cluster.workers import Workers, identity
 from dgraph.errors import DgraphError, LostError, OptionError, RunError
-from dgraph.native.hosts import neighbour
+from dgraph.native.hosts import backup_worker
 
 ATTEMPTS = 10  # losses in one piece of work, beyond which something is killing the workers
 GRACE = 8.0  # seconds until some worker must be there again
@@ -74,7 +74,7 @@ def _forget_frames(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-def retried(work: Callable[..., T]) -> Callable[..., T]:
+def retry_on_loss(work: Callable[..., T]) -> Callable[..., T]:
     """Decorates a function of a graph: its work is done again after each loss."""
 
     @wraps(work)
@@ -84,19 +84,21 @@ def retried(work: Callable[..., T]) -> Callable[..., T]:
     return until_done
 
 
-def twice(workers: Workers, held: Sequence[Any]) -> list[Any]:
+def replicate(workers: Workers, held: Sequence[Any]) -> list[Any]:
     """A copy of each result on another worker (on another host, if there is one), once all are there; with a single
     worker, the results themselves. A reader can do without either of the two: if the copy goes, Dask makes it again
     from the first."""
     homes, everybody = workers.where(held) or [], workers.addresses
     if absent := set(homes).difference(everybody):
         raise LostError(f"worker {min(absent)} has left with values of a result")
-    others = [neighbour(everybody, everybody.index(home)) for home in homes]
+    others = [backup_worker(everybody, everybody.index(home)) for home in homes]
     places = [everybody[other] for other in others if other is not None]
     if len(places) < len(held):
         return workers.wait(list(held))
-    sent = [workers.call(itself, one, on=home) for one, home in zip(held, homes, strict=True)]  # which keeps no replica
-    copies = [workers.call(itself, one, on=place) for one, place in zip(sent, places, strict=True)]
+    sent = [
+        workers.call(identity, one, on=home) for one, home in zip(held, homes, strict=True)
+    ]  # which keeps no replica
+    copies = [workers.call(identity, one, on=place) for one, place in zip(sent, places, strict=True)]
     return workers.wait(workers.hold(copies))
 
 

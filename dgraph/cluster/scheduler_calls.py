@@ -24,7 +24,7 @@ LOST = 5.0  # seconds in which a client that has lost the scheduler may find it 
 
 
 @dataclass
-class Known:
+class ClientCache:
     """What one client knows already."""
 
     installed: bool = False  # whether the scheduler has taken the plugins
@@ -32,16 +32,16 @@ class Known:
     asked: float = float("-inf")  # when it was told of them
 
 
-_known: WeakKeyDictionary[Client, Known] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Client, ClientCache] = WeakKeyDictionary()
 
 
 # -- about workers -----------------------------------------------------------------------------------------------------
 
 
-def known_of_workers(client: Client, *, fresh: bool = True) -> dict[str, dict[str, Any]]:
+def worker_infos(client: Client, *, fresh: bool = True) -> dict[str, dict[str, Any]]:
     """What the scheduler knows of each worker; unless `fresh`, as of a moment ago. `client.scheduler_info` would answer
     from a cache that the client's own thread replaces every two seconds by one without workers."""
-    known, now = _known.setdefault(client, Known()), time.monotonic()
+    known, now = _known.setdefault(client, ClientCache()), time.monotonic()
     if fresh or now - known.asked > A_MOMENT:
         known.workers, known.asked = dict(_call(client, "identity", n_workers=-1)["workers"]), now
     return known.workers
@@ -49,7 +49,7 @@ def known_of_workers(client: Client, *, fresh: bool = True) -> dict[str, dict[st
 
 def workers_of(client: Client) -> list[str]:
     """The addresses of all workers."""
-    return sorted(known_of_workers(client))
+    return sorted(worker_infos(client))
 
 
 def places_of(client: Client, futures: Sequence[Future]) -> list[list[str]]:
@@ -63,7 +63,7 @@ def places_of(client: Client, futures: Sequence[Future]) -> list[list[str]]:
 
 def install(client: Client) -> None:
     """Register the plugins, unless this client has done so."""
-    known = _known.setdefault(client, Known())
+    known = _known.setdefault(client, ClientCache())
     if known.installed and client.status == "running":
         return
     try:
@@ -75,7 +75,7 @@ def install(client: Client) -> None:
     known.installed = True
 
 
-def begin(client: Client, route: Route, patience: float = PATIENCE, lend: bool = False) -> None:
+def begin_run(client: Client, route: Route, patience: float = PATIENCE, lend: bool = False) -> None:
     """Have all workers join a run; `lend` waits until the run has all of them to itself."""
     place = {"run": route.run, "workers": list(route.workers), "homes": list(route.homes)}
     asked = {**place, "patience": patience, "client": client.id, "lend": lend}
@@ -85,7 +85,7 @@ def begin(client: Client, route: Route, patience: float = PATIENCE, lend: bool =
         _ask(client, "begin", **asked)
 
 
-def lend(client: Client, route: Route) -> None:
+def yield_workers(client: Client, route: Route) -> None:
     """Give back the run's workers, and wait for them again."""
     _ask(client, "lend", run=route.run)
 
@@ -99,7 +99,7 @@ async def tokens_of(client: Client, route: Route) -> list[Token]:
     return [loads(token) for token in found]
 
 
-def end(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:
+def end_run(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:
     """End a run, and forget its state on the workers. Returns why it failed, if it did: a line, and the exception."""
     reason, error = _ask(client, "end", run=route.run, stop=stop, callback_timeout=PATIENCE_OF_END)
     try:

@@ -21,7 +21,8 @@ def task(function: Callable[..., Any], *arguments: Any, on: str | None = None, *
     for one in arguments:
         sizes.append(len(one) if isinstance(one, list) else None)
         spread += one if isinstance(one, list) else [one]
-    name = f"{funcname(function)}-{uuid4()}"
+    what = funcname(function).strip("_").replace("_", "-")  # Dask's dashboard groups tasks by what precedes the id
+    name = f"dgraph-{what}-{uuid4()}"
     made = delayed(partial(_with_lists, function, sizes), pure=False)(*spread, **options, dask_key_name=name)
     if on is not None:
         made.dask.layers[made.key].annotations = {"workers": [on], "allow_other_workers": True}

@@ -33,7 +33,7 @@ def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lam
     """Wait until all futures have ended, well or not. `distributed.wait` would need a current client, and making one
     current changes Dask's scheduler for the whole process. Futures of a client that another thread closes never end: so
     look at that once a second, and call `look`, too."""
-    stillness = Stillness(client)
+    stillness = StallDetector(client)
     for future in futures:
         while future.status not in DONE:
             try:
@@ -45,17 +45,17 @@ def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lam
                 stillness.look()
 
 
-def bring(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> list[Any]:
+def gather_results(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> list[Any]:
     """The results, in this process, once all have ended. If one leaves with a worker meanwhile, Dask makes it again or
     waits for a worker that can."""
-    with telling_losses():
+    with translate_cancellations():
         wait_for(client, futures, look)
-        return list(answer(client, client.gather(list(futures), asynchronous=True), look))
+        return list(run_coroutine(client, client.gather(list(futures), asynchronous=True), look))
 
 
-def answer(client: Any, question: Coroutine[Any, Any, Any], look: Callable[[], None] = lambda: None) -> Any:
+def run_coroutine(client: Any, question: Coroutine[Any, Any, Any], look: Callable[[], None] = lambda: None) -> Any:
     """What a coroutine of the client returns. It may take as long as results may."""
-    stillness, on_its_way = Stillness(client), _asked(client, question)
+    stillness, on_its_way = StallDetector(client), _asked(client, question)
     try:
         while True:
             try:
@@ -70,13 +70,13 @@ def answer(client: Any, question: Coroutine[Any, Any, Any], look: Callable[[], N
         on_its_way.cancel()
 
 
-def on_each(client: Any, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+def run_on_each(client: Any, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
     """What `function(worker, its number, *arguments)` returns on each worker, in this process."""
     tasks, look = _of_each(client, workers, function, [arguments] * len(workers))
-    return dict(zip(workers, bring(client, tasks, look), strict=True))
+    return dict(zip(workers, gather_results(client, tasks, look), strict=True))
 
 
-def held_on_each(
+def run_on_each_held(
     client: Any, workers: Sequence[str], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
 ) -> list[Any]:
     """The same, with arguments for each worker; the results stay there. The first failure ends the wait, for other
@@ -89,7 +89,7 @@ def held_on_each(
             if task.status == "error":
                 task.result()
 
-    with telling_losses():
+    with translate_cancellations():
         wait_for(client, tasks, look_at_all)
         look_at_all()
     return tasks
@@ -133,7 +133,7 @@ def is_closed(client: Any) -> bool:
 
 
 @contextmanager
-def telling_losses() -> Iterator[None]:
+def translate_cancellations() -> Iterator[None]:
     """In the body, what Dask cancels because a worker left is a LostError."""
     from distributed import CancelledError
 
@@ -146,7 +146,7 @@ def telling_losses() -> Iterator[None]:
         ) from cause
 
 
-class Stillness:
+class StallDetector:
     """Notices when all workers have left, or when all stand still for want of memory."""
 
     def __init__(self, client: Any):
@@ -154,13 +154,13 @@ class Stillness:
         self.seen, self.since = None, 0.0
 
     def look(self) -> None:
-        from dgraph.cluster.scheduler_calls import known_of_workers
+        from dgraph.cluster.scheduler_calls import worker_infos
 
         now = time.monotonic()
         if now < self.next:
             return
         self.next = now + LOOK_AROUND
-        workers = known_of_workers(self.client)
+        workers = worker_infos(self.client)
         if not workers:
             raise LostError(f"all workers of {self.client!r} have left")
         before, self.seen = self.seen, _standing(workers)
@@ -187,13 +187,13 @@ def _standing(workers: Mapping[str, Any]) -> Any:
     return [dict(count) for count in counts], disk
 
 
-def read_elsewhere(graph: Mapping[Any, Any]) -> set[Any]:
+def external_keys(graph: Mapping[Any, Any]) -> set[Any]:
     """The keys that tasks of a graph of Dask's read and that are not in it: a cluster has their values."""
     nodes = [node for node in graph.values() if isinstance(node, GraphNode)]
     return set().union(*(node.dependencies for node in nodes)) - graph.keys()
 
 
-def computed(tasks: Sequence[Any]) -> list[Any]:
+def compute_here(tasks: Sequence[Any]) -> list[Any]:
     """The results of tasks, by threads of this process; other values as they are. It does what `dask.compute` does
     without its optimisers, which take half a millisecond."""
     keys = [one.key for one in tasks if isinstance(one, Delayed)]
@@ -202,7 +202,7 @@ def computed(tasks: Sequence[Any]) -> list[Any]:
     try:
         found = dict(zip(keys, threaded.get(graph, keys), strict=True))
     except ValueError as error:
-        if not (absent := read_elsewhere(graph)):
+        if not (absent := external_keys(graph)):
             raise
         raise InputError(
             f"a lazy frame reads data that a cluster has ({min(map(str, absent))}), and work is to be done in this "

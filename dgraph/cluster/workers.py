@@ -11,14 +11,14 @@ from weakref import WeakKeyDictionary
 
 from dask.delayed import Delayed
 
-from dgraph.cluster.abilities import Abilities
-from dgraph.cluster.current_client import current_client, step_aside
-from dgraph.cluster.pickling_refusal import Staying, refuse_to_travel
+from dgraph.cluster.abilities import Capabilities
+from dgraph.cluster.current_client import current_client, secede_from_task
+from dgraph.cluster.pickling_refusal import NotPicklable, refuse_pickling
 from dgraph.cluster.tasks import task
-from dgraph.cluster.waits import bring, computed, is_closed, telling_losses, wait_for
+from dgraph.cluster.waits import compute_here, gather_results, is_closed, translate_cancellations, wait_for
 from dgraph.devices import probe
 from dgraph.errors import LostError, OptionError
-from dgraph.frames.any_frame import Pieces, cut, is_cudf, is_lazy, local
+from dgraph.frames.any_frame import LazyPieces, cut, is_cudf, is_lazy, local
 from dgraph.frames.device_frame import DeviceFrame
 from dgraph.native import threads
 
@@ -27,7 +27,7 @@ BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by 
 MEMORY_SHARE = 6  # the edges of one partition may take this fraction of a worker's memory while they are sorted
 
 
-class Workers(Staying):
+class Workers(NotPicklable):
     """A cluster; with `client=None` this process. *Held* results stay where they were made: futures, or here the
     values."""
 
@@ -47,11 +47,11 @@ class Workers(Staying):
         if client is not None and client.asynchronous:
             raise OptionError(f"client={client!r} is asynchronous; pass one that is not, or call by asyncio.to_thread")
         if client is not None:
-            step_aside()
+            secede_from_task()
         return cls(client)
 
     def __getstate__(self) -> Any:
-        refuse_to_travel()
+        refuse_pickling()
 
     def _client(self) -> Any:
         return self.client
@@ -89,14 +89,14 @@ class Workers(Staying):
         """What the scheduler knows of each worker; unless `fresh`, as of a moment ago."""
         if self.client is None:
             return {}
-        from dgraph.cluster.scheduler_calls import known_of_workers  # a quarter of a second where there is no cluster
+        from dgraph.cluster.scheduler_calls import worker_infos  # a quarter of a second where there is no cluster
 
-        return known_of_workers(self.client, fresh=fresh)
+        return worker_infos(self.client, fresh=fresh)
 
     @property
-    def abilities(self) -> Abilities:
+    def abilities(self) -> Capabilities:
         """What each of them can do."""
-        return Abilities(self)
+        return Capabilities(self)
 
     @property
     def threads(self) -> int:
@@ -137,7 +137,7 @@ class Workers(Staying):
     def hold(self, tasks: Sequence[Delayed]) -> list[Any]:
         """Start tasks, and hold their results."""
         if self.client is None:
-            return computed(tasks)
+            return compute_here(tasks)
         if is_closed(self.client):
             from dgraph.cluster.scheduler_calls import not_connected
 
@@ -162,7 +162,7 @@ class Workers(Staying):
     def wait(self, held: list[Any]) -> list[Any]:
         """The same results, once all are there; raises if one failed."""
         if self.client is not None:
-            with telling_losses():
+            with translate_cancellations():
                 for future in held:
                     wait_for(self.client, [future])
                     if future.status != "finished":
@@ -172,8 +172,10 @@ class Workers(Staying):
     def pieces(self, frame: Any) -> list[Any]:
         """A frame in pieces that tasks can read: a lazy frame's partitions; a frame in memory, on a cluster in
         slices."""
-        if is_lazy(frame) and is_cudf(frame) and not isinstance(frame, Pieces):  # to main memory, where they can travel
-            fitting = cycle(self.abilities.that_have("a frame of dask-cudf", probe.CUDF, probe.INSTALL))
+        if (
+            is_lazy(frame) and is_cudf(frame) and not isinstance(frame, LazyPieces)
+        ):  # to main memory, where they can travel
+            fitting = cycle(self.abilities.workers_with("a frame of dask-cudf", probe.CUDF, probe.INSTALL))
             return [self.call(local, one, on=on) for one, on in zip(frame.to_delayed(), fitting, strict=False)]
         if is_lazy(frame):
             return frame.to_delayed()
@@ -201,7 +203,7 @@ class Workers(Staying):
         (held,) = self.hold([task])
         if self.client is None:
             return held
-        (value,) = self.get([self.call(itself, held)])
+        (value,) = self.get([self.call(identity, held)])
         self._kept[value] = held
         return value
 
@@ -214,7 +216,7 @@ class Workers(Staying):
         if self.client is None:
             return value
         held = self._kept.get(value)
-        return self.hold([self.call(itself, value)])[0] if held is None or lost([held]) else held
+        return self.hold([self.call(identity, value)])[0] if held is None or any_lost([held]) else held
 
     def get(self, tasks: Sequence[Any]) -> list[Any]:
         """Run tasks; their results, in this process."""
@@ -224,7 +226,7 @@ class Workers(Staying):
         """Held results, in this process."""
         if self.client is None:
             return list(held)
-        return bring(self.client, self.wait(list(held)))
+        return gather_results(self.client, self.wait(list(held)))
 
 
 async def _sent(client: Any, values: Sequence[Any]) -> list[Any]:
@@ -247,11 +249,11 @@ def threads_of_worker() -> int:
     return min(get_worker().state.nthreads, threads.cores())
 
 
-def lost(held: Sequence[Any]) -> bool:
+def any_lost(held: Sequence[Any]) -> bool:
     """Whether some result, which was there, went away with its worker (Dask may have tried to make it again)."""
     futures = (one for one in held if hasattr(type(one), "status"))  # others are delayed, or in this process
     return any(future.status in ("lost", "cancelled", "error") for future in futures)
 
 
-def itself(value: Any) -> Any:  # as a task: a copy, where that runs
+def identity(value: Any) -> Any:  # as a task: a copy, where that runs
     return value

@@ -43,7 +43,7 @@ class Kernel:
                 try:
                     dispatcher.compile(tuple(numba_type(argument) for argument in self.arguments))
                 except numba_errors.NumbaError as error:
-                    raise explained(self.source, self.name, error) from error
+                    raise translate_compiler_error(self.source, self.name, error) from error
                 dispatcher.disable_compile()
                 self._compiled = dispatcher
         return self._compiled
@@ -90,7 +90,7 @@ def numba_type(argument: Argument) -> Any:
     return types.Array(scalar, argument.dims, "C", readonly=not argument.written)
 
 
-def explained(source: Source, kernel: str, error: Exception) -> ProgramError:
+def translate_compiler_error(source: Source, kernel: str, error: Exception) -> ProgramError:
     """The compiler's error in terms of the user's own text."""
     text = str(error)
     lines = [int(number) for number in re.findall(r'File "[^"]*", line (\d+)', text)]

@@ -26,7 +26,7 @@ from dgraph.programs.monoid import MOST_FREQUENT
 from dgraph.programs.program import Message
 
 
-class Crossing:
+class EdgeKernelWriter:
     """Writes those of a phase; `kernels` is the collection they join."""
 
     in_edges = edges_of("v")

@@ -11,13 +11,13 @@ from dataclasses import field as field_of
 
 from dgraph.codegen.bounds import bound
 from dgraph.codegen.cuda import cuda_head, cuda_kernels
-from dgraph.codegen.descent.daemon_blocks import DaemonBlocks
-from dgraph.codegen.descent.descent_kernel import IMPORTS, DescentKernels, more_arrays
+from dgraph.codegen.descent.daemon_blocks import DaemonBlockWriter
+from dgraph.codegen.descent.descent_kernel import IMPORTS, DescentKernelWriter, more_arrays
 from dgraph.codegen.neighbourhood_merges import TEXTS
 from dgraph.codegen.program_kernels import KernelTexts
 from dgraph.codegen.text import FIXED, Argument
 from dgraph.errors import ProgramError
-from dgraph.options import one_of
+from dgraph.options import check_choice
 from dgraph.programs.analysis import Analysis, analyse
 from dgraph.programs.functions import Function, read_function
 from dgraph.programs.kernel_names import before, inbox, incoming, key, merging, name_in, sent
@@ -38,10 +38,10 @@ import math
 from numba import njit as kernel_compiler
 from numpy import float32, float64, inf, int32, int64, uint64
 
-from dgraph.native.machine_code import kept
+from dgraph.native.machine_code import cached_njit
 
 njit = kernel_compiler(error_model="numpy")  # 1/0 is inf, as on GPUs
-kernel = kept(error_model="numpy")
+kernel = cached_njit(error_model="numpy")
 one = uint64(1)  # uint64 + int64 would be a float
 part_size = uint64(1024)  # rows that are added up before they join the others
 """
@@ -87,14 +87,14 @@ class Source:
 def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", operator: str | None = None) -> Source:
     """The kernels of a program. They are the same for all values of its parameters, except that the length of vectors
     is built in. `operator` asks for those of block descent, too."""
-    one_of("target", target, TARGETS)
+    check_choice("target", target, TARGETS)
     program = example_of(program)
     analysis = analyse(program)
     found = TARGETS[target].kernels(analysis, arrays_of(analysis, target))
     if operator is not None:
         found.arrays |= more_arrays(analysis)
-        DescentKernels(found, operator).write()
-        DaemonBlocks(found, operator).write()
+        DescentKernelWriter(found, operator).write()
+        DaemonBlockWriter(found, operator).write()
     method = program.solver and program.solver.local_method
     if target == "cpu" and method is not None and method.finds_messages:
         found.settled()

@@ -28,7 +28,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from dgraph.codegen.bounds import falls
-from dgraph.codegen.edge_kernels import Crossing
+from dgraph.codegen.edge_kernels import EdgeKernelWriter
 from dgraph.codegen.neighbourhood_merges import recounts
 from dgraph.codegen.text import NOTHING, ROW, KernelText, any_message, call, identities, inner_products, item, literal
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
@@ -40,7 +40,7 @@ from dgraph.programs.reads import Reads
 class KernelTexts:
     """All kernels of a program, for one thread of a CPU; `cuda/cuda_kernels.py` has the rows for threads of a grid."""
 
-    crossing: type[Crossing] = Crossing
+    crossing: type[EdgeKernelWriter] = EdgeKernelWriter
 
     def __init__(self, analysis: Analysis, arrays: dict):
         self.analysis, self.arrays, self.width = analysis, arrays, analysis.width

@@ -17,7 +17,7 @@ from types import ModuleType
 
 from dgraph.codegen.kernel_source import Source
 from dgraph.errors import OptionError
-from dgraph.native.machine_code import cache_folder, told
+from dgraph.native.machine_code import cache_folder, warn_once
 
 _modules: dict[str, ModuleType] = {}
 _lock = threading.Lock()
@@ -30,7 +30,7 @@ def module_of(source: Source) -> ModuleType:
             try:
                 _modules[source.digest] = _import(_written(source))
             except OSError as error:
-                told(error)
+                warn_once(error)
                 _modules[source.digest] = _unwritten(source)
         return _modules[source.digest]
 

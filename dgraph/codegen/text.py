@@ -100,7 +100,7 @@ class KernelText:
 
 
 @dataclass(frozen=True)
-class Site:
+class CallSite:
     """Where a function runs: its vertex; and for `send` the edge, and the vertex at its end."""
 
     at: str = "v"
@@ -109,8 +109,8 @@ class Site:
     rows: str = ""  # what the names of edge arrays begin with, where a kernel reads two tables
 
 
-ROW = Site()
-ALONG = Site(at="u")
+ROW = CallSite()
+ALONG = CallSite(at="u")
 NOTHING: Mapping[str, str] = {}
 
 
@@ -123,7 +123,7 @@ def call(
     kernel: KernelText,
     reads: Reads,
     function: str,
-    place: Site = ROW,
+    place: CallSite = ROW,
     phase: PhaseAnalysis | None = None,
     local: Mapping[str, str] = NOTHING,
 ) -> str:
@@ -136,7 +136,7 @@ def call(
     return f"{function}({', '.join(arguments)})"
 
 
-def _argument(kernel: KernelText, reads: Reads, name: str, place: Site, phase: PhaseAnalysis | None) -> str:
+def _argument(kernel: KernelText, reads: Reads, name: str, place: CallSite, phase: PhaseAnalysis | None) -> str:
     """The text of an argument of such a call: what a function reads by this name."""
     analysis = kernel.analysis
     fields: dict[str, Field] = {field.name: field for field in (*analysis.states, *analysis.columns)}
@@ -166,7 +166,7 @@ def _argument(kernel: KernelText, reads: Reads, name: str, place: Site, phase: P
     return _built_in(kernel, reads, name, place)
 
 
-def _built_in(kernel: KernelText, reads: Reads, name: str, place: Site) -> str:
+def _built_in(kernel: KernelText, reads: Reads, name: str, place: CallSite) -> str:
     """The text of what every vertex and every run has under a name."""
     component = "c" if reads.vector else "0"
     match name:
@@ -182,7 +182,7 @@ def _built_in(kernel: KernelText, reads: Reads, name: str, place: Site) -> str:
     return kernel.use(name)  # `round` or `vertices`
 
 
-def inner_products(kernel: KernelText, reads: Reads, place: Site, phase: PhaseAnalysis | None = None) -> None:
+def inner_products(kernel: KernelText, reads: Reads, place: CallSite, phase: PhaseAnalysis | None = None) -> None:
     """Compute the dot products that a function takes, before the loop over its components."""
     for i, pair in enumerate(reads.function.dots):
         rows = []

@@ -2,8 +2,8 @@
 users, and a baseline for us. The same arguments and the same columns; what cuGraph leaves open is put as
 `docs/semantics.md` says.
 
-An operation is one `Call` (`operations.py`). Each GPU is asked it with its share of the edges and finds values of
-some vertices, in any order. Nothing of CUDA is imported before an operation runs.
+An operation is one `CugraphCall` (`operations.py`). Each GPU is asked it with its share of the edges and finds values
+of some vertices, in any order. Nothing of CUDA is imported before an operation runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REMEDY = (
     'engine="auto"'
 )
 Columns = dict[str, np.ndarray]
-Made = tuple[Columns, dict[str, Any]]  # columns by vertex, and totals
+ColumnsAndTotals = tuple[Columns, dict[str, Any]]  # columns by vertex, and totals
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Arcs:
     directed: bool
 
     @classmethod
-    def of(cls, ends: Sequence[np.ndarray], weights: Any, graph: Shape) -> Arcs:
+    def of(cls, ends: Sequence[np.ndarray], weights: Any, graph: GraphShape) -> Arcs:
         """From edges as they are listed."""
         sources, destinations = (end.astype(graph.id_type) for end in ends)
         weights = None if weights is None else weights.astype(np.float64)
@@ -56,7 +56,7 @@ class Arcs:
         weights = None if self.weights is None else np.concatenate([self.weights, self.weights[other]])
         return Arcs(sources, destinations, weights, self.vertices, False)
 
-    def nearest(self, found: Made, steps: str) -> np.ndarray:
+    def nearest(self, found: ColumnsAndTotals, steps: str) -> np.ndarray:
         """For each vertex the smallest of its predecessors that are strictly nearer, by the distances found; the number
         of vertices if it has none."""
         distances = found[0]["distance"]
@@ -68,7 +68,7 @@ class Arcs:
         return smallest
 
 
-class Shape(NamedTuple):
+class GraphShape(NamedTuple):
     """What is known of a graph before anything is asked."""
 
     vertices: int
@@ -83,7 +83,7 @@ class Shape(NamedTuple):
         return np.int32 if max(self.vertices, 2 * self.edges) < 2**31 - 1 else np.int64
 
 
-class Shared(NamedTuple):
+class ShardedArray(NamedTuple):
     """An array of which each GPU gets a share: of vertices, or of values."""
 
     array: np.ndarray
@@ -95,11 +95,11 @@ HOPS = "hops"
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class CugraphCall:
     """One call of pylibcugraph. `made` turns what it found into columns by vertex, and totals."""
 
     name: str | None  # of the function; None: nothing need be asked
-    made: Callable[..., Made]
+    made: Callable[..., ColumnsAndTotals]
     arguments: tuple[Any, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
     vertices: int = 0  # which of its results has the vertices
@@ -119,7 +119,7 @@ class Call:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class GpuAnswer:
     """What one GPU has found, for some vertices in any order; and the seconds that this took."""
 
     vertices: np.ndarray
@@ -128,11 +128,11 @@ class Answer:
     seconds: float
 
 
-def ask(edges: Arcs, call: Call, rank: int = 0, of: int = 1, handle: Any = None) -> Answer:
+def call_gpu(edges: Arcs, call: CugraphCall, rank: int = 0, of: int = 1, handle: Any = None) -> GpuAnswer:
     """The answer of this process's GPU: number `rank` of `of` GPUs, which have a `handle` of raft in common."""
     mine = slice(edges.vertices * rank // of, edges.vertices * (rank + 1) // of)
     if call.name is None:
-        return Answer(np.arange(mine.start, mine.stop), [], len(edges.sources), 0.0)
+        return GpuAnswer(np.arange(mine.start, mine.stop), [], len(edges.sources), 0.0)
     edges = edges.undirected() if call.undirected or call.simple else edges
     cupy, library = import_module("cupy"), import_module("pylibcugraph")
     cupy.get_default_memory_pool().free_all_blocks()  # which our runs have left, and cuGraph cannot use
@@ -152,7 +152,7 @@ def ask(edges: Arcs, call: Call, rank: int = 0, of: int = 1, handle: Any = None)
         graph = library.MGGraph(resources, kind, *([array] for array in arrays), **lists, **how)
 
     def given(one: Any) -> Any:
-        if not isinstance(one, Shared):
+        if not isinstance(one, ShardedArray):
             return one
         share = np.array_split(one.array, of)[rank]
         return there(share.astype(ids) if one.of_vertices else share)
@@ -164,17 +164,17 @@ def ask(edges: Arcs, call: Call, rank: int = 0, of: int = 1, handle: Any = None)
     except Exception as cause:  # of whatever class: cuGraph's own, or RuntimeError
         raise RunError(f"cuGraph could not finish {call.name}: {cause}") from cause
     here = [one.get() if hasattr(one, "get") else one for one in found]
-    return Answer(here.pop(call.vertices), here, len(edges.sources), time.perf_counter() - begun)
+    return GpuAnswer(here.pop(call.vertices), here, len(edges.sources), time.perf_counter() - begun)
 
 
-def together(call: Call, answers: Sequence[Answer]) -> Made:
+def merge_answers(call: CugraphCall, answers: Sequence[GpuAnswer]) -> ColumnsAndTotals:
     """The columns of an operation's answer, and its totals, from the answers of all GPUs."""
     order = np.argsort(np.concatenate([one.vertices for one in answers]))
     each = zip(*(one.found for one in answers), strict=True)
     return call.made(*(np.concatenate(one)[order] if isinstance(one[0], np.ndarray) else one[0] for one in each))
 
 
-def with_predecessors(found: Made, smallest: np.ndarray) -> Made:
+def with_predecessors(found: ColumnsAndTotals, smallest: np.ndarray) -> ColumnsAndTotals:
     """What was found, with the smallest of several predecessors; where edges of length 0 lead, cuGraph's own stay."""
     columns, totals = found
     before = np.where(smallest < len(smallest), smallest, columns["predecessor"])

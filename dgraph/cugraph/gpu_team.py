@@ -8,22 +8,22 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from dgraph.cluster.waits import held_on_each
+from dgraph.cluster.waits import run_on_each_held
 from dgraph.cluster.workers import Workers
-from dgraph.cugraph.calls import PACKAGES, Answer, Arcs, Call, ask
+from dgraph.cugraph.calls import PACKAGES, Arcs, CugraphCall, GpuAnswer, call_gpu
 from dgraph.partition.policies import grid_columns
 
 TEAM = {**PACKAGES, "raft_dask": "raft-dask"}
 _teams: dict[bytes, Any] = {}  # on the worker that started them
 
 
-def answers(workers: Workers, on: Sequence[str], shares: Sequence[Any], call: Call) -> list[Any]:
+def run_team(workers: Workers, on: Sequence[str], shares: Sequence[Any], call: CugraphCall) -> list[Any]:
     """What the GPU of each worker finds from its share of the edges; the answers stay there."""
     from distributed import Lock
 
     client, name = workers.client, "dgraph: GPUs that wait for each other"
     with Lock(name, scheduler_rpc=client.scheduler, loop=client.loop), _team(workers, on) as session:
-        return held_on_each(client, on, _ask, [(share, call, len(on), session) for share in shares])
+        return run_on_each_held(client, on, _ask, [(share, call, len(on), session) for share in shares])
 
 
 @contextmanager
@@ -62,11 +62,11 @@ def _end(session: bytes) -> None:
         team.client.close()
 
 
-def _ask(worker: str, number: int, edges: Arcs, call: Call, gpus: int, session: bytes) -> Answer:
+def _ask(worker: str, number: int, edges: Arcs, call: CugraphCall, gpus: int, session: bytes) -> GpuAnswer:
     from distributed import get_worker
 
     state = _state(session, get_worker())
-    return ask(edges, call, state["wid"], gpus, state["handle"])
+    return call_gpu(edges, call, state["wid"], gpus, state["handle"])
 
 
 def _state(session: bytes, worker: Any) -> dict[str, Any]:

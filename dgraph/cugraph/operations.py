@@ -1,4 +1,5 @@
-"""The operations that cuGraph takes, each as one `Call` of it: named as ours are, with the arguments that it can obey.
+"""The operations that cuGraph takes, each as one `CugraphCall` of it: named as ours are, with the arguments that it can
+obey.
 
 Unreachable is the largest number of a type there, and a tolerance is the change of all vertices together.
 """
@@ -11,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.cugraph.calls import HOPS, ONES, SCORES, WEIGHTS, Call, Made, Shape, Shared
+from dgraph.cugraph.calls import HOPS, ONES, SCORES, WEIGHTS, ColumnsAndTotals, CugraphCall, GraphShape, ShardedArray
 from dgraph.errors import OptionError
-from dgraph.options import check_limits, is_number, whole_number
+from dgraph.options import check_integer, check_limits, is_number
 from dgraph.solvers.ranks.pagerank import change_within
 
 
 def pagerank(
-    graph: Shape, alpha: float, max_iter: int, tol: float | None, personalization: Any, weighted: bool
-) -> Call:
+    graph: GraphShape, alpha: float, max_iter: int, tol: float | None, personalization: Any, weighted: bool
+) -> CugraphCall:
     _probability("alpha", alpha)
     limits = {"alpha": float(alpha), "epsilon": change_within(_limits(max_iter, tol), alpha)}
     name = "pagerank"
@@ -27,114 +28,119 @@ def pagerank(
     if personalization is not None:  # where jumps go is where ranks begin
         name, (vertices, values) = "personalized_pagerank", personalization
         for what in ("initial_guess", "personalization"):
-            jumps |= {f"{what}_vertices": Shared(vertices), f"{what}_values": Shared(values / values.sum(), False)}
+            jumps |= {
+                f"{what}_vertices": ShardedArray(vertices),
+                f"{what}_values": ShardedArray(values / values.sum(), False),
+            }
     none = dict.fromkeys(("precomputed_vertex_out_weight_vertices", "precomputed_vertex_out_weight_sums"))
     options = {**none, **jumps, **limits, "max_iterations": max_iter, "fail_on_nonconvergence": False}
 
-    def made(ranks: np.ndarray, converged: bool) -> Made:
+    def made(ranks: np.ndarray, converged: bool) -> ColumnsAndTotals:
         return {"pagerank": ranks}, {"converged": converged}
 
-    return Call(name, made, options=options, weights=SCORES if weighted else ONES, pulls=True)
+    return CugraphCall(name, made, options=options, weights=SCORES if weighted else ONES, pulls=True)
 
 
 def katz(
-    graph: Shape, alpha: float, beta: float, normalized: bool, max_iter: int, tol: float | None, weighted: bool
-) -> Call:
+    graph: GraphShape, alpha: float, beta: float, normalized: bool, max_iter: int, tol: float | None, weighted: bool
+) -> CugraphCall:
     _probability("alpha", alpha)
     epsilon = _limits(max_iter, tol, needed=True) * graph.vertices
 
-    def made(scores: np.ndarray) -> Made:
+    def made(scores: np.ndarray) -> ColumnsAndTotals:
         length = float(np.sqrt(np.square(scores).sum())) if normalized else 1.0
         return {"katz": scores / (length or 1.0)}, {}
 
     arguments = None, float(alpha), float(beta), epsilon, max_iter
-    return Call("katz_centrality", made, arguments, weights=SCORES if weighted else ONES, pulls=True)
+    return CugraphCall("katz_centrality", made, arguments, weights=SCORES if weighted else ONES, pulls=True)
 
 
-def hits(graph: Shape, max_iter: int, tol: float | None) -> Call:
+def hits(graph: GraphShape, max_iter: int, tol: float | None) -> CugraphCall:
     tol = _limits(max_iter, tol, needed=True)
     if not graph.edges:  # it divides by the largest score
-        return Call(None, lambda: ({name: np.zeros(graph.vertices) for name in ("hub", "authority")}, {}))
+        return CugraphCall(None, lambda: ({name: np.zeros(graph.vertices) for name in ("hub", "authority")}, {}))
     arguments = tol / graph.vertices, max_iter, None, None, True
 
-    def made(hubs: np.ndarray, authorities: np.ndarray) -> Made:
+    def made(hubs: np.ndarray, authorities: np.ndarray) -> ColumnsAndTotals:
         return {"hub": hubs, "authority": authorities}, {}
 
-    return Call("hits", made, arguments, weights=ONES, pulls=True)
+    return CugraphCall("hits", made, arguments, weights=ONES, pulls=True)
 
 
-def bfs(graph: Shape, source: np.ndarray, depth_limit: int | None) -> Call:
-    limit = whole_number("depth_limit", depth_limit, 0, or_none=True)
+def bfs(graph: GraphShape, source: np.ndarray, depth_limit: int | None) -> CugraphCall:
+    limit = check_integer("depth_limit", depth_limit, 0, or_none=True)
 
-    def made(levels: np.ndarray, before: np.ndarray) -> Made:
+    def made(levels: np.ndarray, before: np.ndarray) -> ColumnsAndTotals:
         unreached = levels == np.iinfo(levels.dtype).max
         if limit is not None:
             unreached |= levels > limit
         return {"distance": np.where(unreached, np.inf, levels.astype(np.float64)), "predecessor": before}, {}
 
     both_ways = not graph.directed and graph.gpus == 1  # as cuGraph itself has it on several
-    arguments = Shared(np.unique(source)), both_ways, limit or -1, True  # to it, 0 is no limit
-    return Call("bfs", made, arguments, vertices=2, steps=HOPS)
+    arguments = ShardedArray(np.unique(source)), both_ways, limit or -1, True  # to it, 0 is no limit
+    return CugraphCall("bfs", made, arguments, vertices=2, steps=HOPS)
 
 
-def sssp(graph: Shape, source: np.ndarray, predecessors: bool) -> Call:
+def sssp(graph: GraphShape, source: np.ndarray, predecessors: bool) -> CugraphCall:
     if graph.weighted and len(source) > 1:
         raise OptionError('source: engine="cugraph" takes one where there are weights; choose engine="auto"')
     found = bfs(graph, source, None) if not graph.weighted else _weighted_sssp(int(source[0]))
     if predecessors:
         return found
 
-    def made(*values: np.ndarray) -> Made:
+    def made(*values: np.ndarray) -> ColumnsAndTotals:
         return {"distance": found.made(*values)[0]["distance"]}, {}
 
     return replace(found, made=made, steps=None)
 
 
-def _weighted_sssp(source: int) -> Call:
-    def made(distances: np.ndarray, before: np.ndarray) -> Made:
+def _weighted_sssp(source: int) -> CugraphCall:
+    def made(distances: np.ndarray, before: np.ndarray) -> ColumnsAndTotals:
         unreached = distances == np.finfo(distances.dtype).max
         return {"distance": np.where(unreached, np.inf, distances), "predecessor": before}, {}
 
-    return Call("sssp", made, (source, np.inf, True), weights=WEIGHTS, steps=WEIGHTS)
+    return CugraphCall("sssp", made, (source, np.inf, True), weights=WEIGHTS, steps=WEIGHTS)
 
 
-def wcc(graph: Shape) -> Call:
-    def made(labels: np.ndarray) -> Made:
+def wcc(graph: GraphShape) -> CugraphCall:
+    def made(labels: np.ndarray) -> ColumnsAndTotals:
         _, first, component = np.unique(labels, return_index=True, return_inverse=True)
         return {"component": first[component].astype(np.int64)}, {}
 
-    return Call("weakly_connected_components", made, (None, None, None, None), undirected=True)
+    return CugraphCall("weakly_connected_components", made, (None, None, None, None), undirected=True)
 
 
-def core_number(graph: Shape) -> Call:
-    return Call("core_number", lambda cores: ({"core": cores.astype(np.int64)}, {}), ("bidirectional",), simple=True)
+def core_number(graph: GraphShape) -> CugraphCall:
+    return CugraphCall(
+        "core_number", lambda cores: ({"core": cores.astype(np.int64)}, {}), ("bidirectional",), simple=True
+    )
 
 
-def k_core(graph: Shape, k: int | None) -> Call:
-    k = whole_number("k", k, 0, or_none=True)
+def k_core(graph: GraphShape, k: int | None) -> CugraphCall:
+    k = check_integer("k", k, 0, or_none=True)
 
-    def made(cores: np.ndarray) -> Made:
+    def made(cores: np.ndarray) -> ColumnsAndTotals:
         return {"in_core": cores >= (cores.max(initial=0) if k is None else k)}, {}
 
     return replace(core_number(graph), made=made)
 
 
-def triangles(graph: Shape) -> Call:
-    def made(found: np.ndarray) -> Made:
+def triangles(graph: GraphShape) -> CugraphCall:
+    def made(found: np.ndarray) -> ColumnsAndTotals:
         return {"triangles": found.astype(np.int64)}, {"triangles": int(found.sum()) // 3}
 
-    return Call("triangle_count", made, (None,), simple=True)
+    return CugraphCall("triangle_count", made, (None,), simple=True)
 
 
-def degrees(graph: Shape) -> Call:
-    def made(*found: np.ndarray) -> Made:
+def degrees(graph: GraphShape) -> CugraphCall:
+    def made(*found: np.ndarray) -> ColumnsAndTotals:
         into, out = (one.astype(np.int64) for one in found)
         return {"in_degree": into, "out_degree": out, "degree": into + out if graph.directed else out}, {}
 
-    return Call("degrees", made, (None,))
+    return CugraphCall("degrees", made, (None,))
 
 
-OPERATIONS: dict[str, Callable[..., Call]] = {
+OPERATIONS: dict[str, Callable[..., CugraphCall]] = {
     one.__name__: one for one in (pagerank, katz, hits, bfs, sssp, wcc, core_number, k_core, triangles, degrees)
 }
 

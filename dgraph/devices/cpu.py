@@ -43,7 +43,7 @@ class Cpu:
     ) -> None:
         """Run a kernel on so many threads at once, which meet inside it; the functions `beside` are more members of the
         team."""
-        member = Member(self.kernels[name])
+        member = TeamKernel(self.kernels[name])
         team(member, threads, *(values[name] for name in member.names), beside=beside)
 
     def rows(
@@ -79,7 +79,7 @@ class Cpu:
         return [(a, b) for a, b in pairwise([lo, *cuts.tolist(), hi]) if a < b]
 
 
-class Member:
+class TeamKernel:
     """A generated kernel in the form that a team calls: compiled beforehand, its other arguments in their order."""
 
     def __init__(self, kernel: Kernel):

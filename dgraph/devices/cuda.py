@@ -18,10 +18,10 @@ from dgraph.codegen.cuda.cuda_kernels import FINISHED, LISTED, ROWS, Folded, par
 from dgraph.codegen.kernel_source import Source
 from dgraph.codegen.neighbourhood_merges import SCRATCH
 from dgraph.devices.device_memory import DeviceArray
-from dgraph.devices.device_vertex_arrays import QUEUED, SLOTS, Count, DeviceIds, DeviceVertexArrays, parts_of
+from dgraph.devices.device_vertex_arrays import QUEUED, SLOTS, DeferredCount, DeviceIds, DeviceVertexArrays, parts_of
 from dgraph.devices.edge_blocks import EdgeBlocks
 from dgraph.devices.own_device import Device, ThreadGrid
-from dgraph.devices.tally import Tally
+from dgraph.devices.tally import DeviceCounters
 
 LIMITS = 8, 64, 2048  # edges: rows of fewer are gathered by one thread, a quarter of a warp, a warp; others by a block
 WHOLE_ROW = 1 << 40  # edges, which nobody has
@@ -51,14 +51,14 @@ class Cuda:
         self.blocks = EdgeBlocks(self.memory, block)
         self.of_edges = {"neighbours", *source.edge_columns}
         dtypes = {name: field.dtype for name, field in self.folded.items()}
-        self.tally = Tally(self.memory, {**SLOTS, **dtypes})
+        self.tally = DeviceCounters(self.memory, {**SLOTS, **dtypes})
         self.arrays = DeviceVertexArrays(self.memory, self.tally, self._general, self._fold)
         self._own: dict[str, Any] = {total_name(name): self.tally.there[name] for name in dtypes}
         self._own |= {partial_name(name): self.memory.empty(self.grid.blocks, dtype) for name, dtype in dtypes.items()}
         self._own[FINISHED] = self.memory.moved(np.zeros(1, np.int64))
         self._own |= {"parts": self.memory.moved(np.zeros(1, np.uint32)), "part_size": WHOLE_ROW}
         self._lists: dict[tuple, tuple[Any, list[RowList]]] = {}
-        self._counts: dict[str, Count] = {}
+        self._counts: dict[str, DeferredCount] = {}
         self._asked: dict[str, frozenset[str]] = {}  # arguments of each kernel
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
@@ -158,21 +158,21 @@ class Cuda:
             return value
         return self.arrays.given(argument.name, value) if _passes(argument.name) else self.memory.stays(value)
 
-    def _queue(self, queued: Any) -> Count:
+    def _queue(self, queued: Any) -> DeferredCount:
         """The length of the queue before the next kernel. It need not be known here if the last kernel made it
         longer."""
         last = self._counts.get(QUEUED)
         if queued is last and last is not None and last.value is None:
-            self._counts[QUEUED] = Count(self.tally, QUEUED, last.before)
+            self._counts[QUEUED] = DeferredCount(self.tally, QUEUED, last.before)
             return self._counts[QUEUED]
         return self._count(QUEUED, int(queued))
 
-    def _count(self, slot: str, before: int = 0) -> Count:
+    def _count(self, slot: str, before: int = 0) -> DeferredCount:
         """A count of what the next kernel lists."""
         if slot in self._counts:
             int(self._counts[slot])  # while it can be read
         self.tally.clear(slot, slot)
-        self._counts[slot] = Count(self.tally, slot, before)
+        self._counts[slot] = DeferredCount(self.tally, slot, before)
         return self._counts[slot]
 
     def _fold(self, name: str, count: int, values: Mapping[str, Any], first: int = 0) -> dict[str, Any]:

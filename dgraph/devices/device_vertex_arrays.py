@@ -11,7 +11,7 @@ import numpy as np
 
 from dgraph.codegen.cuda.cuda_kernels import BEST, LISTED
 from dgraph.devices.device_memory import DeviceArray, Memory
-from dgraph.devices.tally import Tally
+from dgraph.devices.tally import DeviceCounters
 from dgraph.errors import DeviceError
 from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.programs.kernel_names import name_in
@@ -26,11 +26,11 @@ PART = 1 << 11  # edges of a sender that are the work of one warp: the rest is s
 Launch = Callable[..., Any]  # a kernel by name, over so many rows, with arguments by name
 
 
-class Count:
+class DeferredCount:
     """A number that a kernel writes; it is read when somebody wants to know it, and until then nobody waits for the
     kernel. The counts `beside` it come by the same copy."""
 
-    def __init__(self, tally: Tally, slot: str, before: int = 0, beside: Sequence[Count] = ()):
+    def __init__(self, tally: DeviceCounters, slot: str, before: int = 0, beside: Sequence[DeferredCount] = ()):
         self.tally, self.slot, self.before, self.beside = tally, slot, before, beside
         self.value: int | None = None
 
@@ -44,20 +44,20 @@ class Count:
     __int__ = __index__
 
 
-class Rest(NamedTuple):
+class RemainingParts(NamedTuple):
     """The senders with more than PART edges in a table, listed once for each further part."""
 
     senders: DeviceArray
     parts: DeviceArray
-    length: Count
+    length: DeferredCount
 
     @property
     def arguments(self) -> dict[str, Any]:
         return {"senders": self.senders, "parts": self.parts, "part_size": PART}
 
 
-def parts_of(values: Mapping[str, Any]) -> Rest | None:
-    """The `Rest` among the arguments of a push, if it was listed."""
+def parts_of(values: Mapping[str, Any]) -> RemainingParts | None:
+    """The `RemainingParts` among the arguments of a push, if it was listed."""
     senders = values.get("senders")
     return senders.rest.get(id(values["indptr"])) if isinstance(senders, DeviceIds) else None
 
@@ -67,7 +67,7 @@ class DeviceIds:
 
     def __init__(self, array: DeviceArray, count: Any):
         self.array, self.count = array, count
-        self.rest: dict[int, Rest] = {}  # by the id of where a table's rows begin
+        self.rest: dict[int, RemainingParts] = {}  # by the id of where a table's rows begin
 
     def __len__(self) -> int:
         return int(self.count)
@@ -76,7 +76,7 @@ class DeviceIds:
 class DeviceVertexArrays(VertexArrays):
     """The arrays of one partition. `launch` runs a kernel of `codegen/cuda/array_kernels.py`, `run` the program's."""
 
-    def __init__(self, memory: Memory, tally: Tally, launch: Launch, run: Launch):
+    def __init__(self, memory: Memory, tally: DeviceCounters, launch: Launch, run: Launch):
         self.memory, self.tally, self.launch, self.run = memory, tally, launch, run
         self._rooms: dict[str, DeviceArray] = {}
         self._places: dict[tuple, DeviceArray] = {}
@@ -131,17 +131,19 @@ class DeviceVertexArrays(VertexArrays):
         if self._rested is not None:
             self._rested.rest = {}  # these take its place; its senders go without
         self._rested = ids
-        known = not isinstance(ids.count, Count) or ids.count.value is not None
+        known = not isinstance(ids.count, DeferredCount) or ids.count.value is not None
         for side, slot in zip(sides, REST[: len(sides)], strict=True):
             rest = self.rooms({f"{one} {slot}": side.num_edges // PART + 1 for one in ("senders", "parts")}, np.uint32)
-            ids.rest[id(side.indptr)] = Rest(rest[f"senders {slot}"], rest[f"parts {slot}"], Count(self.tally, slot))
+            ids.rest[id(side.indptr)] = RemainingParts(
+                rest[f"senders {slot}"], rest[f"parts {slot}"], DeferredCount(self.tally, slot)
+            )
             arguments = {"ids": ids.array, LISTED: LISTED, "indptr": self.memory.stays(side.indptr), EDGES: EDGES}
             arguments |= {"rest": slot, **ids.rest[id(side.indptr)].arguments}
             if not known:
                 self.launch("count_edges", 0, most=len(ids.array), **arguments)
             elif len(ids):
                 self.launch("count_edges", len(ids), **arguments)
-        return Count(self.tally, EDGES, beside=[one.length for one in ids.rest.values()])
+        return DeferredCount(self.tally, EDGES, beside=[one.length for one in ids.rest.values()])
 
     # -- flags and fields ----------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import numpy as np
 from dgraph.agents.daemon import BUFFERS
 from dgraph.devices.device_memory import DeviceArray, Memory
 from dgraph.errors import DeviceError
-from dgraph.pipeline.block_size import Measured, size_for
+from dgraph.pipeline.block_size import BlockTimings, size_for
 from dgraph.pipeline.blocks import Block, cut
 from dgraph.pipeline.stages import in_turn, side_by_side
 
@@ -39,7 +39,7 @@ class EdgeBlocks:
 
     def __init__(self, memory: Memory, size: int | str | None = "auto"):
         self.memory, self.asked = memory, size
-        self.measured: defaultdict[str, Measured] = defaultdict(Measured)  # of each kernel
+        self.measured: defaultdict[str, BlockTimings] = defaultdict(BlockTimings)  # of each kernel
         self.buffers: list[dict[str, BlockBuffer]] = []
         self.capacity = self.size = self.streamed = 0  # edges, edges, bytes
 
@@ -59,7 +59,7 @@ class EdgeBlocks:
             return
         blocks = [Block(a + first, b + first, e) for a, b, e in self._cut(kernel, edges, ends, prepare)]
         self.memory.wait()  # what follows goes by streams of its own
-        passage = Passage(self, kernel, edges, ends, first, run)
+        passage = BlockTransfer(self, kernel, edges, ends, first, run)
         if self.asked is None or len(blocks) == 1:
             in_turn(passage, blocks)
         else:
@@ -124,7 +124,7 @@ class EdgeBlocks:
         return BlockBuffer(here, self.memory.empty(count, array.dtype))
 
 
-class Passage:
+class BlockTransfer:
     """The blocks of one request on their way: stages of `pipeline/stages.py`. Nothing of a block comes back."""
 
     def __init__(

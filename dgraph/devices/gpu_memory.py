@@ -18,7 +18,7 @@ WHOLE = 0.9  # of a GPU's memory is ours: the rest is for the compiler's code an
 STREAM_OF_THREADS = "CUPY_CUDA_PER_THREAD_DEFAULT_STREAM"
 
 
-class FailuresTold:
+class GpuErrorContext:
     """Whoever waits for the GPU, or asks it for more, is told how kernels before have failed."""
 
     def __init__(self, *failures: type[Exception]):
@@ -46,7 +46,7 @@ class GpuMemory(Memory):
                 f"threads share arrays, which {STREAM_OF_THREADS} would have them use in no order: unset it"
             )
         self.xp = cupy
-        self.told = FailuresTold(cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError)
+        self.told = GpuErrorContext(cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError)
         super().__init__()
         self._pins: dict[int, bool] = {}  # by the id of an array of the host
         self._names: dict[int, Any] = {}  # of streams, the compiler's, by address

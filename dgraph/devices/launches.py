@@ -26,7 +26,7 @@ from dgraph.devices.probe import simulated
 from dgraph.errors import DeviceError
 
 
-class OwnWay:
+class DefaultLaunch:
     """A kernel, launched as the compiler does it."""
 
     def __init__(self, dispatcher: Any):
@@ -37,7 +37,7 @@ class OwnWay:
         self.dispatcher[blocks, threads, stream](*there)
 
 
-class LaidOut:
+class PreparedLaunch:
     """A kernel compiled for the types of its arguments, launched by the compiler's inner functions; other types are an
     error, and never a second compilation."""
 
@@ -88,7 +88,7 @@ class Launcher:
 
     def __init__(self, dispatcher: Any, arguments: Sequence[Argument]):
         self.dispatcher, self.proven = dispatcher, False
-        self.way: OwnWay | LaidOut = self._own_way() if simulated() else self._laid_out(arguments)
+        self.way: DefaultLaunch | PreparedLaunch = self._own_way() if simulated() else self._laid_out(arguments)
 
     def launch(self, blocks: int, threads: int, stream: Any, arguments: Sequence[Any]) -> None:
         try:
@@ -102,13 +102,13 @@ class Launcher:
             self.way.launch(blocks, threads, stream, arguments)
         self.proven = True
 
-    def _own_way(self) -> OwnWay:
+    def _own_way(self) -> DefaultLaunch:
         self.proven = True
-        return OwnWay(self.dispatcher)
+        return DefaultLaunch(self.dispatcher)
 
-    def _laid_out(self, arguments: Sequence[Argument]) -> OwnWay | LaidOut:
+    def _laid_out(self, arguments: Sequence[Argument]) -> DefaultLaunch | PreparedLaunch:
         try:
-            return LaidOut(self.dispatcher, arguments)
+            return PreparedLaunch(self.dispatcher, arguments)
         except NumbaError:  # of the program
             raise
         except Exception:

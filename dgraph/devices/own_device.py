@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from numba.core.errors import NumbaError
 
-from dgraph.codegen.compiler import explained
+from dgraph.codegen.compiler import translate_compiler_error
 from dgraph.codegen.kernel_source import Source
 from dgraph.codegen.source_cache import module_of
 from dgraph.devices.device_memory import Memory, SimulatedMemory
@@ -25,7 +25,7 @@ launchers: dict[str, dict[str, Launcher]] = {}  # by source and name, for all ru
 _one_at_a_time = threading.Lock()  # threads of this process share a device
 
 
-class Groups(NamedTuple):
+class ThreadGroups(NamedTuple):
     """How many threads may share a row, the shortest rows first."""
 
     one: int
@@ -39,7 +39,7 @@ class ThreadGrid(Protocol):
 
     block: int
     blocks: int  # at most: a grid strides over what is left
-    groups: Groups
+    groups: ThreadGroups
     memory: Memory
 
     def __init__(self, source: Source): ...
@@ -59,7 +59,7 @@ class Device:
             simulate(self.module)
         self.block: int = vars(self.module)["BLOCK"]
         self.fewest, self.blocks = (1, 2) if simulated() else (FEWEST, BLOCKS)
-        self.groups = Groups(1, min(8, self.block // 4), min(32, self.block // 2), self.block)
+        self.groups = ThreadGroups(1, min(8, self.block // 4), min(32, self.block // 2), self.block)
 
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
         with _one_at_a_time:
@@ -68,7 +68,7 @@ class Device:
                     self.kernels[name] = Launcher(getattr(self.module, name), self.source.kernels[name])
                 self.kernels[name].launch(max(blocks, self.fewest), self.block, self.memory.stream(), arguments)
             except NumbaError as error:
-                raise explained(self.source, name, error) from error
+                raise translate_compiler_error(self.source, name, error) from error
             except Exception as error:  # of the driver, or of the compiler's libraries: each has classes of its own
                 raise DeviceError(f"kernel {name} could not be run: {type(error).__name__}: {error}") from error
 

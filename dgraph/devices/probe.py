@@ -66,7 +66,7 @@ def simulated() -> bool:
     return os.environ.get(SIMULATOR, "0") not in ("", "0")
 
 
-def lacking(packages: Mapping[str, str] = KERNELS) -> tuple[str, ...]:
+def missing_requirements(packages: Mapping[str, str] = KERNELS) -> tuple[str, ...]:
     """What this process lacks of a GPU and some packages (module -> its name for users); nothing of it is imported.
     The driver is asked last: that takes longest, and a fork after it cannot use the GPU."""
     if simulated() and packages == KERNELS:
@@ -98,7 +98,7 @@ def _misfits(numpy: str, numba_cuda: str) -> tuple[str, ...]:
 
 def device_here() -> str:
     """The device that runs kernels in this process when the user has named none."""
-    return CPU if lacking() else CUDA
+    return CPU if missing_requirements() else CUDA
 
 
 def need(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
@@ -112,9 +112,9 @@ def need(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
         raise DeviceError(f"{what} cannot be had: {told}. {remedy}")
 
 
-def need_cuda() -> None:
+def require_cuda() -> None:
     """Raise one error with all that this process lacks for device="cuda"; nothing, if it lacks nothing."""
-    need('device="cuda"', {"this process": lacking()}, OR_OTHERS)
+    need('device="cuda"', {"this process": missing_requirements()}, OR_OTHERS)
 
 
 @cache

@@ -25,7 +25,7 @@ FEW = 2**32 - 1  # rows, whose numbers and their end are of 32 bits
 def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency:
     """The same as `adjacency.build`, which does it where this process has no GPU, or no room there."""
     arcs = sum(len(one.keys) for one in edges)
-    if arcs and num_rows < FEW and not probe.lacking():
+    if arcs and num_rows < FEW and not probe.missing_requirements():
         memory = own_device.own_memory()
         if memory.fits(BYTES * arcs):
             with suppress(MemoryError, DeviceError):
@@ -38,12 +38,12 @@ def _moved_and_sorted(memory: Memory, edges: Sequence[EdgeSlice], num_rows: int)
     others: list[Any] = []
     columns: dict[str, list[Any]] = {name: [] for name in edges[0].columns}
     for one in edges:
-        ends = [there(memory, one.ranks.number(end) if one.ranks.size else end) for end in (one.keys, one.others)]
+        ends = [to_device(memory, one.ranks.number(end) if one.ranks.size else end) for end in (one.keys, one.others)]
         chosen = ends[0] != ends[1] if one.skip_loops else slice(None)
         for found, end in zip((keys, others), ends, strict=True):
             found.append(end[chosen].astype(np.uint32, copy=False))
         for name, values in one.columns.items():
-            columns[name].append(there(memory, values)[chosen])
+            columns[name].append(to_device(memory, values)[chosen])
     return sort(memory, keys, others, columns, num_rows)
 
 
@@ -52,36 +52,36 @@ def sort(
 ) -> Adjacency:
     """Sort edges whose arrays are on the device, in pieces. The lists are emptied, because memory is short."""
     xp = memory.xp
-    rows = joined(xp, keys)
+    rows = concatenate(xp, keys)
     place = xp.argsort(rows, kind="stable")
     indptr = xp.searchsorted(rows[place], xp.arange(num_rows + 1, dtype=np.uint32)).astype(np.int64, copy=False)
     del rows
-    neighbours = joined(xp, others)[place]
-    values = {name: joined(xp, pieces)[place] for name, pieces in columns.items()}
+    neighbours = concatenate(xp, others)[place]
+    values = {name: concatenate(xp, pieces)[place] for name, pieces in columns.items()}
     return Adjacency(
         _kept(memory, indptr), _kept(memory, neighbours), {name: _kept(memory, one) for name, one in values.items()}
     )
 
 
-def joined(xp: Any, pieces: list[Any]) -> Any:
+def concatenate(xp: Any, pieces: list[Any]) -> Any:
     """The pieces as one array; the list is emptied."""
     found = xp.concatenate(pieces)
     pieces.clear()
     return found
 
 
-def there(memory: Memory, array: np.ndarray) -> Any:
+def to_device(memory: Memory, array: np.ndarray) -> Any:
     """An array of the host on the GPU, where it may be already."""
     return (memory.stays(array) if memory.has(array) else memory.moved(array)).raw
 
 
-def here(memory: Memory, raw: Any) -> np.ndarray:
+def to_host(memory: Memory, raw: Any) -> np.ndarray:
     """An array of the GPU on the host."""
     return memory.get(DeviceArray(memory, raw))
 
 
 def _kept(memory: Memory, raw: Any) -> np.ndarray:
     """A GPU's array copied to the host; its original stays as the copy there."""
-    array = here(memory, raw)
+    array = to_host(memory, raw)
     memory.adopt(array, raw)
     return array

@@ -10,7 +10,7 @@ import numpy as np
 from dgraph.devices.device_memory import DeviceArray, Memory
 
 
-class Tally:
+class DeviceCounters:
     """Named numbers on the device that kernels write. They lie side by side, so one small copy brings them all."""
 
     SLOT = 8  # bytes

@@ -9,7 +9,7 @@ from functools import partial
 
 from dgraph.engines.bsp import bsp
 from dgraph.engines.descent.block_options import BlockOptions
-from dgraph.engines.descent.descent_state import Descent
+from dgraph.engines.descent.descent_state import DescentState
 from dgraph.engines.free_rounds import FreeRounds
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.vertex_state.partition_state import PartitionState
@@ -24,19 +24,19 @@ def block_descent(rounds: Rounds, blocks: BlockOptions) -> Superstep:
     yield from rounds.begin()
     senders, _ = rounds.sides(rounds.phase)
     resumed = rounds.round > 0
-    descents = [Descent(state, rounds.phase, blocks, senders, resumed) for state in rounds.states]
+    descents = [DescentState(state, rounds.phase, blocks, senders, resumed) for state in rounds.states]
     rounds.seeded = False  # what the seed says is taken in
     if blocks.free:
-        FreeDescent(rounds, descents).to_the_end()
+        FreeDescentRounds(rounds, descents).to_the_end()
     else:
         yield from _together(rounds, descents)
     yield from rounds.finish()
 
 
-class FreeDescent(FreeRounds):
+class FreeDescentRounds(FreeRounds):
     """Local rounds without a common clock: each is an epoch of the partition's blocks."""
 
-    def __init__(self, rounds: Rounds, descents: Sequence[Descent]):
+    def __init__(self, rounds: Rounds, descents: Sequence[DescentState]):
         self.descents = {descent.state.partition.index: descent for descent in descents}
         super().__init__(rounds)
 
@@ -59,7 +59,7 @@ class FreeDescent(FreeRounds):
         self.mail.post()
 
     def fire(self, state: PartitionState) -> None:
-        """For a checkpoint, nobody fires: `Descent.halt` says which vertices have a message that waits."""
+        """For a checkpoint, nobody fires: `DescentState.halt` says which vertices have a message that waits."""
         self._of(state).halt()
 
     def send(self, state: PartitionState) -> None:
@@ -68,11 +68,11 @@ class FreeDescent(FreeRounds):
     def columns(self, state: PartitionState) -> dict:
         return self._of(state).columns()
 
-    def _of(self, state: PartitionState) -> Descent:
+    def _of(self, state: PartitionState) -> DescentState:
         return self.descents[state.partition.index]
 
 
-def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
+def _together(rounds: Rounds, descents: Sequence[DescentState]) -> Superstep:
     """Partitions wait for each other after every epoch, which is as much work as one look at every edge. A synchronous
     program says after an epoch whether it is done; because an epoch may have looked at few blocks, that must be
     confirmed by a sweep over all of them, as if that were a part of the epoch: `round == 100` is not true twice."""
@@ -86,7 +86,7 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
         if rounds.several:
             rounds.log.each(descents, lambda one: one.hear(*sides))
         yield from _pause(rounds, descents)
-        rounds.log.each(descents, partial(Descent.epoch, number=rounds.round + 1, sweep=sweep))
+        rounds.log.each(descents, partial(DescentState.epoch, number=rounds.round + 1, sweep=sweep))
         before = rounds.posted
         rounds.log.each(descents, lambda one: one.tell(*sides))
         rounds.waiting = rounds.posted - before + sum(descent.waiting for descent in descents)
@@ -104,7 +104,7 @@ def _together(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
             sweep = synchronous and descents[0].must_sweep(rounds.globals.values)
 
 
-def _pause(rounds: Rounds, descents: Sequence[Descent]) -> Superstep:
+def _pause(rounds: Rounds, descents: Sequence[DescentState]) -> Superstep:
     """Make a checkpoint, if one is due: first tell everything, and once more what that made proxies gather."""
     if not rounds.pauses.due(rounds):
         return

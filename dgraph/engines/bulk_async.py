@@ -4,18 +4,18 @@ waits for nobody. It sends in bulk, when it has something to tell, and merges ma
 from __future__ import annotations
 
 from dgraph.engines.free_rounds import FreeRounds
-from dgraph.engines.local_methods.contraction import Contracting
-from dgraph.engines.local_methods.diffusion import Diffusing
-from dgraph.engines.local_methods.free_local_rounds import FreeContracting, FreeDiffusing, FreeSettling
-from dgraph.engines.local_methods.settlement import Settling
+from dgraph.engines.local_methods.contraction import ContractionState
+from dgraph.engines.local_methods.diffusion import DiffusionState
+from dgraph.engines.local_methods.free_local_rounds import FreeContractionRounds, FreeDiffusionRounds, FreeLocalRounds
+from dgraph.engines.local_methods.settlement import SettlementState
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.vertex_state.partition_state import PartitionState
 
 WAYS: dict[type[PartitionState], type[FreeRounds]] = {
     PartitionState: FreeRounds,
-    Settling: FreeSettling,
-    Contracting: FreeContracting,
-    Diffusing: FreeDiffusing,
+    SettlementState: FreeLocalRounds,
+    ContractionState: FreeContractionRounds,
+    DiffusionState: FreeDiffusionRounds,
 }
 
 

@@ -129,7 +129,7 @@ class FreeRounds:
         return bool(self.waiting(state)) and not self.mail.crowded
 
     def hear(self, state: PartitionState) -> None:
-        """Merge the mail that `Post.bring` was given."""
+        """Merge the mail that `ProxyMail.bring` was given."""
         state.receive(self.phase, self.targets)
         state.frontier.send(NOBODY)
         state.take(self.phase, self.senders, self.targets)

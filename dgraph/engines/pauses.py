@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dgraph.checkpoint.keeper import Keeper
-from dgraph.engines.rebalance_decision import Rebalance
+from dgraph.checkpoint.keeper import CheckpointKeeper
+from dgraph.engines.rebalance_decision import RebalanceDecision
 
 if TYPE_CHECKING:
     from dgraph.engines.rounds import Rounds
@@ -17,7 +17,12 @@ class Pauses:
     """One worker's part. `resume`, if there is one, puts the run where an earlier one was: it is called once states
     have begun."""
 
-    def __init__(self, keeper: Keeper | None, rebalance: Rebalance | None, resume: Callable[[Rounds], None] | None):
+    def __init__(
+        self,
+        keeper: CheckpointKeeper | None,
+        rebalance: RebalanceDecision | None,
+        resume: Callable[[Rounds], None] | None,
+    ):
         self.keeper, self.rebalance, self.resume = keeper, rebalance, resume
         self.overdue = False  # whether some worker says that it is time for a checkpoint
         self.keeps = False  # whether a checkpoint is due now

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dgraph.partition.balance import Load, better_split
+from dgraph.partition.balance import WorkerLoad, better_split
 from dgraph.vertex_state.partition_state import PartitionState
 
 WARM = 2  # rounds whose time is not that of others: kernels are compiled, daemons start
@@ -14,23 +14,23 @@ MEASURED = 3  # rounds before a measurement counts
 WORTH = 0.05  # of the slowest worker's time: what is less may be noise
 
 
-class Rebalance:
+class RebalanceDecision:
     """One worker's part. `cost`: the seconds that a move takes; `since`: the round of the last move."""
 
     def __init__(self, states: Sequence[PartitionState], cost: float, since: int):
         self.states, self.cost, self.since = states, cost, since
         self.held = sum(state.partition.num_edges + state.n for state in states)
         self.edges, self.seconds, self.read = 0, 0.0, 0
-        self.loads: list[Load] = []
+        self.loads: list[WorkerLoad] = []
 
-    def tell(self, rows: list[dict[str, Any]]) -> Load:
+    def tell(self, rows: list[dict[str, Any]]) -> WorkerLoad:
         """The load of the partitions here, from the rows of the report."""
         for row in rows[self.read :]:
             if row["superstep"] > self.since + WARM:
                 self.edges += row["edges"]
                 self.seconds += row["busy"]
         self.read = len(rows)
-        return Load(len(self.states), self.held, self.edges, self.seconds)
+        return WorkerLoad(len(self.states), self.held, self.edges, self.seconds)
 
     def shares(self, round: int, limit: int | None) -> list[float]:
         """The share of the edges that each partition should have, if moving now costs less than going on; else none. A

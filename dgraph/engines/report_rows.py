@@ -12,7 +12,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class Log:
+class ReportRows:
     """Engines have partitions work through `each`, which measures; `close` makes rows of that."""
 
     def __init__(self, states: Sequence[PartitionState]):

@@ -14,14 +14,14 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.engines.global_values import GlobalValues
 from dgraph.engines.look_ahead import LookAhead
 from dgraph.engines.pauses import Pauses
-from dgraph.engines.report_rows import Log
-from dgraph.exchange.mail import Told
+from dgraph.engines.report_rows import ReportRows
+from dgraph.exchange.mail import TokenValues
 from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.vertex_state.copies import add_degrees, count_degrees, send_copies, take_copies
 from dgraph.vertex_state.partition_state import COUNTED, PartitionState
 
 T = TypeVar("T")
-Superstep = Generator[Told, list[Told], None]
+Superstep = Generator[TokenValues, list[TokenValues], None]
 
 SIDES = {"out": ("out", "in"), "in": ("in", "out"), "both": ("any", "any")}  # proxies that send, and are sent to
 
@@ -51,7 +51,7 @@ class Rounds:
         self.proxies = {"in": False, "out": False}  # whether any partition has such
         self.globals = GlobalValues(states, recipe)
         self.ahead = LookAhead(states, self.analysis, limit)
-        self.pauses, self.log = pauses, Log(states)
+        self.pauses, self.log = pauses, ReportRows(states)
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Rounds:
             else:
                 yield from self.share()
 
-    # -- what stages do, and `SettlingRounds` does otherwise -----------------------------------------------------------
+    # -- what stages do, and `LocalRounds` does otherwise -----------------------------------------------------------
 
     def _send(self) -> Superstep:
         """Masters tell their proxies, messages cross the edges, and proxies pass on to masters what they have
@@ -197,7 +197,7 @@ class Rounds:
         self.log.exchanges += 1
         self.learn((yield self.tell()))
 
-    def tell(self) -> Told:
+    def tell(self) -> TokenValues:
         """What this worker tells all others; `learn` is given one such dict from each."""
         return {
             "waiting": self.waiting,
@@ -210,7 +210,7 @@ class Rounds:
             **{what: sum(state.total[what] for state in self.states) for what in COUNTED},
         }
 
-    def learn(self, told: list[Told]) -> None:
+    def learn(self, told: list[TokenValues]) -> None:
         """Take in what all workers have told, in the same order on every worker."""
         self.proxies = {side: any(one["proxies"][side] for one in told) for side in self.proxies}
         self.globals.learn([one["folded"] for one in told])
@@ -239,8 +239,8 @@ class Rounds:
         return self.round % len(self.analysis.phases) == 0
 
     def sides(self, phase: PhaseAnalysis) -> tuple[str, str]:
-        """The sides of proxies (see `Post`) that hear what masters send, and that are sent to. With lazy upload only
-        those proxies hear that will send on."""
+        """The sides of proxies (see `ProxyMail`) that hear what masters send, and that are sent to. With lazy upload
+        only those proxies hear that will send on."""
         senders, targets = SIDES[phase.along if self.directed else "out"]
         return (senders if self.lazy else "any"), targets
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dgraph.checkpoint.keeper import Keeper
+from dgraph.checkpoint.keeper import CheckpointKeeper
 from dgraph.exchange.termination import Status
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LOOK = 0.001  # seconds between two sums
 
 
-class Halt(NamedTuple):
+class HaltNote(NamedTuple):
     """A note: come to a standstill, for the checkpoint of this number."""
 
     number: int
@@ -31,7 +31,7 @@ class Halt(NamedTuple):
 class Standstill:
     """One worker's part; `free` are the local rounds that it interrupts."""
 
-    def __init__(self, free: FreeRounds, keeper: Keeper):
+    def __init__(self, free: FreeRounds, keeper: CheckpointKeeper):
         self.free, self.keeper = free, keeper
         self.asked = 0  # the number of a checkpoint that the first worker has asked for
         self.held: list[Any] | None = None  # notes on the end of the run that have come meanwhile
@@ -39,11 +39,11 @@ class Standstill:
     def takes(self, note: Any) -> bool:
         """Whether a note asks for a checkpoint, or must wait until a checkpoint has been made; other notes are about
         the end."""
-        if isinstance(note, Halt):
+        if isinstance(note, HaltNote):
             self.asked = note.number
         elif self.held is not None:
             self.held.append(note)
-        return isinstance(note, Halt) or self.held is not None
+        return isinstance(note, HaltNote) or self.held is not None
 
     def look(self) -> None:
         """Make a checkpoint if it is time for one."""
@@ -52,7 +52,7 @@ class Standstill:
         if asks and self.keeper.is_due(free.taken, self.keeper.overdue):
             self.asked = free.taken
             for peer in range(1, len(free.exchange.route.workers)):
-                free.mail.note(peer, Halt(free.taken))
+                free.mail.note(peer, HaltNote(free.taken))
         if self.asked:
             number, self.asked, self.held = self.asked, 0, []
             self._make(number)

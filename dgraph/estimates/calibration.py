@@ -10,14 +10,14 @@ import numpy as np
 from numpy import float64
 
 from dgraph.agents.agent import agent_of
-from dgraph.agents.daemon_settings import Settings, settings
+from dgraph.agents.daemon_settings import DaemonSettings, settings
 from dgraph.cluster.retry import retry
-from dgraph.cluster.waits import on_each
+from dgraph.cluster.waits import run_on_each
 from dgraph.cluster.workers import Workers, threads_of_worker
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.probe import device_here
 from dgraph.native import threads
-from dgraph.options import one_of, whole_number
+from dgraph.options import check_choice, check_integer
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.balance import rate
 from dgraph.partition.partition import Partition
@@ -58,16 +58,16 @@ def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto
 
         >>> graph = dg.Graph.from_edges(frame, parts=2, capacities=dg.capacities(workers=2, daemons=daemons))
     """
-    whole_number("workers", workers)
-    one_of("device", device, DEVICES)
+    check_integer("workers", workers)
+    check_choice("device", device, DEVICES)
     how, on = settings(daemons, "auto", "auto"), Workers.find(client)
     if on.client is None:
         each = max(1, threads.cores() // workers)
         return threads.each(lambda worker: speed(f"thread {worker}", worker, how, device, each), range(workers))
-    return retry(on.client, lambda: on_each(on.client, on.addresses, speed, how, device), lambda: None)
+    return retry(on.client, lambda: run_on_each(on.client, on.addresses, speed, how, device), lambda: None)
 
 
-def speed(name: str, number: int, how: Settings, device: str, cores: int | None = None) -> float:
+def speed(name: str, number: int, how: DaemonSettings, device: str, cores: int | None = None) -> float:
     """Edges a second of the worker of this name. Runs on it, with its own daemons."""
     if device == "auto":
         device = device_here() if how.direct else "cpu"
@@ -80,7 +80,7 @@ def speed(name: str, number: int, how: Settings, device: str, cores: int | None 
     return found
 
 
-def gathering(name: str, partition: Partition, how: Settings, **where: Any) -> float:
+def gathering(name: str, partition: Partition, how: DaemonSettings, **where: Any) -> float:
     """Edges a second of an agent that gathers along the edges into the vertices of a partition."""
     recipe = recipe_of(SumOfNeighbours(), where["device"], others=how.others)
     tables, n = EdgeTables(partition, True, {}, where["threads"]), partition.num_owned

@@ -18,11 +18,11 @@ from dgraph.building.shares import MOST_PARTS
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
 from dgraph.estimates.sample import Sample, how_many, sample
-from dgraph.options import one_of, whole_number
+from dgraph.options import check_choice, check_integer
 from dgraph.partition import build_kernels, placement, policies
 from dgraph.partition.ids.bitmaps import IDENTITY
 from dgraph.partition.placement import DegreeTable
-from dgraph.phrases import counted
+from dgraph.phrases import format_count
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
@@ -59,16 +59,16 @@ class Estimate:
         if self.policy is None:
             least = format_bytes(int(self.frame[["build", "run"]].max(axis=1).min()))
             advice = f"nothing fits: give at least {least} a worker, or more workers"
-        graph = f"{about}{counted(self.vertices, 'vertex')}, {about}{counted(self.edges, 'edge')}"
-        return f"{self.op} on {counted(self.workers, 'worker')}{limit}: {graph}\n{sizes.to_string()}\n{advice}"
+        graph = f"{about}{format_count(self.vertices, 'vertex')}, {about}{format_count(self.edges, 'edge')}"
+        return f"{self.op} on {format_count(self.workers, 'worker')}{limit}: {graph}\n{sizes.to_string()}\n{advice}"
 
 
 def estimate(graph: Graph, op: str, workers: int | None, memory: int | str | None) -> Estimate:
     """The estimate of an operation on so many workers, for every policy: see `Graph.estimate`."""
-    one_of("op", op, sorted(FOOTPRINTS))
+    check_choice("op", op, sorted(FOOTPRINTS))
     if workers is None:
-        workers = graph.division.foreseen
-    workers = whole_number("workers", workers, 1, MOST_PARTS)
+        workers = graph.division.expected_parts
+    workers = check_integer("workers", workers, 1, MOST_PARTS)
     limit = _bytes(memory)
     found, need = sample(graph), FOOTPRINTS[op]
     rows = {name: of_policy(graph, found, need, policies.choose(name, workers), workers) for name in POLICIES}

@@ -24,9 +24,9 @@ from dgraph.estimates.calibration import gathering, partition_into, solving
 from dgraph.estimates.estimate import estimate
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.sample import Sample, sample
-from dgraph.native.team import standing_for
+from dgraph.native.team import scale_threads
 from dgraph.native.threads import cores as cores_here
-from dgraph.phrases import counted
+from dgraph.phrases import format_count
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
@@ -113,9 +113,9 @@ class Forecast:
         for name in shown:
             form: Callable = format_bytes if name in ("memory", "traffic") else "{:.3g} s".format
             shown[name] = shown[name].map(form)
-        where = f"{counted(self.cluster.workers, 'worker')} of {counted(self.cluster.capacity, 'core')}"
+        where = f"{format_count(self.cluster.workers, 'worker')} of {format_count(self.cluster.capacity, 'core')}"
         many = (self.vertices, "vertex"), (self.edges, "edge"), (self.coefficients.rounds, "round")
-        head = f"{self.op} on {where}: {', '.join(counted(number, what) for number, what in many)}"
+        head = f"{self.op} on {where}: {', '.join(format_count(number, what) for number, what in many)}"
         return f"{head}\n{shown.to_string()}\nquickest policy: {self.policy}"
 
 
@@ -165,7 +165,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
     few, many = _in_turn(graphs, [partial(_as_threaded, run, times=one) for one in steps])
     told = [estimate(one, op, parts, None).frame.loc[one.policy] for one in graphs]
     fewer, part = (max(1, int(one["edges"])) for one in told)
-    turn, edge = line((fewer, few.seconds), (part, many.seconds))
+    turn, edge = fit_line((fewer, few.seconds), (part, many.seconds))
     built, arcs = graphs[-1].partitions.report.seconds, max(1, graphs[-1].listed.num_arcs)
     return Coefficients(
         build=sum(built.values()) * min(parts, cores_here()) / arcs,
@@ -178,7 +178,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
     )
 
 
-def line(few: tuple[int, float], many: tuple[int, float]) -> tuple[float, float]:
+def fit_line(few: tuple[int, float], many: tuple[int, float]) -> tuple[float, float]:
     """Seconds of no edges, and of each edge, neither of them below zero, from two measurements; the second holds."""
     edges, took = many
     each = (took - few[1]) / max(edges - few[0], 1)
@@ -223,7 +223,7 @@ class _Measured:
 
 def _as_threaded(run: Callable[..., Any], graph: Graph, times: int) -> Any:
     """A run on as many threads as one on so many times the edges would take."""
-    with standing_for(times):
+    with scale_threads(times):
         return run(graph)
 
 

@@ -33,7 +33,7 @@ PROCESS = 240 << 20  # bytes of a worker that has run something, without any gra
 FAR = 16  # a bound of less than one part in so many of the limit is followed by no estimate
 
 
-def admit_build(graph: Graph, what: str, need: Footprint) -> None:
+def check_build_memory(graph: Graph, what: str, need: Footprint) -> None:
     """Refuse to build partitions if a worker cannot hold one, with what the operation makes of it. (Others may be on
     disk meanwhile.)"""
     limit, workers = _limit(graph)
@@ -45,7 +45,7 @@ def admit_build(graph: Graph, what: str, need: Footprint) -> None:
     _refuse(what, max(row["run"], row["build"]), limit, workers)
 
 
-def admit_run(graph: Graph, partitions: Sequence[Any], recipe: Recipe, local_method: LocalMethod | None) -> None:
+def check_run_memory(graph: Graph, partitions: Sequence[Any], recipe: Recipe, local_method: LocalMethod | None) -> None:
     """Refuse a run if the workers cannot hold its partitions, their states, and what the local method keeps."""
     (limit, workers), vertex, edge = _limit(graph), bytes_of_vertex(recipe), 0
     if local_method is not None:
@@ -65,10 +65,10 @@ def _limit(graph: Graph) -> tuple[float | None, int]:
     workers."""
     if graph.client is None or not dask.config.get(SETTING, True):
         return None, 1
-    from dgraph.cluster.scheduler_calls import known_of_workers  # a quarter of a second where there is no cluster
+    from dgraph.cluster.scheduler_calls import worker_infos  # a quarter of a second where there is no cluster
 
     share = dask.config.get("distributed.worker.memory.pause", None) or 1
-    known = known_of_workers(graph.client, fresh=False)
+    known = worker_infos(graph.client, fresh=False)
     least = _least.setdefault(graph.client, {})
     for address, worker in known.items():
         now = worker["metrics"].get("memory", 0) - worker["metrics"].get("managed_bytes", 0)

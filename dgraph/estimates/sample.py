@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dgraph.cluster.retry import retried
+from dgraph.cluster.retry import retry_on_loss
 from dgraph.frames.any_frame import is_lazy
 from dgraph.partition.ids.bitmaps import IDENTITY
-from dgraph.partition.ids.chunk import Numbered
+from dgraph.partition.ids.chunk import NumberedChunk
 
 if TYPE_CHECKING:
     from dgraph.graph import Graph
@@ -25,7 +25,7 @@ LAZY_PIECES = 4  # pieces of a lazy frame that are read
 class Sample:
     """Edges by number, as far as they were looked at."""
 
-    chunk: Numbered
+    chunk: NumberedChunk
     vertices: int  # of the whole graph
     edges: int
     share: float  # of all edges that the chunk holds
@@ -55,7 +55,7 @@ class Sample:
         return {"src": place[chosen], "dst": destinations[chosen] % apart + sides}
 
 
-@retried
+@retry_on_loss
 def sample(graph: Graph) -> Sample:
     """All edges of a graph in memory; of a lazy one, those of a few pieces."""
     chosen, share = None, 1.0
@@ -64,7 +64,9 @@ def sample(graph: Graph) -> Sample:
         chosen = sorted({count * i // LAZY_PIECES for i in range(LAZY_PIECES)})
         share = len(chosen) / count
     if graph.listed.is_read:
-        chunks = graph.workers.get([graph.workers.call(Numbered.compact, c) for c in graph.listed.as_listed(chosen)])
+        chunks = graph.workers.get(
+            [graph.workers.call(NumberedChunk.compact, c) for c in graph.listed.as_listed(chosen)]
+        )
         return Sample(_joined(chunks), graph.num_vertices, graph.num_edges, share, True)
     read = graph.listed.id_chunks()
     chunks = graph.workers.get(read if chosen is None else [read[i] for i in chosen])
@@ -75,7 +77,7 @@ def sample(graph: Graph) -> Sample:
     half = len(ends[0])
     if listed:  # numbers over the whole range, so that ranges of owners fall where they will
         numbers = np.concatenate(ends) - graph.listed.vertices.listed.start
-    chunk = Numbered(numbers[:half].astype(np.uint32), numbers[half:].astype(np.uint32), {}, IDENTITY)
+    chunk = NumberedChunk(numbers[:half].astype(np.uint32), numbers[half:].astype(np.uint32), {}, IDENTITY)
     return Sample(chunk, size, int(half / share), share, share == 1)
 
 
@@ -83,11 +85,11 @@ def _codes(ids: Any) -> np.ndarray:
     return ids if isinstance(ids, np.ndarray) else pd.factorize(ids.to_pandas().astype(object))[0]
 
 
-def _joined(chunks: list[Numbered]) -> Numbered:
+def _joined(chunks: list[NumberedChunk]) -> NumberedChunk:
     if len(chunks) == 1:
         return chunks[0]
     sources, destinations = (np.concatenate([getattr(c, side) for c in chunks]) for side in ("sources", "destinations"))
-    return Numbered(sources, destinations, {}, IDENTITY)
+    return NumberedChunk(sources, destinations, {}, IDENTITY)
 
 
 def how_many(times: np.ndarray, share: float) -> float:

@@ -21,15 +21,15 @@ from distributed.protocol.serialize import Serialized, serialize
 
 from dgraph.agents.agent import close_agent
 from dgraph.checkpoint import memory_store
-from dgraph.checkpoint.piece import Label
+from dgraph.checkpoint.piece import PieceLabel
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.free_mail import FREE
 from dgraph.exchange.mail import Packet, Route, Token
 from dgraph.exchange.run_registry import NAME
 from dgraph.exchange.wire_format import pack, unpack
-from dgraph.exchange.worker_memory import Heap, Window
-from dgraph.native.hosts import all_cores, kept_on, own_cores
+from dgraph.exchange.worker_memory import Heap, SendWindow
+from dgraph.native.hosts import all_cores, own_cores, pin_to_cores
 
 IN_FLIGHT = 3  # messages on their way to one peer
 WINDOW = 64 << 20  # bytes on their way from one worker; a sender that would exceed it waits
@@ -78,7 +78,7 @@ class DaskExchange(Exchange):
     def leave_thread(self) -> None:
         """Give this task's place in the pool to another task. The thread that Dask starts for that inherits this one's
         cores."""
-        with kept_on(all_cores() if self.cores else set()), suppress(KeyError):  # it may have left
+        with pin_to_cores(all_cores() if self.cores else set()), suppress(KeyError):  # it may have left
             secede()
 
     def _held_up(self) -> None:
@@ -98,14 +98,14 @@ class DaskExchange(Exchange):
             raise RunError(sums)
         return list(sums)
 
-    def lodge(self, peer: int, label: Label, parts: int, data: bytes) -> None:
+    def lodge(self, peer: int, label: PieceLabel, parts: int, data: bytes) -> None:
         there = self.plugin.worker.rpc(self.route.workers[peer]).dgraph_lodge
         try:
             self._answer(there(label=tuple(label), parts=parts, data=Serialized(*serialize(data))))
         except OSError as error:
             raise LostError(f"{self.route.workers[peer]} cannot be reached; run again") from error
 
-    def fetch(self, address: str, label: Label) -> bytes | None:
+    def fetch(self, address: str, label: PieceLabel) -> bytes | None:
         """A piece of a checkpoint from any worker; None if that is gone, or lacks it."""
         with suppress(OSError):
             there = self.plugin.worker.rpc(address).dgraph_fetch
@@ -168,7 +168,7 @@ class ExchangeOnWorker(WorkerPlugin):
     name = NAME
 
     def setup(self, worker: Any) -> None:
-        self.worker, self.window, self.heap = worker, Window(WINDOW), Heap()
+        self.worker, self.window, self.heap = worker, SendWindow(WINDOW), Heap()
         self._resting: asyncio.TimerHandle | None = None
         self.ends: dict[str, DaskExchange] = {}
         worker.handlers.update({"dgraph_open": self.open, "dgraph_mail": self.mail, "dgraph_ask": self.ask})
@@ -217,10 +217,10 @@ class ExchangeOnWorker(WorkerPlugin):
         return self.ends[run].told.step if run in self.ends else -(1 << 62)
 
     def lodge(self, label: Sequence[Any], parts: int, data: Any) -> None:
-        memory_store.put(Label(*label), parts, bytes(data))
+        memory_store.put(PieceLabel(*label), parts, bytes(data))
 
     def fetch(self, label: Sequence[Any]) -> Any:
-        data = memory_store.take(Label(*label))
+        data = memory_store.take(PieceLabel(*label))
         return None if data is None else Serialized(*serialize(data))
 
     def fail(self, run: str, reason: str) -> None:
@@ -244,7 +244,7 @@ class ExchangeOnWorker(WorkerPlugin):
 def taking_part(run: str, address: str) -> Iterator[DaskExchange]:
     """In a task that belongs on the worker with this address: the worker's end of a run, on its own cores."""
     end = _find_end(run, address)
-    with kept_on(end.cores):
+    with pin_to_cores(end.cores):
         yield end
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.errors import RunError
-from dgraph.exchange.mail import Buffer, OnDevice
+from dgraph.exchange.mail import Buffer, DeviceBuffer
 from dgraph.tables.vertex_arrays import IN_PROCESS, Where
 
 # encoding, bytes a position, a tag (`proxy_post.py`), fields, length of the slice, values that changed
@@ -89,7 +89,7 @@ def encode(
             positions.view(_position_type(length))[:] = picked
     for block, column in zip(_blocks(buffer[head:] if there is None else there, sizes), values, strict=True):
         take(column, rows, picked, block.view(column.dtype).reshape(count, *column.shape[1:]))
-    return buffer if there is None else OnDevice(buffer, there)
+    return buffer if there is None else DeviceBuffer(buffer, there)
 
 
 def decode(received: Buffer) -> tuple[Positions, list[Any]]:
@@ -97,7 +97,7 @@ def decode(received: Buffer) -> tuple[Positions, list[Any]]:
 
     Positions are a slice when all changed; `masters[positions]` is right for both kinds.
     """
-    buffer, there = received if isinstance(received, OnDevice) else (received, None)
+    buffer, there = received if isinstance(received, DeviceBuffer) else (received, None)
     try:
         code, width, _, fields, length, count = HEADER.unpack_from(buffer, 0)
         encoding = Encoding(code)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from dgraph.checkpoint.piece import Label
+from dgraph.checkpoint.piece import PieceLabel
 from dgraph.errors import RunError
 from dgraph.exchange.free_mail import FreeMail
 from dgraph.exchange.mail import FRAGMENT, START, Buffer, Fragment, Mailbox, Packet, Route, Token, as_bytes, cut, join
@@ -83,7 +83,7 @@ class Exchange(ABC):
         """Called by a step that waits for long: from now on other tasks may have its thread, for it may wait for one of
         them."""
 
-    def lodge(self, peer: int, label: Label, parts: int, data: bytes) -> None:
+    def lodge(self, peer: int, label: PieceLabel, parts: int, data: bytes) -> None:
         """Have a peer keep a copy of a piece of a checkpoint."""
         raise RunError("checkpoints in memory take the plugins of exchange='workers'; give checkpoint= a folder or URL")
 

@@ -32,7 +32,7 @@ class Route:
         return [partition for partition, home in enumerate(self.homes) if home == worker]
 
 
-Told = dict[str, Any]  # what a worker tells all others when it has finished a step
+TokenValues = dict[str, Any]  # what a worker tells all others when it has finished a step
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Token:
     step: int
     worker: int
     messages: tuple[int, ...]  # how many messages of this step went to each worker
-    values: Told = field(default_factory=dict)  # counts and reductions, for all in the next step
+    values: TokenValues = field(default_factory=dict)  # counts and reductions, for all in the next step
     seconds: float = 0.0  # how long the step itself took
 
 
@@ -69,7 +69,7 @@ class Packet(NamedTuple):
     token: Token | None = None  # with the last message of a step
 
 
-class OnDevice(NamedTuple):
+class DeviceBuffer(NamedTuple):
     """A buffer whose values are in the memory of a device, and its header in this process's memory."""
 
     here: np.ndarray  # bytes, both
@@ -80,12 +80,12 @@ class OnDevice(NamedTuple):
         return self.here.nbytes + self.there.nbytes
 
 
-Buffer = np.ndarray | OnDevice
+Buffer = np.ndarray | DeviceBuffer
 
 
 def as_bytes(buffer: Any) -> Buffer:
     """Any contiguous buffer as an array of bytes, without copying."""
-    if isinstance(buffer, OnDevice):
+    if isinstance(buffer, DeviceBuffer):
         return buffer
     if isinstance(buffer, np.ndarray):
         return np.ascontiguousarray(buffer).reshape(-1).view(np.uint8)
@@ -94,7 +94,7 @@ def as_bytes(buffer: Any) -> Buffer:
 
 def cut(sender: int, receiver: int, number: int, data: Buffer) -> list[Fragment]:
     """A buffer in fragments of at most FRAGMENT bytes; the part on a device is one fragment."""
-    here, there = data if isinstance(data, OnDevice) else (data, None)
+    here, there = data if isinstance(data, DeviceBuffer) else (data, None)
     place = sender, receiver, number, data.nbytes
     starts = range(0, max(here.nbytes, 1), FRAGMENT)
     found = [Fragment(*place, start, here[start : start + FRAGMENT]) for start in starts]
@@ -116,7 +116,7 @@ def join(fragments: list[Fragment]) -> list[tuple[int, Buffer]]:
             first = np.empty(size if there is None else size - there.nbytes, np.uint8)
             for part in parts:
                 first[part.start : part.start + part.data.nbytes] = part.data
-        buffers.append((sender, first if there is None else OnDevice(first, there)))
+        buffers.append((sender, first if there is None else DeviceBuffer(first, there)))
     return buffers
 
 

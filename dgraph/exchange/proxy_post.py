@@ -14,7 +14,7 @@ import numpy as np
 
 from dgraph.exchange.encoding import Positions, decode, encode
 from dgraph.exchange.exchange import Exchange
-from dgraph.exchange.mail import Buffer, OnDevice
+from dgraph.exchange.mail import Buffer, DeviceBuffer
 from dgraph.partition.partition import Partition
 from dgraph.tables.vertex_arrays import IN_PROCESS, VertexArrays
 
@@ -22,7 +22,7 @@ REDUCE, BROADCAST, TARGET = 1, 2, 3  # tags: to masters, to proxies that send, t
 REPORT, ANSWER = 4, 5  # to another partition, of no vertices that both have
 
 
-class Mail(NamedTuple):
+class ReceivedValues(NamedTuple):
     """Values that have come for some vertices."""
 
     tag: int
@@ -30,7 +30,7 @@ class Mail(NamedTuple):
     values: list[Any]
 
 
-class Post:
+class ProxyMail:
     """One partition's mail. The engine sets `step`: values are sent in that step, and those of the step before are
     collected. Values for partitions in `direct` may stay on this partition's device."""
 
@@ -83,14 +83,14 @@ class Post:
                 mask = None if changed is None else self.arrays.marked(changed, mine)
                 self._send(peer, tag, self._encoded(peer, mask, arrays, mine, exact))
 
-    def collect(self, sides: Mapping[int, str]) -> Iterator[Mail]:
+    def collect(self, sides: Mapping[int, str]) -> Iterator[ReceivedValues]:
         """The values that came under some tags, each with the side that takes part."""
         for tag, sender, positions, values in self.opened(sides):
             if tag == REDUCE:
-                yield Mail(tag, self.masters(sides[tag], sender)[positions], values)
+                yield ReceivedValues(tag, self.masters(sides[tag], sender)[positions], values)
             else:
                 mine = self.proxies(sides[tag], sender)
-                yield Mail(tag, np.arange(mine.start, mine.stop, dtype=np.uint32)[positions], values)
+                yield ReceivedValues(tag, np.arange(mine.start, mine.stop, dtype=np.uint32)[positions], values)
 
     def give(self, peer: int, tag: int, arrays: Sequence[np.ndarray]) -> None:
         """Send arrays of one length to another partition, or to this one; `opened` yields them there."""
@@ -100,7 +100,7 @@ class Post:
         """What came under some tags: the tag, the sender, the positions of values in the list that both ends know, the
         values."""
         for sender, buffer in self._arrived(tags):
-            if isinstance(buffer, OnDevice):
+            if isinstance(buffer, DeviceBuffer):
                 buffer = buffer._replace(there=self.arrays.moved(buffer.there))
             yield tag_of(buffer), sender, *decode(buffer)
 
@@ -123,7 +123,7 @@ class Post:
     def _send(self, peer: int, tag: int, buffer: Buffer | None) -> None:
         if buffer is None:
             return
-        if isinstance(buffer, OnDevice):
+        if isinstance(buffer, DeviceBuffer):
             self.arrays.wait()  # who carries them does not ask the device
         _tag(buffer)[0] = tag
         if self.brought is None:
@@ -140,7 +140,7 @@ def tag_of(buffer: Buffer) -> int:
 
 def _tag(buffer: Buffer) -> np.ndarray:
     """Where the header of an encoded buffer has room for a tag."""
-    return (buffer.here if isinstance(buffer, OnDevice) else buffer)[2:4].view(np.uint16)
+    return (buffer.here if isinstance(buffer, DeviceBuffer) else buffer)[2:4].view(np.uint16)
 
 
 _NONE = np.empty(0, np.uint32)

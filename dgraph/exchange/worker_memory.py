@@ -43,7 +43,7 @@ class Heap:
                 self._c.mallopt(name, value)
 
 
-class Window:
+class SendWindow:
     """Bounds the bytes under way from this worker. Waiting for room ends, because receivers have room or a step that
     makes some."""
 

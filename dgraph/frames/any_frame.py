@@ -15,7 +15,7 @@ from dgraph.errors import ColumnError, WeightError
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class LazyPieces:
     """A lazy frame that needs no Dask frame: its columns without rows, and the tasks that make its pieces."""
 
     empty: Callable[[], pd.DataFrame]
@@ -41,7 +41,7 @@ def is_lazy(frame: Any) -> bool:
 
 def is_cudf(frame: Any) -> bool:
     """Whether a frame is cuDF's or dask-cudf's, or made by cuDF."""
-    if isinstance(frame, Pieces):
+    if isinstance(frame, LazyPieces):
         return frame.cudf
     return type(frame._meta if is_lazy(frame) else frame).__module__.split(".")[0] == "cudf"
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 
-def is_there(values: Any) -> bool:
+def is_on_gpu(values: Any) -> bool:
     """Whether a column lies on a GPU."""
     return hasattr(values, "__cuda_array_interface__")
 

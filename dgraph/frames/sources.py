@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from dgraph.errors import ColumnError, InputError, OptionError
-from dgraph.frames.any_frame import Pieces, column_names, is_cudf, is_lazy
-from dgraph.frames.device_frame import DeviceFrame, is_there
+from dgraph.frames.any_frame import LazyPieces, column_names, is_cudf, is_lazy
+from dgraph.frames.device_frame import DeviceFrame, is_on_gpu
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class EdgeSource:
     @property
     def on_device(self) -> bool:
         """Whether its pieces may lie in the memory of a GPU."""
-        return isinstance(self.frame, DeviceFrame) or (isinstance(self.frame, Pieces) and self.frame.cudf)
+        return isinstance(self.frame, DeviceFrame) or (isinstance(self.frame, LazyPieces) and self.frame.cudf)
 
     @property
     def columns(self) -> list[str]:
@@ -141,9 +141,9 @@ def _known(frame: Any, what: str) -> Any:
         for name, values in frame.items():
             if not hasattr(values, "__len__") or isinstance(values, str) or not getattr(values, "ndim", 1):
                 raise ColumnError(f"{what}: {name!r} is {values!r}, not a column; give arrays")
-        if frame and all(map(is_there, frame.values())):
+        if frame and all(map(is_on_gpu, frame.values())):
             return DeviceFrame(frame)
-        frame = {name: values.get() if is_there(values) else values for name, values in frame.items()}
+        frame = {name: values.get() if is_on_gpu(values) else values for name, values in frame.items()}
     if isinstance(frame, pa.Table):
         return _exact(frame)
     if isinstance(frame, pd.DataFrame | dict) or is_lazy(frame):

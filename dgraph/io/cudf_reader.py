@@ -17,41 +17,41 @@ import pyarrow as pa
 
 from dgraph.cluster.workers import Workers
 from dgraph.devices import own_device
-from dgraph.devices.probe import CUDF, INSTALL, lacking
+from dgraph.devices.probe import CUDF, INSTALL, missing_requirements
 from dgraph.errors import FileError, LostError
-from dgraph.frames.any_frame import Pieces
+from dgraph.frames.any_frame import LazyPieces
 from dgraph.frames.device_frame import DeviceFrame
 from dgraph.io import lazy_edges
 from dgraph.io.columnar.parquet import check_block
 from dgraph.io.text.dialect import BLANKS
 
 
-class OnGpus:
-    """How blocks become a lazy frame, in place of `lazy.OnCpus`."""
+class GpuBlocks:
+    """How blocks become a lazy frame, in place of `lazy_edges.CpuBlocks`."""
 
     def __init__(self, workers: Workers):
         self.workers = workers
-        self.fitting = workers.abilities.that_have(
+        self.fitting = workers.abilities.workers_with(
             'read_edges(device="cuda")', CUDF, f'{INSTALL}; or choose device="cpu"'
         )
 
-    def parquet(self, pieces: list[tuple[str, int]], weight: str | None, schema: pa.Schema) -> Pieces:
+    def parquet(self, pieces: list[tuple[str, int]], weight: str | None, schema: pa.Schema) -> LazyPieces:
         return self._pieces(parquet_block, pieces, weight, schema)
 
-    def text(self, blocks: list[tuple], wanted: Any, id_type: str, schema: pa.Schema) -> Pieces:
+    def text(self, blocks: list[tuple], wanted: Any, id_type: str, schema: pa.Schema) -> LazyPieces:
         return self._pieces(text_block, blocks, wanted, id_type, schema)
 
-    def _pieces(self, read: Callable, blocks: list, *how: Any) -> Pieces:
+    def _pieces(self, read: Callable, blocks: list, *how: Any) -> LazyPieces:
         def tasks() -> list[Any]:
             places = zip(blocks, cycle(self.fitting))
             stays = self.workers.client is None
             return [self.workers.call(_on_gpu, read, block, *how, stays, on=on) for block, on in places]
 
-        return Pieces(lambda: how[-1].empty_table().to_pandas(), tasks, cudf=True)
+        return LazyPieces(lambda: how[-1].empty_table().to_pandas(), tasks, cudf=True)
 
 
 def _on_gpu(read: Callable, block: Any, *how: Any) -> pd.DataFrame | DeviceFrame:
-    if lacks := lacking(CUDF):
+    if lacks := missing_requirements(CUDF):
         raise LostError(f"a task for a GPU was placed on a worker that lacks {' and '.join(lacks)}; run again")
     own_device.own_memory().give_back()  # which our runs have left, and cuDF cannot use
     return read(block, *how)

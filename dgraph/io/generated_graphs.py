@@ -10,7 +10,7 @@ import pandas as pd
 
 from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError
-from dgraph.frames.any_frame import Pieces
+from dgraph.frames.any_frame import LazyPieces
 from dgraph.graph import Graph
 from dgraph.io import generate
 
@@ -156,9 +156,9 @@ def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
     )
 
 
-def _blocks(generator: generate.Generator, workers: Workers) -> Pieces:
+def _blocks(generator: generate.Generator, workers: Workers) -> LazyPieces:
     """The edges as tasks, each of which makes a block."""
     pieces = max(len(workers.addresses), -(-generator.num_indices // BLOCK))
     cuts = [generator.num_indices * i // pieces for i in range(pieces + 1)]
     meta = pd.DataFrame({name: np.empty(0, dtype) for name, dtype in generator.columns.items()})
-    return Pieces(lambda: meta, lambda: [workers.call(generator.block, a, z) for a, z in pairwise(cuts)])
+    return LazyPieces(lambda: meta, lambda: [workers.call(generator.block, a, z) for a, z in pairwise(cuts)])

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dgraph.building.graph_frames import computed
+from dgraph.building.graph_frames import compute_frames
 from dgraph.cluster.workers import Workers
 from dgraph.errors import InputError, OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.libraries import igraph, networkx, scipy_sparse
-from dgraph.options import known_options, one_of, switch
+from dgraph.options import check_choice, check_flag, known_options
 
 BY_BLOCKS = ("text", "parquet")  # formats that many workers can read at once
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # for each thread of a cluster, of text; bytes
@@ -66,15 +66,15 @@ def read_edges(
         "weight": weight,
         "columns": columns,
     }
-    if one_of("device", device, ("cpu", "cuda")) == "cuda":
+    if check_choice("device", device, ("cpu", "cuda")) == "cuda":
         if name not in BY_BLOCKS or lazy is False:
             remedy = '"cuda" reads Parquet and text block by block; choose "cpu"'
             raise OptionError(f"device={device!r} cannot be had for {path} as {name}: {remedy}")
-        from dgraph.io.cudf_reader import OnGpus
+        from dgraph.io.cudf_reader import GpuBlocks
 
-        lazy, options["by"] = True, OnGpus(workers)
+        lazy, options["by"] = True, GpuBlocks(workers)
     if lazy is not None:
-        switch("lazy", lazy)
+        check_flag("lazy", lazy)
     else:
         lazy = name in BY_BLOCKS and (workers.client is not None or _is_large(path))
     if lazy:
@@ -146,11 +146,11 @@ def write_edges(
     """
     from dgraph.io.formats import counts_from_one, write_edge_list
 
-    one_of("isolated", isolated, ("refuse", "drop"))
+    check_choice("isolated", isolated, ("refuse", "drop"))
     start, end = map(str, _ends(graph).values())
     weight = None if graph.weight is None else str(graph.weight)
-    edges, vertices = (frame.rename(columns=str) for frame in computed(graph))
-    if switch("renumber", renumber) and counts_from_one(path, format):
+    edges, vertices = (frame.rename(columns=str) for frame in compute_frames(graph))
+    if check_flag("renumber", renumber) and counts_from_one(path, format):
         ids = pd.Index(graph.numbering.ids())
         edges = edges.assign(**{name: ids.get_indexer(edges[name]) + 1 for name in (start, end)})
         vertices = vertices.assign(**{vertices.columns[0]: ids.get_indexer(vertices.iloc[:, 0]) + 1})
@@ -200,19 +200,19 @@ def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
 @known_options()
 def to_networkx(graph: Graph, *, multigraph: bool | None = None) -> Any:
     """A NetworkX graph with all ids, columns and attributes; a multigraph if edges repeat, or as asked."""
-    return networkx.to_networkx(*computed(graph), **_ends(graph), directed=graph.directed, multigraph=multigraph)
+    return networkx.to_networkx(*compute_frames(graph), **_ends(graph), directed=graph.directed, multigraph=multigraph)
 
 
 @known_options()
 def to_igraph(graph: Graph) -> Any:
     """An igraph graph with all columns and attributes; ids are in the vertex attribute `name`."""
-    return igraph.to_igraph(*computed(graph), **_ends(graph), directed=graph.directed)
+    return igraph.to_igraph(*compute_frames(graph), **_ends(graph), directed=graph.directed)
 
 
 @known_options()
 def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
     """The adjacency matrix in compressed rows, and the id of each row; repeated edges add up."""
-    return scipy_sparse.to_scipy(*computed(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
+    return scipy_sparse.to_scipy(*compute_frames(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
 
 
 def _expect(given: Any, attribute: str, what: str) -> None:

@@ -25,7 +25,7 @@ from dgraph.io.formats import check_options, format_of
 from dgraph.io.text import plain_text
 from dgraph.io.text.dialect import Dialect, read_head
 from dgraph.io.text.table_reader import read_table
-from dgraph.options import whole_number
+from dgraph.options import check_integer
 from dgraph.partition.ids.id_types import is_uuid, is_whole
 
 BLOCK_SIZE = 64 << 20
@@ -45,7 +45,7 @@ def lazy_edge_list(
 ) -> EdgeList:
     """Like `read_edge_list`, but nothing beyond the heads is read yet. A quoted value must not hold a line's end.
     `by` is who reads blocks, CPUs by default; text has one option more, the `block_size` in bytes."""
-    by = by or OnCpus()
+    by = by or CpuBlocks()
     name = format_of(path, format)
     path = paths.from_anywhere(path)
     choice: dict[str, Any] = {"source": source, "destination": destination, "weight": weight, "columns": columns}
@@ -54,19 +54,21 @@ def lazy_edge_list(
         return _lazy_parquet(path, choice, by)
     if name != "text":
         raise OptionError(f"{path}: {name} cannot be read block by block (convert it to .parquet or .csv first)")
-    block_size = whole_number("block_size", options.pop("block_size", BLOCK_SIZE))
+    block_size = check_integer("block_size", options.pop("block_size", BLOCK_SIZE))
     check_options(path, name, options)
     return _lazy_text(path, choice, block_size, by, **options)
 
 
-class OnCpus:
+class CpuBlocks:
     """How blocks become a lazy frame: a Dask frame of pandas."""
 
     def parquet(self, pieces: list[tuple[str, int]], weight: str | None, schema: pa.Schema) -> dd.DataFrame:
         empty = _frame(schema.empty_table(), _complete(weight))
         return dd.from_map(_parquet_block, pieces, weight=weight, schema=schema, meta=empty)
 
-    def text(self, blocks: list[tuple], wanted: plain_text.Wanted, id_type: str, schema: pa.Schema) -> dd.DataFrame:
+    def text(
+        self, blocks: list[tuple], wanted: plain_text.WantedColumns, id_type: str, schema: pa.Schema
+    ) -> dd.DataFrame:
         empty = _frame(schema.empty_table(), wanted.complete)
         return dd.from_map(text_block, blocks, wanted=wanted, id_type=id_type, schema=schema, meta=empty)
 
@@ -188,7 +190,7 @@ def _spans(name: str, block_size: int, start: int) -> list[tuple[int, int]]:
     return [(at, min(at + block_size, size)) for at in range(start, size, block_size)]
 
 
-def text_block(block: tuple, wanted: plain_text.Wanted, id_type: str, schema: pa.Schema) -> pd.DataFrame:
+def text_block(block: tuple, wanted: plain_text.WantedColumns, id_type: str, schema: pa.Schema) -> pd.DataFrame:
     name, dialect, span = block
     table = _read_block(name, dialect, wanted, id_type, span)
     columns = []
@@ -202,7 +204,7 @@ def text_block(block: tuple, wanted: plain_text.Wanted, id_type: str, schema: pa
 
 
 def _read_block(
-    name: str, dialect: Dialect, wanted: plain_text.Wanted, id_type: str | None, span: tuple[int, int]
+    name: str, dialect: Dialect, wanted: plain_text.WantedColumns, id_type: str | None, span: tuple[int, int]
 ) -> pa.Table:
     """The rows whose lines start inside the span."""
     how = partial(open_span, name, dialect, span)

@@ -13,7 +13,7 @@ _inside, _was_on = 0, False  # how many are at it now, and how it was before the
 
 
 @contextmanager
-def put_off() -> Iterator[None]:
+def defer_collection() -> Iterator[None]:
     """In the body there is no collection. Several threads may be inside: the first turns it off, the last on again."""
     global _inside, _was_on
     with _lock:

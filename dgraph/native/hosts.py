@@ -13,7 +13,7 @@ def host(address: str) -> str:
     return address.rpartition(":")[0]
 
 
-def neighbour(workers: Sequence[str], worker: int) -> int | None:
+def backup_worker(workers: Sequence[str], worker: int) -> int | None:
     """The worker that keeps a copy for a worker: the next one on another host, or the next one; None if it is alone."""
     others = [(worker + step) % len(workers) for step in range(1, len(workers))]
     here = host(workers[worker])
@@ -43,7 +43,7 @@ def all_cores() -> set[int]:
 
 
 @contextmanager
-def kept_on(cores: set[int]) -> Iterator[None]:
+def pin_to_cores(cores: set[int]) -> Iterator[None]:
     """Keep this thread, and those that it starts, on some cores; if there are none, nothing happens. Left to itself,
     Linux brings threads that wake each other onto one core, where they take turns while another core is idle: a round
     of two workers on two cores then takes twice as long."""

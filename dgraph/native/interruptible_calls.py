@@ -17,11 +17,11 @@ PATIENCE = 0.2  # seconds after which an interrupt that was no signal is heard o
 T = TypeVar("T")
 
 
-class Errand(threading.Thread):
+class InterruptibleCall(threading.Thread):
     """The thread that makes the call; `signals` are those of the teams that it has at work."""
 
     def __init__(self, call: Callable[[], Any]):
-        super().__init__(name="dgraph errand", daemon=True)
+        super().__init__(name="dgraph-call", daemon=True)
         self.outcome: Future[Any] = Future()
         self.signals = _signals()
         self._work, self._surroundings = call, copy_context()
@@ -33,26 +33,26 @@ class Errand(threading.Thread):
             self.outcome.set_exception(error)
 
 
-def answered(call: Callable[[], T]) -> T:
+def call_interruptibly(call: Callable[[], T]) -> T:
     """What `call` returns. After Ctrl-C, kernels of many rounds stop at the next round; other calls end by themselves,
     and nobody hears of it."""
     if threading.current_thread() is not threading.main_thread():
         return call()
-    errand = Errand(call)
-    errand.start()
+    thread = InterruptibleCall(call)
+    thread.start()
     try:
-        while errand.is_alive():
-            errand.join(PATIENCE)
+        while thread.is_alive():
+            thread.join(PATIENCE)
     except KeyboardInterrupt:
-        errand.signals[STOP] = 1
+        thread.signals[STOP] = 1
         raise
-    return errand.outcome.result()
+    return thread.outcome.result()
 
 
 def signals_here() -> np.ndarray:
     """New signals for a team that this thread starts."""
     here = threading.current_thread()
-    return here.signals if isinstance(here, Errand) else _signals()
+    return here.signals if isinstance(here, InterruptibleCall) else _signals()
 
 
 def _signals() -> np.ndarray:

@@ -18,7 +18,7 @@ from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, UserWideCacheLocator
 
 from dgraph.errors import OptionError
-from dgraph.native.garbage import put_off
+from dgraph.native.garbage import defer_collection
 
 UNREADABLE = (OSError, EOFError, pickle.UnpicklingError)  # torn by a full disk, or not to be read
 REMEDY = (
@@ -50,14 +50,14 @@ def _without_linear_algebra() -> None:
 _without_linear_algebra()
 
 
-def kept(**options: Any) -> Callable[[Callable], Any]:
+def cached_njit(**options: Any) -> Callable[[Callable], Any]:
     """`numba.njit` without the GIL, and with a cache that never fails: neither because the disk is full, nor
     read-only."""
 
     def compiled(function: Callable) -> Any:
         dispatcher = _compiler(nogil=True, no_cfunc_wrapper=True, **options)(function)
-        dispatcher._cache = Files(function)
-        dispatcher.compile = put_off()(dispatcher.compile)
+        dispatcher._cache = KernelCache(function)
+        dispatcher.compile = defer_collection()(dispatcher.compile)
         return dispatcher
 
     return compiled
@@ -78,7 +78,7 @@ scalar_part = part_of_kernels(_nrt=False)
 inlined = part_of_kernels(_nrt=False, forceinline=True)
 
 
-class Elsewhere(UserWideCacheLocator):
+class FallbackLocator(UserWideCacheLocator):
     """Numba's last resort, where neither beside the source nor in the user's folder can anything be written."""
 
     def __init__(self, function: Callable, file: str):
@@ -86,15 +86,15 @@ class Elsewhere(UserWideCacheLocator):
         self._cache_path = str(cache_folder() / self.get_suitable_cache_subpath(file))
 
 
-class Places(CompileResultCacheImpl):
-    _locator_classes = [*CompileResultCacheImpl._locator_classes, Elsewhere]  # noqa: RUF012 as Numba has it
+class CacheLocators(CompileResultCacheImpl):
+    _locator_classes = [*CompileResultCacheImpl._locator_classes, FallbackLocator]  # noqa: RUF012 as Numba has it
 
 
-class Compiled(FunctionCache):
-    _impl_class = Places
+class CompiledFunctionCache(FunctionCache):
+    _impl_class = CacheLocators
 
 
-class Files(NullCache):
+class KernelCache(NullCache):
     """The cache of one function's machine code. Its folder is looked for when it is first used; a disk that cannot keep
     it is a warning, once a process."""
 
@@ -106,14 +106,14 @@ class Files(NullCache):
         if _stamp(self._function) != self._stamp:  # what is compiled is not what stands there now
             return NullCache()
         try:
-            files = Compiled(self._function)
+            files = CompiledFunctionCache(self._function)
         except (RuntimeError, OSError) as error:  # no folder can be written
-            told(error)
+            warn_once(error)
             return NullCache()
         folder = Path(files.cache_path)
         beside = folder.parent == Path(self._function.__code__.co_filename).parent  # of the source: as safe as that
         if not beside and (why := distrusted(folder, stat.S_IWOTH)):
-            told(OSError(f"{folder} {why}"))
+            warn_once(OSError(f"{folder} {why}"))
             return NullCache()
         # Numba looks at the own file alone, but what a function calls, and numbers that it names, are compiled into it.
         parts = _compiled_into(self._function)
@@ -209,11 +209,11 @@ def _harmless(action: Callable, *arguments: Any) -> Any:
     try:
         return action(*arguments)
     except UNREADABLE as error:
-        told(error)
+        warn_once(error)
         return None
 
 
-def told(error: BaseException) -> None:
+def warn_once(error: BaseException) -> None:
     """Warn, once a process."""
     if not problems:
         problems.append(str(error))

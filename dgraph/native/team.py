@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from dgraph.native.interruptible_calls import STOP, signals_here
-from dgraph.native.machine_code import kept, part_of_kernels
+from dgraph.native.machine_code import cached_njit, part_of_kernels
 
 ARRIVED, ROUND, STOPPED = 0, 16, 17  # in `signals`: who waits; how often all have met; and whether to stop, as of then
 SPINS = 2000  # looks at the round before a thread gives its core to others
@@ -29,22 +29,22 @@ SPINS = 2000  # looks at the round before a thread gives its core to others
 LOOKS = 1 << 19
 LINE = 16  # words apart, so that counters are on cache lines of their own
 ONE = uint64(1)  # as places are counted: with a signed 1 they would be floats
-_larger = 1  # see `standing_for`
+_larger = 1  # see `scale_threads`
 
-kernel = kept()
+kernel = cached_njit()
 part = part_of_kernels()
 summed = part_of_kernels(fastmath={"reassoc"})  # several sums side by side: additions do not wait for each other
 _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 
 
-def worth(threads: int, looks: int) -> int:
+def worthwhile_threads(threads: int, looks: int) -> int:
     """How many of some threads are worth starting for so many looks at edges."""
     return max(1, min(threads, looks * _larger // LOOKS))
 
 
 @contextmanager
-def standing_for(times: int) -> Iterator[None]:
+def scale_threads(times: int) -> Iterator[None]:
     """In the body, a graph is a sample of one `times` as large, and gets as many threads as that would."""
     global _larger
     before, _larger = _larger, times

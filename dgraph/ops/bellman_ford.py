@@ -10,14 +10,14 @@ from numpy import float64, inf, int64
 from dgraph.checkpoint.checkpoint import for_part
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.ops.shortest_path_tree import Tree, in_rounds, tree_after
+from dgraph.ops.shortest_path_tree import Tree, options_for_next_run, tree_after
 from dgraph.ops.weights import lone_cycles
 from dgraph.plan import LOCAL, UNCOUNTED, refuse_uncounted
 from dgraph.programs.monoid import MIN, NONE, UNREACHED
 from dgraph.programs.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_keywords import Asked
+from dgraph.runs.run_keywords import RunKeywords
 from dgraph.solvers.paths.bellman_ford import cycle_of
 
 FIRST_ROUNDS = 16  # after which it is first looked for a negative cycle
@@ -77,7 +77,7 @@ class Lowered(VertexProgram):
         return dist, since, (by if message == UNREACHED else message)
 
 
-def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str, Any]) -> RunResult:
+def bellman_ford_paths(graph: Graph, given: dict[str, Any], options: dict[str, Any]) -> RunResult:
     """Distances and predecessors by Bellman and Ford's method: some rounds, then a look for a negative cycle, then more
     rounds. After as many rounds as there are vertices, any such cycle has been found."""
     engine = options.get("engine", "auto")
@@ -88,11 +88,11 @@ def whatever_the_weights(graph: Graph, given: dict[str, Any], options: dict[str,
             f"max_rounds={options['max_rounds']!r} cannot be had with weights below zero, whose rounds end when there "
             "is no negative cycle: leave it out"
         )
-    if engine == LOCAL or Asked(**options).solves(graph, Tree()):
+    if engine == LOCAL or RunKeywords(**options).uses_solver(graph, Tree()):
         found = run(graph, Tree(), columns={"known": {}, "before": {}, **given}, **{**options, "engine": LOCAL})
         _refuse(graph, found.totals["cycle"])
         return _without_lone_cycles(graph, found)
-    asked, options = {**options, "engine": "bsp" if engine == "auto" else engine}, in_rounds(options)
+    asked, options = {**options, "engine": "bsp" if engine == "auto" else engine}, options_for_next_run(options)
     known, since = np.full(graph.num_vertices, inf), np.zeros(graph.num_vertices, np.int64)
     known[[graph.numbering.find(one) for one in given["source"]]] = 0
     before, rounds = 0, FIRST_ROUNDS

@@ -9,7 +9,7 @@ import numpy as np
 from numpy import float64, inf, int64
 
 from dgraph.graph import Graph
-from dgraph.options import no_columns, vertices, whole_number
+from dgraph.options import check_integer, refuse_columns, vertex_list
 from dgraph.programs.monoid import MIN, NONE, UNREACHED
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
@@ -17,10 +17,10 @@ from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.paths.breadth_first import Goal, search
 from dgraph.solvers.paths.local_levels import settle
-from dgraph.solvers.solver import Problem, Settle, Solved, Solver
+from dgraph.solvers.solver import Problem, SettlementMethod, Solution, Solver
 
 
-def _solve(problem: Problem) -> Solved:
+def _solve(problem: Problem) -> Solution:
     values, target = problem.values, problem.values.get("target", NONE)
     sources = np.array([values["source"]], np.int64)
     if "others" in problem.columns:
@@ -55,7 +55,7 @@ class BreadthFirst(Levels, VertexProgram):
     operation = "bfs"
     source = Parameter(vertex)
     depth_limit = Parameter(int64, UNREACHED)
-    solver = Solver(_solve, ("out", "incoming"), Settle(settle))
+    solver = Solver(_solve, ("out", "incoming"), SettlementMethod(settle))
 
     def seed(id, source):
         return 0 if id == source else UNREACHED
@@ -85,7 +85,7 @@ class LevelsUpTo(BreadthFirst):
     """Vertices farther than `target` are not reached, and need not be looked at once the target's level is known."""
 
     target = Parameter(vertex)
-    solver = Solver(_solve, ("out", "incoming"), Settle(settle, bound="horizon"))
+    solver = Solver(_solve, ("out", "incoming"), SettlementMethod(settle, bound="horizon"))
 
     @Global(int64, MIN)
     def horizon(level, id, target):
@@ -123,10 +123,10 @@ def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | Non
 
     Other options are those of `dgraph.run`.
     """
-    sources = vertices("source", source)
-    no_columns(options, "name the vertices where paths begin as the source")
+    sources = vertex_list("source", source)
+    refuse_columns(options, "name the vertices where paths begin as the source")
     values = {"source": sources[0], "bits": graph.num_vertices.bit_length()}
-    if whole_number("depth_limit", depth_limit, 0, or_none=True) is not None:
+    if check_integer("depth_limit", depth_limit, 0, or_none=True) is not None:
         values["depth_limit"] = depth_limit
     if target is not None:
         values["target"] = target

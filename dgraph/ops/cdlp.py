@@ -8,20 +8,20 @@ import numpy as np
 from numpy import int64
 
 from dgraph.graph import Graph
-from dgraph.options import whole_number
+from dgraph.options import check_integer
 from dgraph.programs.monoid import MOST_FREQUENT, NONE
 from dgraph.programs.program import Parameter, State, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.label_propagation import spread
-from dgraph.solvers.solver import Problem, Solved, Solver
+from dgraph.solvers.solver import Problem, Solution, Solver
 
 
-def _solve(problem: Problem) -> Solved:
+def _solve(problem: Problem) -> Solution:
     labels = np.arange(problem.vertices, dtype=np.uint32)
     rounds, _, edges = spread(problem, labels)
-    return Solved({"label": labels.astype(np.int64)}, rounds, edges)
+    return Solution({"label": labels.astype(np.int64)}, rounds, edges)
 
 
 class CommunityDetection(VertexProgram):
@@ -59,4 +59,4 @@ def cdlp(graph: Graph, *, max_iter: int = 10, **options: Any) -> RunResult:
     max_iter: iterations at most; all of them are made, a round each.
     Other options are those of `dgraph.run`.
     """
-    return run(graph, CommunityDetection(max_iter=whole_number("max_iter", max_iter)), **options)
+    return run(graph, CommunityDetection(max_iter=check_integer("max_iter", max_iter)), **options)

@@ -14,14 +14,14 @@ from dgraph.programs.program import Phase, Result, State, VertexProgram
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.solver import Problem, Solved, Solver
+from dgraph.solvers.solver import Problem, Solution, Solver
 
 
-def _counted(problem: Problem) -> Solved:
+def _counted(problem: Problem) -> Solution:
     edges = problem.edges
     out = edges.degrees("out")
     into = edges.degrees("in") if edges.directed else out
-    return Solved({"in_degree": into, "out_degree": out}, edges=edges.partition.num_edges)
+    return Solution({"in_degree": into, "out_degree": out}, edges=edges.partition.num_edges)
 
 
 class Degrees(VertexProgram):

@@ -14,12 +14,12 @@ import numpy as np
 
 from dgraph.errors import ColumnError, OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.options import is_number, one_of, whole_number
+from dgraph.options import check_choice, check_integer, is_number
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.run_report import row_at_once
-from dgraph.runs.worker_results import Found, Values
+from dgraph.runs.worker_results import VertexValues, WorkerResult
 from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, from_side_to_side, objective, rmse
 
 UPDATES = ("gradient", "least_squares")
@@ -68,19 +68,19 @@ def factorize(
     no rating to learn from, a cold user or an item, has factors of 0: the mean is what is known.
     """
     _nothing_else(options)
-    whole_number("rank", rank, 1, MOST)
-    whole_number("epochs", epochs, 1, 2**31 - 1)
+    check_integer("rank", rank, 1, MOST)
+    check_integer("epochs", epochs, 1, 2**31 - 1)
     auto = isinstance(block_size, str) and block_size == "auto"
-    block = None if auto else whole_number("block_size", block_size, or_none=True)
-    whole_number("threads", threads, 1, MOST, or_none=True)
-    whole_number("random_seed", random_seed, 0)
+    block = None if auto else check_integer("block_size", block_size, or_none=True)
+    check_integer("threads", threads, 1, MOST, or_none=True)
+    check_integer("random_seed", random_seed, 0)
     rate = 1.0 if learning_rate is None else learning_rate
     for name, value, low in (("regularization", regularization, 0.0), ("learning_rate", rate, 1e-300)):
         if not (is_number(value) and not isinstance(value, bool) and low <= value < np.inf):
             raise OptionError(f"{name}={value!r} must be a finite number{' above zero' if low else ', zero or more'}")
     if not (is_number(test) and 0 <= test < 1):
         raise OptionError(f"test={test!r} is the share of ratings that is held out: from 0 to less than 1")
-    one_of("update", update, UPDATES)
+    check_choice("update", update, UPDATES)
     if graph.weight is None:
         raise ColumnError("factorize reads ratings, and the edges have no weights: name their column with weight=")
     way = SOLVE if update == "least_squares" else SEARCH if learning_rate is None else DESCEND
@@ -132,7 +132,7 @@ class Factorization:
     epochs: int
     test: float
 
-    def __call__(self, pieces: list[RatingColumns], block: int | None, threads: int, seed: int) -> Found:
+    def __call__(self, pieces: list[RatingColumns], block: int | None, threads: int, seed: int) -> WorkerResult:
         draw = np.random.default_rng(seed)
         known, held, mean = self.divided(pieces, draw)
         ratings = RatingRows.of(*known, self.vertices)
@@ -160,8 +160,8 @@ class Factorization:
             rows.append(self.row(epoch, busy, begun, rmse(*known, factors), rmse(*held, factors), looks))
             if len(known[0]) and not isfinite(rows[-1]["rmse"]):
                 raise OptionError(self.problem(epoch))
-        values = Values(np.arange(self.vertices), {"factors": factors})
-        return Found({0: values}, set(), rows, self.epochs, {"mean": mean})
+        values = VertexValues(np.arange(self.vertices), {"factors": factors})
+        return WorkerResult({0: values}, set(), rows, self.epochs, {"mean": mean})
 
     def divided(
         self, pieces: list[RatingColumns], draw: np.random.Generator

@@ -10,7 +10,7 @@ from numpy import float64, int64
 from dgraph.errors import WeightError
 from dgraph.graph import Graph
 from dgraph.ops.weights import bounds, check_weights
-from dgraph.options import check_limits, switch
+from dgraph.options import check_flag, check_limits
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
 from dgraph.runs.early_end_warnings import warn_unsettled
@@ -111,7 +111,7 @@ def hits(
     Other options are those of `dgraph.run`.
     """
     check_limits(max_iter, tol)
-    weighted = switch("weighted", weighted)
+    weighted = check_flag("weighted", weighted)
     program = WeightedHubsAndAuthorities if weighted else HubsAndAuthorities
     if weighted:
         check_weights(graph, "hits", ("incoming", "out"))

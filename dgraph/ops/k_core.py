@@ -11,14 +11,14 @@ import numpy as np
 from numpy import int64
 
 from dgraph.graph import Graph
-from dgraph.ops.core_number import CoreNumber, peelable
-from dgraph.options import switch, whole_number
+from dgraph.ops.core_number import CoreNumber, graph_for_peeling
+from dgraph.options import check_flag, check_integer
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.solver import Peel, Solver
+from dgraph.solvers.solver import PeelingMethod, Solver
 from dgraph.solvers.subgraphs.cores import core_of, main_core
 
 
@@ -52,7 +52,7 @@ class MainCore(CoreNumber):
     """Which vertices are in the highest core."""
 
     operation = "k_core"
-    solver = Solver(main_core, ("out", "incoming"), Peel("core"), looks=2)
+    solver = Solver(main_core, ("out", "incoming"), PeelingMethod("core"), looks=2)
 
     @Global(int64, MAX)
     def highest(core):
@@ -72,10 +72,10 @@ def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **option
     remove: the result lists only the vertices that stay.
     Other options are those of `dgraph.run`.
     """
-    k = whole_number("k", k, 0, or_none=True)
+    k = check_integer("k", k, 0, or_none=True)
     program = MainCore() if k is None else KCore(k=k)
-    remove = switch("remove", remove)
-    result = run(peelable(graph, program, options), program, **options)
+    remove = check_flag("remove", remove)
+    result = run(graph_for_peeling(graph, program, options), program, **options)
     return result.map(_staying, whole=False) if remove else result
 
 

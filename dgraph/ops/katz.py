@@ -11,14 +11,14 @@ from numpy import float64, int64
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops.weights import bounds, check_weights
-from dgraph.options import AUTO, check_limits, is_number, switch
+from dgraph.options import AUTO, check_flag, check_limits, is_number
 from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_keywords import Asked
+from dgraph.runs.run_keywords import RunKeywords
 from dgraph.solvers.ranks.pagerank import katz as solve
 from dgraph.solvers.solver import Solver
 
@@ -138,11 +138,13 @@ def katz(
         if not (is_number(value) and value >= 0 and value < math.inf):
             raise OptionError(f"{name}={value!r} must be a finite number, zero or more")
     check_limits(max_iter, tol)
-    weighted, normalized = switch("weighted", weighted), switch("normalized", normalized)
+    weighted, normalized = check_flag("weighted", weighted), check_flag("normalized", normalized)
     values = {"alpha": alpha, "beta": beta, "normalized": normalized, "max_iter": max_iter, "tol": tol or 0.0}
     engine = options.get("engine", AUTO)
     by_block = engine == DESCENT
-    freely = Asked(**options).sends_changes(graph) and not (weighted and by_block and options.get("operator") != "push")
+    freely = RunKeywords(**options).sends_changes(graph) and not (
+        weighted and by_block and options.get("operator") != "push"
+    )
     if (freely and weighted) or (engine in UNCOUNTED and not tol):
         why = f"tol={tol!r} asks for a number of rounds" if not tol else "weighted=True needs rounds"
         if tol and by_block:

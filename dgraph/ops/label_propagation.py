@@ -19,7 +19,7 @@ from numpy import float64, int64
 
 from dgraph.graph import Graph
 from dgraph.ops.weights import bounds, check_weights
-from dgraph.options import switch, whole_number
+from dgraph.options import check_flag, check_integer
 from dgraph.programs.monoid import HEAVIEST, MOST_FREQUENT, NONE, SUM
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexProgram, vertex
 from dgraph.runs.execution import run
@@ -27,14 +27,14 @@ from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.compiled_draws import draw, sort_drawn
 from dgraph.solvers.label_propagation import PATIENT, WAITS, spread
-from dgraph.solvers.solver import Problem, Solved, Solver
+from dgraph.solvers.solver import Problem, Solution, Solver
 
 ORDERS = ("out", "incoming")
 VOTES = 62  # bits of all votes together
 DRAWN = 1 << 30  # an order of labels: first by a random number below this, then by vertex
 
 
-def _solve(problem: Problem) -> Solved:
+def _solve(problem: Problem) -> Solution:
     """Works with places in the random order instead of labels, which takes half the memory."""
     n, seed = problem.vertices, problem.values["random_seed"]
     labels = (draw(seed, 0, np.empty(n)) * DRAWN).astype(np.int64) * n + np.arange(n)
@@ -42,7 +42,7 @@ def _solve(problem: Problem) -> Solved:
     places = np.empty(n, np.uint32)
     places[vertices] = np.arange(n, dtype=np.uint32)
     rounds, restless, edges = spread(problem, places, takes_turns=True, random_seed=seed)
-    return Solved({"label": vertices[places]}, rounds, edges, {"restless": restless})
+    return Solution({"label": vertices[places]}, rounds, edges, {"restless": restless})
 
 
 class LabelPropagation(VertexProgram):
@@ -108,8 +108,8 @@ def label_propagation(
     weighted:    weights count: an edge has as many votes as its weight says, instead of one.
     Other options are those of `dgraph.run`. Synchronous rounds, as GraphX has them, are `cdlp`.
     """
-    values: dict[str, Any] = {"max_iter": whole_number("max_iter", max_iter)}
-    if weighted := switch("weighted", weighted):
+    values: dict[str, Any] = {"max_iter": check_integer("max_iter", max_iter)}
+    if weighted := check_flag("weighted", weighted):
         check_weights(graph, "label_propagation", ORDERS)
         values["unit"] = _unit(graph)
     program = WeightedLabelPropagation if weighted else LabelPropagation

@@ -13,12 +13,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy import int64
 
-from dgraph.cluster.retry import retried
+from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import ColumnError, InputError
 from dgraph.graph import Graph
-from dgraph.options import no_columns, vertices
+from dgraph.options import refuse_columns, vertex_list
 from dgraph.partition import placement
-from dgraph.partition.ids.chunk import Numbered
+from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.programs.monoid import CHOOSE, NONE, SUM
 from dgraph.programs.program import Global, Phase, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run
@@ -26,15 +26,15 @@ from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.runs.vertex_columns import vertex_table
 from dgraph.solvers.matching import match
-from dgraph.solvers.solver import Problem, Solved, Solver
+from dgraph.solvers.solver import Problem, Solution, Solver
 
 BLOCK = 1 << 20  # edges whose sides are looked at together
 _sources: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
 
 
-def _solve(problem: Problem) -> Solved:
+def _solve(problem: Problem) -> Solution:
     mate, turns, edges = match(problem, problem.columns["left"], problem.values["random_seed"])
-    return Solved({"mate": mate}, 3 * turns, edges, {"asked": 0})
+    return Solution({"mate": mate}, 3 * turns, edges, {"asked": 0})
 
 
 class Matching(VertexProgram):
@@ -94,11 +94,11 @@ def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options:
     random_seed: decides what is drawn: who is chosen depends on it, the round and the vertex alone.
     Other options are those of `dgraph.run`.
     """
-    no_columns(options, "say who is on the left with left=")
+    refuse_columns(options, "say who is on the left with left=")
     return run(graph, Matching(), columns={"left": _sides(graph, left)}, random_seed=random_seed, **options)
 
 
-@retried
+@retry_on_loss
 def _sides(graph: Graph, left: Any) -> np.ndarray:
     """Whether each vertex is on the left, by number. If `left` is not given, the answer is kept as long as the graph
     lives."""
@@ -141,11 +141,13 @@ def _named(graph: Graph, left: str | Iterable[Any]) -> np.ndarray:
         is_left[known] = column[known].eq(True).to_numpy(bool)
         return is_left
     is_left = np.zeros(graph.num_vertices, bool)
-    is_left[np.array([graph.numbering.find(vertex) for vertex in vertices("left", left, at_least=0)], np.int64)] = True
+    is_left[np.array([graph.numbering.find(vertex) for vertex in vertex_list("left", left, at_least=0)], np.int64)] = (
+        True
+    )
     return is_left
 
 
-def _within_a_side(chunk: Numbered, is_left: np.ndarray, skip_loops: bool) -> np.ndarray | None:
+def _within_a_side(chunk: NumberedChunk, is_left: np.ndarray, skip_loops: bool) -> np.ndarray | None:
     """The ends of an edge that joins two vertices of one side, or None."""
     for start in range(0, len(chunk), BLOCK):
         some = chunk[start : start + BLOCK].compact()

@@ -16,7 +16,7 @@ from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL
-from dgraph.options import AUTO, by_vertex, check_limits, is_number, no_columns, switch
+from dgraph.options import AUTO, by_vertex, check_flag, check_limits, is_number, refuse_columns
 from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
 from dgraph.programs.monoid import MAX, MIN, SUM
 from dgraph.programs.program import Global, Message, Result, State, VertexProgram
@@ -24,7 +24,7 @@ from dgraph.runs.early_end_warnings import warn_unsettled
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_keywords import Asked
+from dgraph.runs.run_keywords import RunKeywords
 from dgraph.solvers.ranks.pagerank import change_within, strengths
 from dgraph.solvers.solver import Solver
 
@@ -96,10 +96,10 @@ def pagerank(
     if not (is_number(alpha) and 0 <= alpha <= 1):
         raise OptionError(f"alpha={alpha!r} is a probability: from 0 to 1")
     check_limits(max_iter, tol)
-    no_columns(options, "say where to jump with personalization=")
+    refuse_columns(options, "say where to jump with personalization=")
     if not isinstance(dtype, str | np.dtype) or dtype not in ("float64", "float32"):
         raise OptionError(f'dtype={dtype!r} is not known; choose "float64" or "float32"')
-    weighted, several = switch("weighted", weighted), isinstance(personalization, list | tuple)
+    weighted, several = check_flag("weighted", weighted), isinstance(personalization, list | tuple)
     jumps = [_jumps(graph, one, dangling) for one in (personalization if several else [personalization])]  # type: ignore[union-attr]
     if not jumps:
         raise OptionError("personalization=[]: give at least one {vertex: weight}")
@@ -108,7 +108,7 @@ def pagerank(
     shared = {"strength": _strength(graph, options)} if weighted else {}
     engine = options.get("engine", AUTO)
     by_block = engine == DESCENT
-    freely = Asked(**options).sends_changes(graph) and not (by_block and graph.num_parts == 1)
+    freely = RunKeywords(**options).sends_changes(graph) and not (by_block and graph.num_parts == 1)
     if engine in UNCOUNTED and (what := _no_end(tol, alpha, dtype if freely else None)):
         refuse_uncounted(engine, f"it ends when ranks are within tol of the fixed point, and {what}")
     if several and engine not in UNCOUNTED:

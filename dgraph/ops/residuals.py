@@ -21,11 +21,11 @@ from dgraph.checkpoint.checkpoint import for_part
 from dgraph.graph import Graph
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
-from dgraph.runs.choice import settled_by
+from dgraph.runs.choice import local_method_for
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult, lasting
-from dgraph.runs.run_keywords import Asked
-from dgraph.solvers.solver import Diffuse
+from dgraph.runs.run_keywords import RunKeywords
+from dgraph.solvers.solver import DiffusionMethod
 
 HELD = 0.4  # the share of what vertices may hold back, if all did: measured, so that few runs must be made again
 LESS = 0.25  # as much may be held back in a run that goes on because it was too much
@@ -50,8 +50,11 @@ class Residuals(VertexProgram):
     known = VertexColumn(float64, missing=0)  # of an earlier run: its rank,
     left = VertexColumn(float64, missing=0)  # what it held,
     times = Parameter(float64, 0.0)  # and how many times that is the start of this one
-    stages, falls = Parameter(int64, 1), Parameter(float64, 1.0)  # where partitions look at all edges: see `Diffuse`
-    diffuse = Diffuse(
+    stages, falls = (
+        Parameter(int64, 1),
+        Parameter(float64, 1.0),
+    )  # where partitions look at all edges: see `DiffusionMethod`
+    diffuse = DiffusionMethod(
         *("alpha", "rank", "held", "strength", "least", "falls", "stages", "given", "surplus", "mass"), most=MOST
     )
 
@@ -202,7 +205,9 @@ def _within(
     another run allows less: always in the same steps, so that a run that was stopped is recognised."""
     arcs, alpha = graph.num_edges * (1 if graph.directed else 2), values["alpha"]
     each = HELD * (1 - alpha) / max(alpha * arcs, 1e-300)
-    in_stages = isinstance(settled_by(graph, program(**values, least=each), Asked(**options)), Diffuse)
+    in_stages = isinstance(
+        local_method_for(graph, program(**values, least=each), RunKeywords(**options)), DiffusionMethod
+    )
     goes_on = options.get("checkpoint") is None  # what is gone on from would differ in a run made again
     steps = (max(1, round(log(FIRST / tol, FALLS))) if arcs >= LARGE else 1) if goes_on and not in_stages else 0
     later = max(1, round(log(FIRST_STAGE / tol, STAGE_FALLS)))

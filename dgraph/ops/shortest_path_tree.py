@@ -13,7 +13,7 @@ from dgraph.programs.program import Global, Message, Result, State, VertexColumn
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
 from dgraph.solvers.paths.shortest_paths import bellman_ford_tree, settle_tree
-from dgraph.solvers.solver import Settle, Solver
+from dgraph.solvers.solver import SettlementMethod, Solver
 
 # options of `run` about many rounds, or about an engine that finds distances in its own way
 OF_MANY_ROUNDS = ("max_rounds", "local_rounds", "checkpoint", "block_size", "order", "mode", "operator")
@@ -65,7 +65,7 @@ class Tree(Levels, VertexProgram):
     known = VertexColumn(float64)
     before = VertexColumn(int64, missing=UNREACHED)
     source = VertexColumn(bool)
-    solver = Solver(bellman_ford_tree, local_method=Settle(settle_tree), looks=1024)
+    solver = Solver(bellman_ford_tree, local_method=SettlementMethod(settle_tree), looks=1024)
 
     def seed(known, source, before):
         return 0 if before != UNREACHED or (source and known == 0) else UNREACHED
@@ -86,7 +86,7 @@ class Tree(Levels, VertexProgram):
 def nearer_after(paths: RunResult, graph: Graph, given: dict[str, Any], options: dict[str, Any]) -> RunResult:
     """Predecessors that are nearer, where a run has found the distances, with the report of that run; and the total
     `unresolved`."""
-    found = run(graph, Nearer(), columns=given, **in_rounds(options))
+    found = run(graph, Nearer(), columns=given, **options_for_next_run(options))
     unresolved = found.totals["unresolved"]
     found = _reported(found.after(paths))
     found.totals = {**paths.totals, "unresolved": unresolved}
@@ -96,7 +96,7 @@ def nearer_after(paths: RunResult, graph: Graph, given: dict[str, Any], options:
 def tree_after(paths: RunResult, graph: Graph, given: dict[str, Any], options: dict[str, Any]) -> RunResult:
     """All predecessors, where a run has found the distances, and maybe those `before`; with the report of that run."""
     tree = Tree(bits=graph.num_vertices.bit_length())
-    return _reported(run(graph, tree, columns={"before": {}, **given}, **in_rounds(options)).after(paths))
+    return _reported(run(graph, tree, columns={"before": {}, **given}, **options_for_next_run(options)).after(paths))
 
 
 def _reported(found: RunResult) -> RunResult:
@@ -104,7 +104,7 @@ def _reported(found: RunResult) -> RunResult:
     return found
 
 
-def in_rounds(options: dict[str, Any]) -> dict[str, Any]:
+def options_for_next_run(options: dict[str, Any]) -> dict[str, Any]:
     """For a run after another, which obeys nothing that was asked about the rounds of that one."""
     options = {name: value for name, value in options.items() if name not in OF_MANY_ROUNDS}
     return {**options, "engine": "gas"}

@@ -9,21 +9,21 @@ from numpy import float64, inf, int64
 
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
-from dgraph.ops.bellman_ford import whatever_the_weights
+from dgraph.ops.bellman_ford import bellman_ford_paths
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import nearer_after, tree_after
 from dgraph.ops.weights import bounds
-from dgraph.options import AUTO, no_columns, switch, vertices
+from dgraph.options import AUTO, check_flag, refuse_columns, vertex_list
 from dgraph.plan import LOCAL, UNCOUNTED, refuse_uncounted
 from dgraph.programs.monoid import MIN, SUM, UNREACHED
 from dgraph.programs.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.runs.choice import settled_by
+from dgraph.runs.choice import local_method_for
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_keywords import Asked
+from dgraph.runs.run_keywords import RunKeywords
 from dgraph.solvers.paths.shortest_paths import from_each, settle, shortest_path_tree, shortest_paths
-from dgraph.solvers.solver import Settle, Solver
+from dgraph.solvers.solver import SettlementMethod, Solver
 
 
 class ShortestPaths(VertexProgram):
@@ -33,7 +33,7 @@ class ShortestPaths(VertexProgram):
     dist = State(float64, start=inf)
     merge = MIN
     source = VertexColumn(bool)
-    solver = Solver(shortest_paths, local_method=Settle(settle))
+    solver = Solver(shortest_paths, local_method=SettlementMethod(settle))
 
     def seed(source):
         return 0.0 if source else inf
@@ -54,7 +54,7 @@ class WithTree(ShortestPaths):
     `unresolved` is how many vertices need an edge of length 0, and have none."""
 
     parent = State(int64, start=UNREACHED)
-    solver = Solver(shortest_path_tree, local_method=Settle(settle, beside="parent"))
+    solver = Solver(shortest_path_tree, local_method=SettlementMethod(settle, beside="parent"))
 
     def apply(dist, parent, message):
         return min(dist, message), parent
@@ -72,7 +72,7 @@ class DistancesUpTo(ShortestPaths):
     """Vertices farther than `target` are not reached, and need not be looked at once the target's distance is known."""
 
     target = Parameter(vertex)
-    solver = Solver(shortest_paths, local_method=Settle(settle, bound="bound"))
+    solver = Solver(shortest_paths, local_method=SettlementMethod(settle, bound="bound"))
 
     @Global(float64, MIN)
     def bound(dist, id, target):
@@ -89,7 +89,7 @@ class DistancesUpTo(ShortestPaths):
 class WithTreeUpTo(DistancesUpTo, WithTree):
     """Predecessors, too, of vertices that are not farther than `target`."""
 
-    solver = Solver(shortest_path_tree, local_method=Settle(settle, beside="parent", bound="bound"))
+    solver = Solver(shortest_path_tree, local_method=SettlementMethod(settle, beside="parent", bound="bound"))
 
     def apply(dist, parent, message, bound):
         return (min(dist, message) if message <= bound else dist), parent
@@ -106,7 +106,7 @@ class WithTreeUpTo(DistancesUpTo, WithTree):
 class Hops(ShortestPaths):
     """Every edge is of length 1."""
 
-    solver = Solver(shortest_paths, orders=("out", "incoming"), local_method=Settle(settle))
+    solver = Solver(shortest_paths, orders=("out", "incoming"), local_method=SettlementMethod(settle))
 
     def send(dist):
         return dist + 1
@@ -115,7 +115,7 @@ class Hops(ShortestPaths):
 class HopsUpTo(DistancesUpTo):
     """Every edge is of length 1."""
 
-    solver = Solver(shortest_paths, orders=("out", "incoming"), local_method=Settle(settle, bound="bound"))
+    solver = Solver(shortest_paths, orders=("out", "incoming"), local_method=SettlementMethod(settle, bound="bound"))
 
     def send(dist):
         return dist + 1
@@ -168,9 +168,9 @@ def sssp(
     Ford's method, and predecessors are those on paths of the fewest edges; a negative cycle that can be reached is a
     WeightError. Other options are those of `dgraph.run`.
     """
-    sources = vertices("source", source)
-    no_columns(options, "name the vertices where paths begin as the source")
-    predecessors, per_source = switch("predecessors", predecessors), switch("per_source", per_source)
+    sources = vertex_list("source", source)
+    refuse_columns(options, "name the vertices where paths begin as the source")
+    predecessors, per_source = check_flag("predecessors", predecessors), check_flag("per_source", per_source)
     weighted = graph.weight is not None
     lowest = 1.0 if graph.weight is None else bounds(graph)[0]
     if target is not None and (per_source or lowest < 0):
@@ -184,17 +184,17 @@ def sssp(
         return run(graph, (FromEach if weighted else HopsFromEach)(sources=sources), **options)
     given: dict[str, Any] = {"source": dict.fromkeys(sources, True)}
     if lowest < 0:
-        return whatever_the_weights(graph, given, options)
+        return bellman_ford_paths(graph, given, options)
     if predecessors and not weighted:
         return bfs(graph, sources, target=target, **options)
-    asked, tree = Asked(**options), WithTree() if target is None else WithTreeUpTo(target=target)
-    if predecessors and asked.solves(graph, tree):
+    asked, tree = RunKeywords(**options), WithTree() if target is None else WithTreeUpTo(target=target)
+    if predecessors and asked.uses_solver(graph, tree):
         return run(graph, tree, columns=given, **{**options, "engine": LOCAL})
     if target is None:
         plain = ShortestPaths() if weighted else Hops()
     else:
         plain = (DistancesUpTo if weighted else HopsUpTo)(target=target)
-    with_tree = predecessors and settled_by(graph, tree, asked) is not None
+    with_tree = predecessors and local_method_for(graph, tree, asked) is not None
     paths = run(graph, tree if with_tree else plain, columns=given, **options)
     if not predecessors:
         return paths

@@ -17,16 +17,16 @@ import numpy as np
 
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS
-from dgraph.estimates.memory_check import admit_build
+from dgraph.estimates.memory_check import check_build_memory
 from dgraph.graph import Graph
-from dgraph.native.interruptible_calls import answered
-from dgraph.native.team import worth
+from dgraph.native.interruptible_calls import call_interruptibly
+from dgraph.native.team import worthwhile_threads
 from dgraph.native.threads import cores
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.run_report import row_at_once
-from dgraph.runs.worker_results import Found, Values
+from dgraph.runs.worker_results import VertexValues, WorkerResult
 from dgraph.solvers.subgraphs.higher_ends import ANY, FROM_HIGHER, FROM_LOWER, by_higher_end
 from dgraph.solvers.subgraphs.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
 from dgraph.solvers.subgraphs.triangles import are_short, count, ends, of_short_rows
@@ -52,7 +52,7 @@ class TriangleCounts:
     def __sizeof__(self) -> int:  # what Dask counts, to spill in time
         return self.across.nbytes + (0 if self.degree is None else self.degree.nbytes)
 
-    def found(self, partition: Partition, order: np.ndarray | None, finish: Finish) -> Found:
+    def found(self, partition: Partition, order: np.ndarray | None, finish: Finish) -> WorkerResult:
         """The answer for the vertices that a partition owns."""
         numbers = partition.numbers[: partition.num_owned]
         mine: Any = numbers if order is None else order[numbers]
@@ -61,7 +61,7 @@ class TriangleCounts:
         degree = None if self.degree is None else self.degree[mine]
         values, totals = finish(self.across[mine], degree, int(self.across.sum()))
         rows = self.rows if partition.index == 0 else []
-        return Found({partition.index: Values(numbers, values)}, set(), rows, 1, totals)
+        return WorkerResult({partition.index: VertexValues(numbers, values)}, set(), rows, 1, totals)
 
 
 def across(
@@ -96,7 +96,7 @@ def _across(graph: Graph, finish: Finish, directions: bool, degrees: bool) -> Ru
         (partition,) = graph.partitioned(("out", "incoming") if graph.directed else ("out",)).held
         how = graph.directed, directions, degrees, workers.threads, finish
         return RunResult(graph, workers.wait(workers.each(_whole, [(partition, *how)])), [], chosen)
-    admit_build(graph, "counting triangles", FOOTPRINTS["triangles"])
+    check_build_memory(graph, "counting triangles", FOOTPRINTS["triangles"])
     shift = (parts - 1).bit_length()
     order, blocks = _blocks(graph, shift, directions)
     tally = workers.reduce(_sum, _pairs(graph, blocks, shift, degrees))
@@ -106,16 +106,16 @@ def _across(graph: Graph, finish: Finish, directions: bool, degrees: bool) -> Ru
 
 def _whole(
     partition: Partition, directed: bool, directions: bool, degrees: bool, threads: int, finish: Finish
-) -> Found:
+) -> WorkerResult:
     """All of it where there is one partition."""
-    threads = worth(threads, LOOKS * partition.num_edges)
+    threads = worthwhile_threads(threads, LOOKS * partition.num_edges)
     call = partial(_by_team, partition, directed, directions, degrees, threads, finish)
-    return call() if threads == 1 else answered(call)
+    return call() if threads == 1 else call_interruptibly(call)
 
 
 def _by_team(
     partition: Partition, directed: bool, directions: bool, degrees: bool, threads: int, finish: Finish
-) -> Found:
+) -> WorkerResult:
     begun, size = time.perf_counter(), partition.num_owned
     tables = [table for table in (partition.out, partition.incoming if directed else None) if table is not None]
     order = None

@@ -10,7 +10,7 @@ from dgraph.programs.program import Result, State, VertexProgram, vertex
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.solver import Contract, Solver
+from dgraph.solvers.solver import ContractionMethod, Solver
 from dgraph.solvers.subgraphs.components import components, local_components
 
 
@@ -21,7 +21,7 @@ class Components(VertexProgram):
     smallest = State(vertex, start=UNREACHED)
     merge = MIN
     along = "both"
-    solver = Solver(components, ("out", "incoming"), Contract(local_components))
+    solver = Solver(components, ("out", "incoming"), ContractionMethod(local_components))
 
     def seed(id):
         return id

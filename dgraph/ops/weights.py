@@ -8,14 +8,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dgraph.cluster.retry import retried
+from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import ColumnError, WeightError
 from dgraph.graph import Graph
 
 _bounds: WeakKeyDictionary[Graph, tuple[float, float]] = WeakKeyDictionary()
 
 
-@retried
+@retry_on_loss
 def bounds(graph: Graph, orders: tuple[str, ...] = ("out",)) -> tuple[float, float]:
     """The lowest weight and the highest, or 0 if that is nearer; `orders` are those that will be read anyway."""
     if graph not in _bounds:
@@ -34,7 +34,7 @@ def _bounds_here(partition: Any, weight: str) -> tuple[float, float]:
     return float(weights.min(initial=0)), float(weights.max(initial=0))
 
 
-@retried
+@retry_on_loss
 def lone_cycles(graph: Graph) -> np.ndarray:
     """The edges that are negative cycles by themselves, as rows of two numbers of vertices: loops below zero, and
     undirected edges."""

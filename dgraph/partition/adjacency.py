@@ -45,7 +45,9 @@ class Adjacency:
         build_kernels.expand_rows(self.indptr, out)
         return out
 
-    def transposed(self, workers: int = 1, sort: Sort | None = None, columns: Sequence[str] | None = None) -> Adjacency:
+    def transposed(
+        self, workers: int = 1, sort: SortFunction | None = None, columns: Sequence[str] | None = None
+    ) -> Adjacency:
         """The same edges by their other end; the neighbours of each row come in ascending order. `columns`: those to
         bring along, by default all."""
         kept = {name: self.columns[name] for name in (self.columns if columns is None else columns)}
@@ -160,7 +162,7 @@ class TableSlice:
         return EdgeSlice(self.neighbours, self.neighbours, self.columns)
 
 
-class Sort(Protocol):
+class SortFunction(Protocol):
     """The type of `build`, and of what does the same on a GPU."""
 
     def __call__(self, edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency: ...

@@ -56,7 +56,7 @@ def slowest(split: Sequence[float], capacities: Sequence[float]) -> float:
     return max(d / capacity for d, capacity in zip(split, capacities, strict=True))
 
 
-class Load(NamedTuple):
+class WorkerLoad(NamedTuple):
     """What a worker had to do: its partitions, the edges and vertices that they hold, the edges that it has looked at,
     and the seconds that it was busy."""
 
@@ -66,7 +66,7 @@ class Load(NamedTuple):
     seconds: float
 
 
-def better_split(loads: Sequence[Load]) -> tuple[list[float], float]:
+def better_split(loads: Sequence[WorkerLoad]) -> tuple[list[float], float]:
     """The share of each worker by its measured speed; and of the seconds that the slowest was busy, how many that would
     have saved. Where all are as fast nothing would, however unlike their work was: that is the frontier's doing."""
     shares = split_for(1.0, [load.edges / load.seconds for load in loads])

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
-from dgraph.native.machine_code import inlined, kept
+from dgraph.native.machine_code import cached_njit, inlined
 
 # A single spelling of the settings: compiled once, kept on disk, no GIL.
-kernel = kept()
+kernel = cached_njit()
 
 
 @inlined

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dgraph.partition import proxies as proxy
-from dgraph.partition.adjacency import Adjacency, EdgeSlice, Sort, build
+from dgraph.partition.adjacency import Adjacency, EdgeSlice, SortFunction, build
 from dgraph.partition.ids.chunk import Ids
-from dgraph.partition.proxies import Locals, Proxies, ProxyList
+from dgraph.partition.proxies import LocalIds, Proxies, ProxyList
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Partition:
         *,
         symmetric: bool = False,
         workers: int = 1,
-        sort: Sort = build,
+        sort: SortFunction = build,
     ) -> Partition:
         """The partition with an order that has these columns, by default all: the other one, transposed. In a
         `symmetric` graph both are the same."""
@@ -110,7 +110,7 @@ def assemble(
     order: str,
     workers: int = 1,
     in_place: bool = False,
-    sort: Sort = build,
+    sort: SortFunction = build,
 ) -> tuple[Partition, dict[int, ProxyList]]:
     """A partition from its edges, still without its peers' requests, and its own requests to them.
 
@@ -139,7 +139,7 @@ def assemble(
     return found, place.requests()
 
 
-def _numbers(place: Locals, numbers: np.ndarray | None) -> np.ndarray:
+def _numbers(place: LocalIds, numbers: np.ndarray | None) -> np.ndarray:
     positions = np.concatenate([np.arange(*place.owned), place.positions])
     dtype = np.uint32 if place.bounds[-1] < 2**32 else np.int64
     return (positions if numbers is None else numbers[positions]).astype(dtype)

@@ -14,7 +14,7 @@ from dgraph.native import threads
 from dgraph.partition import build_kernels, metis, policies, rules
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.ids.bitmaps import IDENTITY
-from dgraph.partition.ids.chunk import Ids, Numbered
+from dgraph.partition.ids.chunk import Ids, NumberedChunk
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import EdgePiece
 from dgraph.partition.policies import Policy
@@ -46,12 +46,12 @@ class Placement:
         """The partition that owns each position."""
         return np.repeat(np.arange(self.parts, dtype=np.uint16), np.diff(self.bounds))
 
-    def move(self, chunk: Numbered) -> Numbered:
+    def move(self, chunk: NumberedChunk) -> NumberedChunk:
         """A chunk by position."""
         if self.positions is None:
             return chunk
         one = chunk.compact()
-        return Numbered(self.positions[one.sources], self.positions[one.destinations], one.columns, IDENTITY)
+        return NumberedChunk(self.positions[one.sources], self.positions[one.destinations], one.columns, IDENTITY)
 
     def ids(self, ids: Numbering, part: int) -> Ids:
         """The ids that a partition owns, in the order of its local ids."""
@@ -79,7 +79,7 @@ class DegreeTable:
         )
 
 
-def degrees(chunk: Numbered, size: int, *, out: bool, into: bool, mirror: bool, skip_loops: bool) -> DegreeTable:
+def degrees(chunk: NumberedChunk, size: int, *, out: bool, into: bool, mirror: bool, skip_loops: bool) -> DegreeTable:
     """Degrees by the edges of a chunk; with `mirror`, by the edges and their reverses: both are the same."""
     ends = chunk.sources, chunk.destinations
 
@@ -130,7 +130,9 @@ def by_owners(policy: Policy, ids: Numbering, parts: int) -> Placement:
     return moved(policy, policies.checked_places(found, ids.size, parts, "vertices"), parts)
 
 
-def by_metis(policy: Policy, chunks: Sequence[Numbered], size: int, shares: Sequence[float], workers: int) -> Placement:
+def by_metis(
+    policy: Policy, chunks: Sequence[NumberedChunk], size: int, shares: Sequence[float], workers: int
+) -> Placement:
     """Masters where METIS puts them, from all edges in one place."""
     ends = [rules.piece_of(chunk, skip_loops=True) for chunk in chunks]
     bare = [EdgePiece(piece.sources, piece.destinations, {}) for piece in ends]
@@ -145,7 +147,7 @@ def by_metis(policy: Policy, chunks: Sequence[Numbered], size: int, shares: Sequ
 # -- edges -------------------------------------------------------------------------------------------------------------
 
 
-def places(chunk: Numbered, where: Placement, ids: Numbering, flip: bool) -> np.ndarray:
+def places(chunk: NumberedChunk, where: Placement, ids: Numbering, flip: bool) -> np.ndarray:
     """The partition of every edge of a chunk, or of every reverse. The chunk is by position."""
     ends = (chunk.destinations, chunk.sources) if flip else (chunk.sources, chunk.destinations)
     policy = where.policy
@@ -168,7 +170,7 @@ def places(chunk: Numbered, where: Placement, ids: Numbering, flip: bool) -> np.
     return out
 
 
-def second_places(chunk: Numbered, where: Placement, ids: Numbering, flip: bool) -> np.ndarray:
+def second_places(chunk: NumberedChunk, where: Placement, ids: Numbering, flip: bool) -> np.ndarray:
     """The owner of each edge's other end, under the incoming cut its source; nowhere if that owns both ends."""
     other = {policies.INCOMING: policies.OUTGOING, policies.OUTGOING: policies.INCOMING}[where.policy.rule]
     first = places(chunk, where, ids, flip)
@@ -176,7 +178,7 @@ def second_places(chunk: Numbered, where: Placement, ids: Numbering, flip: bool)
     return np.where(first == second, NOWHERE, second)
 
 
-def split(chunk: Numbered, found: np.ndarray, parts: int, flip: bool, skip_loops: bool) -> list[EdgePiece]:
+def split(chunk: NumberedChunk, found: np.ndarray, parts: int, flip: bool, skip_loops: bool) -> list[EdgePiece]:
     """The edges of a chunk (or their reverses) for each partition, by where they were placed: arrays of their own, so
     that each can be let go. A self loop has no reverse."""
     sources, destinations = (chunk.destinations, chunk.sources) if flip else (chunk.sources, chunk.destinations)
@@ -198,7 +200,7 @@ def split(chunk: Numbered, found: np.ndarray, parts: int, flip: bool, skip_loops
 
 
 def split_all(
-    chunks: list[Numbered], where: Placement, ids: Numbering, listings: Sequence[Listing], skip_loops: bool
+    chunks: list[NumberedChunk], where: Placement, ids: Numbering, listings: Sequence[Listing], skip_loops: bool
 ) -> list[list[EdgePiece]]:
     """All edges for each partition, the last chunk first: chunks that are ours are let go as they are cut.
     `listings` say by what, and which way round, each edge is placed."""
@@ -209,7 +211,7 @@ def split_all(
         cuts: list[list[list[EdgePiece]]] = [[] for _ in listings]
         for some in chunk.taken(at_once * threads.cores()):
 
-            def cut(s: slice, some: Numbered = some) -> list[list[EdgePiece]]:
+            def cut(s: slice, some: NumberedChunk = some) -> list[list[EdgePiece]]:
                 one = where.move(some[s])
                 return [
                     split(one, find(one, where, ids, flip), where.parts, flip, skip_loops) for find, flip in listings

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dgraph.errors import OptionError
-from dgraph.phrases import given
+from dgraph.phrases import format_option
 
 NAMES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
 OUTGOING, INCOMING, CARTESIAN, HYBRID, BY_USER = range(5)  # the `rule` of kernels.place; BY_USER has a table of its own
@@ -26,7 +26,7 @@ FEW_PARTS = 8  # up to here an edge cut exchanges less than a grid, whose fewer 
 HIGH_DEGREE = 100  # PowerLyra's threshold: a vertex with more in-edges is spread over its sources' partitions
 
 
-class AskedParts(NamedTuple):
+class PartitionOptions(NamedTuple):
     """How a user asked for a graph to be partitioned; None is left to the graph."""
 
     policy: Any = "auto"
@@ -74,7 +74,7 @@ def choose(policy: Any, parts: int) -> Policy:
     if isinstance(policy, str) and policy in NAMES:
         return Policy(policy, OUTGOING if policy == "metis" else NAMES.index(policy))
     raise OptionError(
-        f"{given('policy', policy)} is not known; choose one of {', '.join(NAMES)}, auto, or give a function"
+        f"{format_option('policy', policy)} is not known; choose one of {', '.join(NAMES)}, auto, or give a function"
     )
 
 

@@ -82,7 +82,7 @@ class ProxyList:
 
 
 @dataclass(frozen=True, eq=False)
-class Locals:
+class LocalIds:
     """The local ids of one partition: how a position among all vertices becomes one."""
 
     bounds: np.ndarray  # partition p owns positions bounds[p]..bounds[p + 1]
@@ -129,7 +129,7 @@ def check_room(part: int, parts: int, owned: int, copied: int = 0) -> None:
         )
 
 
-def find(part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinations: Sequence[np.ndarray]) -> Locals:
+def find(part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinations: Sequence[np.ndarray]) -> LocalIds:
     """The proxies that a partition's edges call for. Edges name vertices by position."""
     low, high = int(bounds[part]), int(bounds[part + 1])
     size = int(bounds[-1])
@@ -157,4 +157,4 @@ def find(part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinati
     ends = np.cumsum(counts.ravel()).reshape(parts, 3) + (high - low)
     starts = ends - counts
     groups = np.stack([starts[:, 0], starts[:, 1], ends[:, 1], ends[:, 2]], axis=1)
-    return Locals(bounds, part, found[order], Ranks(0, len(found), words, before), slots, Proxies(groups))
+    return LocalIds(bounds, part, found[order], Ranks(0, len(found), words, before), slots, Proxies(groups))

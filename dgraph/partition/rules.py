@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from dgraph.native import threads
-from dgraph.options import one_of
+from dgraph.options import check_choice
 from dgraph.partition import build_kernels
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.ids.bitmaps import IDENTITY
-from dgraph.partition.ids.chunk import Numbered
+from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.partition import EdgePiece
 
 REPEATS = ("keep", "first", "sum", "min", "max")
@@ -22,21 +22,21 @@ _REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 def check(loops: str, repeats: str) -> None:
     """Refuse what is no rule for loops, or for repeats."""
-    one_of("loops", loops, LOOPS)
-    one_of("repeats", repeats, REPEATS)
+    check_choice("loops", loops, LOOPS)
+    check_choice("repeats", repeats, REPEATS)
 
 
-def reverses(chunk: Numbered) -> Numbered:
+def reverses(chunk: NumberedChunk) -> NumberedChunk:
     """The reverse of every edge; a self loop, being its own, has none."""
     one = chunk.compact()
     keep = one.sources != one.destinations
     columns = {name: column[keep] for name, column in one.columns.items()}
     if FLIPPED in columns:
         columns[FLIPPED] = ~columns[FLIPPED]
-    return Numbered(one.destinations[keep], one.sources[keep], columns, IDENTITY)
+    return NumberedChunk(one.destinations[keep], one.sources[keep], columns, IDENTITY)
 
 
-def count_loops(chunk: Numbered) -> int:
+def count_loops(chunk: NumberedChunk) -> int:
     def count(s: slice) -> int:
         return int((chunk.sources[s] == chunk.destinations[s]).sum())
 
@@ -44,7 +44,7 @@ def count_loops(chunk: Numbered) -> int:
 
 
 def piece_of(
-    chunk: Numbered, low: int = 0, high: int | None = None, directed: bool = True, skip_loops: bool = False
+    chunk: NumberedChunk, low: int = 0, high: int | None = None, directed: bool = True, skip_loops: bool = False
 ) -> EdgePiece:
     """The edges of a chunk whose first end is one of low..high: the source, or of undirected edges the smaller end."""
     one = chunk.compact()
@@ -60,7 +60,7 @@ def piece_of(
 
 def merge_repeats(
     pieces: Sequence[EdgePiece], size: int, *, repeats: str, directed: bool, workers: int = 1
-) -> Numbered:
+) -> NumberedChunk:
     """One edge for each pair of ends (for undirected edges, whichever way round), in order of the pair.
 
     Two stable sorts, by destination and then by source, bring repeats together in the order in which they were listed.
@@ -88,7 +88,7 @@ def merge_repeats(
         else:
             columns[name] = column[:0]
     del order, is_first
-    return Numbered(sources[firsts], destinations[firsts], columns, IDENTITY)
+    return NumberedChunk(sources[firsts], destinations[firsts], columns, IDENTITY)
 
 
 def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:

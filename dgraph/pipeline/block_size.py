@@ -87,7 +87,7 @@ def size_for(
     return min(max(size, fewest), MOST)
 
 
-class Measured:
+class BlockTimings:
     """What recent blocks took, and the coefficients that fit it best. Blocks at which the length changes are kept
     longer: among hundreds of one length only these tell the cost of a call from that of an edge."""
 
@@ -105,11 +105,11 @@ class Measured:
         if len(self.blocks) < ENOUGH:
             return None
         edges, *stages = np.array([*self.blocks, *self.apart], float).T
-        (k1, a1), (k2, a), (k3, a3) = (line(edges, seconds) for seconds in stages)
+        (k1, a1), (k2, a), (k3, a3) = (fit_line(edges, seconds) for seconds in stages)
         return Cost(k1, k2, k3, a, a1, a3)
 
 
-def line(edges: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
+def fit_line(edges: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
     """Seconds an edge and seconds a call that fit best: least squares of relative errors, so that short blocks
     count."""
     weight = 1 / np.maximum(seconds, 1e-9) ** 2

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
-from dgraph.native.machine_code import kept
+from dgraph.native.machine_code import cached_njit
 
 MANY = 4  # blocks from which on one call more is nothing
 
-kernel = kept()
+kernel = cached_njit()
 
 
 class Block(NamedTuple):

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dgraph.errors import OptionError, ProgramError
-from dgraph.options import plain, whole_number
+from dgraph.options import check_integer, plain
 from dgraph.programs.declarations import check_phase, functions_of
 from dgraph.programs.kernel_names import check_merges, check_names
 from dgraph.programs.monoid import NONE, Merge, Monoid, Neighbourhood
@@ -185,7 +185,7 @@ class VertexProgram:
     merge: ClassVar[Merge | None] = None
     operation: ClassVar[str] = ""  # that a user called to run this program: errors name it
     solver: ClassVar[Any] = None  # an algorithm of its own for a graph of one partition: dgraph.solvers.solver.Solver
-    diffuse: ClassVar[Any] = None  # how its sums go on where nobody waits: dgraph.solvers.solver.Diffuse
+    diffuse: ClassVar[Any] = None  # how its sums go on where nobody waits: dgraph.solvers.solver.DiffusionMethod
     fields: ClassVar[dict[str, Field]] = {}  # all declared, in order
     functions: ClassVar[dict[str, Callable]] = {}  # start, seed, stop
     phases: ClassVar[tuple[type[Phase], ...]] = ()  # a program that declares none has one, made of its own functions
@@ -243,7 +243,7 @@ class VertexProgram:
         elif shape is Ellipsis:  # a parameter, as long as its value
             shape = self.values[field.name]
         length = len(shape) if isinstance(shape, np.ndarray) else shape
-        return whole_number(f"{type(self).__name__}: the length of {field.name}", length)
+        return check_integer(f"{type(self).__name__}: the length of {field.name}", length)
 
     def of(self, kind: type) -> list[Any]:
         """The declared fields of a class: `program.of(State)`."""

@@ -8,47 +8,47 @@ from dataclasses import replace
 from typing import Any
 
 from dgraph.agents.daemon_settings import BESIDE, settings
-from dgraph.checkpoint.checkpoint import Series
+from dgraph.checkpoint.checkpoint import CheckpointSeries
 from dgraph.cugraph.operations import OPERATIONS
 from dgraph.devices.probe import CPU, CUDA, KERNELS, OR_OTHERS, need
 from dgraph.engines.descent.block_options import BlockOptions
 from dgraph.engines.exact_sums import exact_sums
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
-from dgraph.options import AUTO, is_same, one_of, switch, whole_number
-from dgraph.phrases import counted, given
+from dgraph.options import AUTO, check_choice, check_flag, check_integer, is_default
+from dgraph.phrases import format_count, format_option
 from dgraph.plan import CUGRAPH, DESCENT, DEVICES, ENGINES, LOCAL, WITHOUT_ROUNDS, Plan
 from dgraph.programs.analysis import Analysis, analyse
 from dgraph.programs.program import VertexProgram
 from dgraph.programs.suitability import engines_for, obstacle
 from dgraph.runs import edge_moves
-from dgraph.runs.run_keywords import DIRECTIONS, OF_BLOCKS, WORDS, Asked
+from dgraph.runs.run_keywords import DIRECTIONS, OF_BLOCKS, WORDS, RunKeywords
 from dgraph.solvers.solver import LocalMethod
 from dgraph.supersteps.steps import EXCHANGES
-from dgraph.vertex_state.switches import Switches
+from dgraph.vertex_state.switches import RoundOptions
 
 
-def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
+def choose(graph: Graph, program: VertexProgram, asked: RunKeywords) -> Plan:
     """The plan of a run. Options that are open are set as suits the program, the graph and the workers."""
     plan = Plan(
         engine=_engine(graph, program, asked),
-        device=one_of("device", asked.device_on(graph), DEVICES),
-        max_rounds=whole_number("max_rounds", asked.max_rounds, or_none=True),
-        drop_weights=switch("drop_weights", asked.drop_weights),
+        device=check_choice("device", asked.device_on(graph), DEVICES),
+        max_rounds=check_integer("max_rounds", asked.max_rounds, or_none=True),
+        drop_weights=check_flag("drop_weights", asked.drop_weights),
         switches=_switches(asked),
-        local_rounds=whole_number("local_rounds", asked.local_rounds, or_none=True),
+        local_rounds=check_integer("local_rounds", asked.local_rounds, or_none=True),
         settings=settings(
             asked.daemons, asked.pipeline_block, asked.vertex_cache, asked.memory_budget, graph.num_parts
         ),
-        exchange=one_of("exchange", asked.exchange, EXCHANGES),
+        exchange=check_choice("exchange", asked.exchange, EXCHANGES),
         blocks=_blocks(asked),
-        checkpoints=Series.for_run(asked.checkpoint, graph.client),
-        rebalance=switch("rebalance", asked.rebalance) and graph.num_parts > 1,
+        checkpoints=CheckpointSeries.for_run(asked.checkpoint, graph.client),
+        rebalance=check_flag("rebalance", asked.rebalance) and graph.num_parts > 1,
     )
     for problem in _conflicts(plan):
         raise OptionError(problem)
     if plan.rebalance:
-        edge_moves.admit(plan, graph)
+        edge_moves.check_rebalance(plan, graph)
     if plan.engine == LOCAL:
         return plan
     if plan.device == CUDA:
@@ -59,50 +59,52 @@ def choose(graph: Graph, program: VertexProgram, asked: Asked) -> Plan:
     return replace(plan, local_method=_local_method(graph, plan, program))
 
 
-def settled_by(graph: Graph, program: VertexProgram, asked: Asked) -> LocalMethod | None:
+def local_method_for(graph: Graph, program: VertexProgram, asked: RunKeywords) -> LocalMethod | None:
     """The local method that this run would take; None if it took single steps, or the program's solver."""
     return choose(graph, program, asked).local_method
 
 
-def _engine(graph: Graph, program: VertexProgram, asked: Asked) -> str:
+def _engine(graph: Graph, program: VertexProgram, asked: RunKeywords) -> str:
     """The engine: for "auto" the program's solver if it may be taken, else "gas", which waits once a round where "bsp"
     waits up to twice."""
     engine = asked.engine
     if engine == CUGRAPH:
         raise OptionError(f'engine={engine!r} is for {", ".join(OPERATIONS)} alone; choose engine="auto"')
-    solved = asked.solves(graph, program)
+    solved = asked.uses_solver(graph, program)
     if engine == LOCAL and not solved:
         why = (
             "the program has no solver"
             if program.solver is None
-            else f"the graph has {counted(graph.num_parts, 'partition')}"
+            else f"the graph has {format_count(graph.num_parts, 'partition')}"
         )
         raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(ENGINES)}')
-    one_of("engine", engine, WORDS["engine"])
+    check_choice("engine", engine, WORDS["engine"])
     return engine if engine != AUTO else LOCAL if solved else "gas"
 
 
-def _switches(asked: Asked) -> Switches:
-    direction = one_of("direction", asked.direction, DIRECTIONS)
-    deterministic = switch("deterministic", asked.deterministic)
-    return Switches(
-        active_only=switch("active_only", asked.active_only),
-        changed_only=switch("changed_only", asked.changed_only),
+def _switches(asked: RunKeywords) -> RoundOptions:
+    direction = check_choice("direction", asked.direction, DIRECTIONS)
+    deterministic = check_flag("deterministic", asked.deterministic)
+    return RoundOptions(
+        active_only=check_flag("active_only", asked.active_only),
+        changed_only=check_flag("changed_only", asked.changed_only),
         direction="pull" if deterministic and direction == AUTO else direction,  # messages come in one order
-        random_seed=whole_number("random_seed", asked.random_seed, -(2**63), 2**63 - 1),
+        random_seed=check_integer("random_seed", asked.random_seed, -(2**63), 2**63 - 1),
         deterministic=deterministic,
-        skip_exchange=switch("skip_exchange", asked.skip_exchange),
-        lazy_upload=switch("lazy_upload", asked.lazy_upload),
+        skip_exchange=check_flag("skip_exchange", asked.skip_exchange),
+        lazy_upload=check_flag("lazy_upload", asked.lazy_upload),
     )
 
 
-def _blocks(asked: Asked) -> BlockOptions | None:
+def _blocks(asked: RunKeywords) -> BlockOptions | None:
     """The options of block descent; None, and none of them may be given, for any other engine."""
     if asked.engine == DESCENT:
         return BlockOptions.asked({name: getattr(asked, name) for name in OF_BLOCKS})
-    for name, value in asked.unusual(*OF_BLOCKS).items():
-        if not is_same(value, AUTO):
-            raise OptionError(f"{given(name, value)} is for engine={DESCENT!r}, not for engine={asked.engine!r}")
+    for name, value in asked.non_defaults(*OF_BLOCKS).items():
+        if not is_default(value, AUTO):
+            raise OptionError(
+                f"{format_option(name, value)} is for engine={DESCENT!r}, not for engine={asked.engine!r}"
+            )
     return None
 
 
@@ -182,7 +184,7 @@ def _local_method(graph: Graph, plan: Plan, program: VertexProgram) -> LocalMeth
     """The program's local method. None where rounds are single steps: because an option asks for that, or because the
     program counts rounds."""
     asked = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)
-    if plan.blocks or asked != (None, None, Switches()) or plan.device != CPU or not plan.settings.direct:
+    if plan.blocks or asked != (None, None, RoundOptions()) or plan.device != CPU or not plan.settings.direct:
         return None
     if program.diffuse is not None:  # no checkpoint has what it keeps
         sends_from_masters = graph.num_parts == 1 or graph.cut.sends_from_masters

@@ -11,33 +11,33 @@ import numpy as np
 from dgraph.cugraph.calls import (
     PACKAGES,
     REMEDY,
-    Answer,
     Arcs,
-    Call,
-    Made,
-    Shape,
-    ask,
-    together,
+    ColumnsAndTotals,
+    CugraphCall,
+    GpuAnswer,
+    GraphShape,
+    call_gpu,
+    merge_answers,
     with_predecessors,
 )
-from dgraph.cugraph.gpu_team import TEAM, answers
+from dgraph.cugraph.gpu_team import TEAM, run_team
 from dgraph.cugraph.operations import OPERATIONS
-from dgraph.devices.probe import lacking
+from dgraph.devices.probe import missing_requirements
 from dgraph.errors import LostError, OptionError
 from dgraph.graph import Graph
-from dgraph.options import by_vertex, vertices
-from dgraph.partition.ids.chunk import Numbered
-from dgraph.phrases import counted
+from dgraph.options import by_vertex, vertex_list
+from dgraph.partition.ids.chunk import NumberedChunk
+from dgraph.phrases import format_count
 from dgraph.plan import CUGRAPH
 from dgraph.runs.early_end_warnings import warn_not_converged
 from dgraph.runs.result import RunResult, lasting
 from dgraph.runs.run_report import row_at_once
-from dgraph.runs.worker_results import Found, Values, has_none
+from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex
 
 OF_VERTICES = ("component", "predecessor")  # columns
 
 
-def handed_over(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult:
+def run_on_cugraph(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult:
     """The answer of cuGraph. An operation's own function would be called in the place of this one, so a warning points
     at the user's line here, too."""
     result = lasting(graph, partial(_by_cugraph, name=name, arguments=arguments))
@@ -51,7 +51,7 @@ def _by_cugraph(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult
     on = _gpus(graph)
     columns = (graph.weight,) if reads_weights and graph.weight is not None else ()
     numbers = {one: _numbers(graph, one, value) for one, value in arguments.items()}
-    shape = Shape(graph.num_vertices, graph.num_edges, graph.directed, graph.weight is not None, len(on))
+    shape = GraphShape(graph.num_vertices, graph.num_edges, graph.directed, graph.weight is not None, len(on))
     call = OPERATIONS[name](shape, **numbers)
     chunks, skip = listed.by_number(columns), listed.rules.skip_loops
     shares = [
@@ -62,20 +62,20 @@ def _by_cugraph(graph: Graph, name: str, arguments: dict[str, Any]) -> RunResult
         found = workers.hold([workers.call(_ask, shares[0], call, on=on[0])])
     else:
         shares = workers.wait(workers.hold(shares))  # what is wrong with one is said before others wait for it
-        found = answers(workers, [where for where in on if where is not None], shares, call)
-    whole = workers.hold([workers.call(together, call, found, on=on[0])])[0]
+        found = run_team(workers, [where for where in on if where is not None], shares, call)
+    whole = workers.hold([workers.call(merge_answers, call, found, on=on[0])])[0]
     if call.steps:
         smallest = workers.reduce(_smallest, [workers.call(Arcs.nearest, one, whole, call.steps) for one in shares])
         whole = workers.call(with_predecessors, whole, smallest, on=on[0])
     result = workers.wait(workers.hold([workers.call(_found, found, whole, shape, on=on[0])]))
-    taken = f"to {counted(len(on), 'GPU')}"
+    taken = f"to {format_count(len(on), 'GPU')}"
     return RunResult(graph, result, OF_VERTICES, {"engine": CUGRAPH, "device": "cuda", "repartitioned": taken})
 
 
 def _gpus(graph: Graph) -> list[str | None]:
     """The workers whose GPUs take part: one for each partition, if they can work together; else one."""
     workers = graph.workers
-    able = workers.abilities.that_have(f"engine={CUGRAPH!r}", PACKAGES, REMEDY)
+    able = workers.abilities.workers_with(f"engine={CUGRAPH!r}", PACKAGES, REMEDY)
     if workers.client is None or graph.num_parts == 1:
         return able[:1]
     lacks = workers.abilities.lacking(TEAM)
@@ -86,7 +86,7 @@ def _gpus(graph: Graph) -> list[str | None]:
 def _numbers(graph: Graph, name: str, value: Any) -> Any:
     """An argument, with vertices as numbers."""
     if name == "source":
-        return np.array([graph.numbering.find(one) for one in vertices(name, value)], np.int64)
+        return np.array([graph.numbering.find(one) for one in vertex_list(name, value)], np.int64)
     if name == "personalization" and value is not None:
         if not (weights := by_vertex(name, value)):
             raise OptionError(f"{name}={value!r}: give {{vertex: weight}} for engine={CUGRAPH!r}")
@@ -94,7 +94,9 @@ def _numbers(graph: Graph, name: str, value: Any) -> Any:
     return value
 
 
-def _share(chunks: list[Numbered], columns: tuple[str, ...], shape: Shape, call: Call, skip_loops: bool) -> Arcs:
+def _share(
+    chunks: list[NumberedChunk], columns: tuple[str, ...], shape: GraphShape, call: CugraphCall, skip_loops: bool
+) -> Arcs:
     """The edges that one GPU is given."""
     compact = [chunk.compact() for chunk in chunks]
     ends = [_joined([getattr(one, end) for one in compact], np.int64) for end in ("sources", "destinations")]
@@ -111,19 +113,19 @@ def _joined(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
     return np.concatenate(arrays) if arrays else np.empty(0, dtype)
 
 
-def _ask(edges: Arcs, call: Call) -> Answer:
-    if lacks := lacking(PACKAGES):
+def _ask(edges: Arcs, call: CugraphCall) -> GpuAnswer:
+    if lacks := missing_requirements(PACKAGES):
         raise LostError(f"a task for a GPU was placed on a worker that lacks {' and '.join(lacks)}; run again")
-    return ask(edges, call)
+    return call_gpu(edges, call)
 
 
 def _smallest(some: list[np.ndarray]) -> np.ndarray:
     return np.minimum.reduce(some)
 
 
-def _found(answers: list[Answer], whole: Made, shape: Shape) -> Found:
+def _found(answers: list[GpuAnswer], whole: ColumnsAndTotals, shape: GraphShape) -> WorkerResult:
     values, totals = whole
-    missing = {name for name in OF_VERTICES if name in values and has_none(values[name], shape.vertices)}
+    missing = {name for name in OF_VERTICES if name in values and has_missing_vertex(values[name], shape.vertices)}
     arcs, busy = sum(one.arcs for one in answers), max(one.seconds for one in answers)  # in cuGraph itself
     row = row_at_once(shape.vertices, arcs, busy, direction=CUGRAPH, device="cuda")
-    return Found({0: Values(np.arange(shape.vertices), values)}, missing, [row], 1, totals)
+    return WorkerResult({0: VertexValues(np.arange(shape.vertices), values)}, missing, [row], 1, totals)

@@ -10,7 +10,7 @@ from typing import Any
 from dgraph.codegen.recipe import Recipe, recipe_of
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError, RunError
-from dgraph.estimates.memory_check import admit_run
+from dgraph.estimates.memory_check import check_run_memory
 from dgraph.graph import Graph
 from dgraph.options import known_options
 from dgraph.plan import LOCAL, Plan
@@ -18,17 +18,17 @@ from dgraph.programs.program import VertexProgram
 from dgraph.runs import edge_moves
 from dgraph.runs.choice import choose
 from dgraph.runs.early_end_warnings import warn_unsent
-from dgraph.runs.job import Job
-from dgraph.runs.one_worker_finish import Gathering
+from dgraph.runs.job import WorkerJob
+from dgraph.runs.one_worker_finish import OneWorkerFinish
 from dgraph.runs.progress import Progress, check_progress
 from dgraph.runs.result import RunResult, lasting
-from dgraph.runs.resumption import forget, forgetting, kept_for
-from dgraph.runs.run_in_rounds import RunInRounds
+from dgraph.runs.resumption import checkpoints_for, forget, forgetting
+from dgraph.runs.run_in_rounds import RoundsDriver
 from dgraph.runs.run_inputs import parameters_of, partitions_for, vertex_columns_of
-from dgraph.runs.run_keywords import Asked
+from dgraph.runs.run_keywords import RunKeywords
 from dgraph.runs.solver_run import solve
-from dgraph.runs.vertex_columns import Given, check_columns, with_columns
-from dgraph.runs.worker_results import Found
+from dgraph.runs.vertex_columns import GivenColumns, attach_columns, check_columns
+from dgraph.runs.worker_results import WorkerResult
 from dgraph.supersteps.steps import Outcome
 
 
@@ -41,7 +41,7 @@ def run(
     device: str = "auto",
     max_rounds: int | None = None,
     random_seed: int = 0,
-    columns: Given | None = None,
+    columns: GivenColumns | None = None,
     progress: bool | Callable[[dict[str, Any]], Any] | None = None,
     direction: str = "auto",
     active_only: bool = True,
@@ -112,7 +112,7 @@ def run(
                   has changed along their out-edges (a synchronous program: if floats add up, on one partition), or
                   "pull_push": write to a slot for each edge, read in order.
     """
-    asked = Asked(**{name: value for name, value in locals().items() if name not in ("graph", "program")})
+    asked = RunKeywords(**{name: value for name, value in locals().items() if name not in ("graph", "program")})
     if not isinstance(program, VertexProgram):
         raise OptionError(f"{program!r} is no program: pass an object of a class derived from dgraph.VertexProgram")
     check_progress(progress)
@@ -140,26 +140,28 @@ def _recipes(graph: Graph, program: VertexProgram, plan: Plan) -> dict[str, Reci
 
 
 def _in_rounds(
-    graph: Graph, program: VertexProgram, asked: Asked, plan: Plan, progress: bool | Callable | None
+    graph: Graph, program: VertexProgram, asked: RunKeywords, plan: Plan, progress: bool | Callable | None
 ) -> RunResult:
     """Run a plan in rounds: build partitions, take steps on the workers, make the result."""
     columns, recipes = asked.columns or {}, _recipes(graph, program, plan)
-    gathering = Gathering(graph, program, asked, plan)
+    gathering = OneWorkerFinish(graph, program, asked, plan)
     if gathering.was_due:
         return gathering.solve()
     recipe = recipes[CPU]
     partitions, edge_columns, plan = partitions_for(graph, recipe.analysis, plan)
     homes = graph.workers.where(partitions)
-    given = with_columns(graph, recipe.analysis, partitions, columns, homes, anew=bool(plan.repartitioned))
-    admit_run(graph, partitions, recipe, plan.local_method)
-    checkpoints = kept_for(graph, recipe, plan, given)
+    given = attach_columns(graph, recipe.analysis, partitions, columns, homes, anew=bool(plan.repartitioned))
+    check_run_memory(graph, partitions, recipe, plan.local_method)
+    checkpoints = checkpoints_for(graph, recipe, plan, given)
     cores = graph.workers.kernel_threads(len(partitions))
-    cost = edge_moves.cost_of(graph) if plan.rebalance else None
+    cost = edge_moves.move_cost(graph) if plan.rebalance else None
     gpus = frozenset(graph.workers.abilities.with_cuda if plan.device != CPU else ())
-    job = Job(recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost, gpus=gpus)
+    job = WorkerJob(
+        recipes, plan, graph.directed, graph.num_vertices, edge_columns, cores, checkpoints, cost, gpus=gpus
+    )
     try:
         with Progress.of(progress) as shown:
-            course = RunInRounds(graph, job, columns, homes, shown, gathering)
+            course = RoundsDriver(graph, job, columns, homes, shown, gathering)
             outcome, told, moves = course.to_the_end(given)
     except RunError:
         if not gathering.due:
@@ -172,7 +174,7 @@ def _in_rounds(
     return found
 
 
-def _options(plan: Plan, outcome: Outcome, told: Sequence[Found], moves: Sequence[str]) -> dict[str, Any]:
+def _options(plan: Plan, outcome: Outcome, told: Sequence[WorkerResult], moves: Sequence[str]) -> dict[str, Any]:
     """What the report says of the plan, and of what became of it."""
     devices = sorted({row["device"] for found in told for row in found.rows}) or [plan.device]
     options = {**plan.options(), "device": " and ".join(devices), "exchange": outcome.exchange}

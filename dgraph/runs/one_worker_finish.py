@@ -10,16 +10,16 @@ from weakref import WeakKeyDictionary
 
 from dgraph.errors import RoomError, RunError
 from dgraph.estimates.footprints import footprint_of
-from dgraph.estimates.memory_check import admit_build
+from dgraph.estimates.memory_check import check_build_memory
 from dgraph.exchange.mail import Token
 from dgraph.graph import Graph
 from dgraph.options import AUTO
-from dgraph.partition.policies import AskedParts
+from dgraph.partition.policies import PartitionOptions
 from dgraph.plan import LOCAL, Plan
 from dgraph.programs.analysis import analyse
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.result import ResultColumn, RunResult
-from dgraph.runs.run_keywords import Asked
+from dgraph.runs.run_keywords import RunKeywords
 from dgraph.runs.solver_run import solve
 from dgraph.supersteps.steps import is_done
 
@@ -33,10 +33,10 @@ _whole: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 _endless: WeakKeyDictionary[Graph, set[type[VertexProgram]]] = WeakKeyDictionary()
 
 
-class Gathering:
+class OneWorkerFinish:
     """Decides whether and when a run ends on one worker."""
 
-    def __init__(self, graph: Graph, program: VertexProgram, asked: Asked, plan: Plan):
+    def __init__(self, graph: Graph, program: VertexProgram, asked: RunKeywords, plan: Plan):
         self.graph, self.program, self.plan, self.columns = graph, program, plan, asked.columns or {}
         elsewhere = any(isinstance(column, ResultColumn) for column in self.columns.values())
         analysis = analyse(program)
@@ -44,7 +44,7 @@ class Gathering:
         small = graph.listed.num_arcs <= SMALL * graph.workers.threads
         asks_for_parts = asked.engine != AUTO or asked.rebalance or elsewhere
         self.due = False
-        self.may = (small or not as_many) and not asks_for_parts and asked.solves_whole(graph, program)
+        self.may = (small or not as_many) and not asks_for_parts and asked.could_use_solver(graph, program)
 
     @property
     def was_due(self) -> bool:
@@ -60,7 +60,9 @@ class Gathering:
         if self.may and endless and not is_done(tokens):
             try:
                 orders = self.program.solver.orders if self.graph.directed else ("out",)
-                admit_build(whole(self.graph), "bringing the graph together", footprint_of(orders, ()))
+                check_build_memory(
+                    as_one_partition(self.graph), "bringing the graph together", footprint_of(orders, ())
+                )
             except RoomError:
                 self.may = False
             else:
@@ -71,15 +73,15 @@ class Gathering:
 
     def solve(self) -> RunResult:
         """The result, from the whole graph on one worker. If that worker is lost, the run begins again."""
-        found = solve(whole(self.graph), self.program, replace(self.plan, engine=LOCAL), self.columns)
+        found = solve(as_one_partition(self.graph), self.program, replace(self.plan, engine=LOCAL), self.columns)
         found.report.options["gathered"] = "on one worker, after many rounds"
         return found
 
 
-def whole(graph: Graph) -> Graph:
+def as_one_partition(graph: Graph) -> Graph:
     """The same graph as one partition; kept as long as the graph lives."""
     if graph.num_parts == 1:  # it is one already: the values of a run that was gathered are found again
         return graph
     if graph not in _whole:
-        _whole[graph] = Graph.of(graph.listed.anew(), AskedParts(parts=1))
+        _whole[graph] = Graph.of(graph.listed.copy_with(), PartitionOptions(parts=1))
     return _whole[graph]

@@ -9,10 +9,10 @@ from typing import Any, ParamSpec
 
 from dgraph.cugraph.operations import OPERATIONS
 from dgraph.errors import OptionError
-from dgraph.options import is_same, known_options
-from dgraph.phrases import given
+from dgraph.options import is_default, known_options
+from dgraph.phrases import format_option
 from dgraph.plan import CUGRAPH
-from dgraph.runs.cugraph_handover import handed_over
+from dgraph.runs.cugraph_handover import run_on_cugraph
 from dgraph.runs.execution import run
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_keywords import check_words
@@ -34,7 +34,7 @@ def operation(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
         asked.apply_defaults()
         graph = asked.arguments.pop("graph")
         wanted = _obeyed(function.__name__, signature, asked.arguments)
-        return handed_over(graph, function.__name__, wanted)
+        return run_on_cugraph(graph, function.__name__, wanted)
 
     return known_options(run)(chosen)
 
@@ -46,8 +46,8 @@ def _obeyed(name: str, signature: inspect.Signature, arguments: dict[str, Any]) 
     if options.get("device", "auto") not in ("auto", "cuda"):
         refused["device"] = options["device"]
     others = {one: value for one, value in arguments.items() if one not in known}
-    refused |= {one: value for one, value in others.items() if not is_same(value, signature.parameters[one].default)}
+    refused |= {one: value for one, value in others.items() if not is_default(value, signature.parameters[one].default)}
     if refused:
-        what = ", ".join(given(one, value) for one, value in refused.items())
+        what = ", ".join(format_option(one, value) for one, value in refused.items())
         raise OptionError(f'{what} cannot be had with engine={CUGRAPH!r}: leave it out, or choose engine="auto"')
     return {one: value for one, value in arguments.items() if one in known}

@@ -17,15 +17,15 @@ import numpy as np
 
 from dgraph.building import assembly
 from dgraph.building.shares import shares_of
-from dgraph.cluster.workers import lost
+from dgraph.cluster.workers import any_lost
 from dgraph.graph import Graph
 from dgraph.partition import policies
 from dgraph.partition.partition import Partition
 from dgraph.partition.policies import Policy
 from dgraph.programs.analysis import Analysis
-from dgraph.tables.edge_tables import kept_with
+from dgraph.tables.edge_tables import cached_on
 from dgraph.vertex_state.partition_state import BLOCK
-from dgraph.vertex_state.switches import Switches
+from dgraph.vertex_state.switches import RoundOptions
 
 _made: WeakKeyDictionary[Graph, dict[tuple, list[Any]]] = WeakKeyDictionary()
 
@@ -59,18 +59,18 @@ def neighbourhoods(
         return graph.workers.wait(graph.workers.each(_turned, own))
     found = _made.setdefault(graph, {})
     key = (tuple(columns), tuple(orders), twice, in_order)
-    if key not in found or lost(found[key]):
+    if key not in found or any_lost(found[key]):
         found[key] = _build(graph, columns, orders, INCOMING, twice=twice, in_order=in_order)
     return found[key]
 
 
 def _turned(partition: Partition) -> Partition:
     """The partition turned round, the same one each time, so that what is kept with it stays."""
-    return kept_with(partition, "turned", partition.turned)
+    return cached_on(partition, "turned", partition.turned)
 
 
 def by_shares(
-    graph: Graph, columns: Sequence[str], orders: Sequence[str], switches: Switches, shares: Sequence[float]
+    graph: Graph, columns: Sequence[str], orders: Sequence[str], switches: RoundOptions, shares: Sequence[float]
 ) -> list[Any]:
     """The partitions that this run has, but with these shares of the work; not kept."""
     policy, in_order = INCOMING if switches.whole else graph.cut, switches.deterministic
@@ -88,7 +88,7 @@ def _build(
     shares: Sequence[float] = (),
 ) -> list[Any]:
     workers, chunks, parts = graph.workers, graph.listed.by_number(columns), graph.num_parts
-    arcs = graph.listed.rules.of_arcs
+    arcs = graph.listed.rules.arc_options
     shares = shares or shares_of(workers, graph.division.asked.capacities, parts)
     where = assembly.plan_places(workers, chunks, graph.numbering, policy, shares, **arcs)
     bounds = np.minimum(-(-where.bounds // BLOCK) * BLOCK, where.bounds[-1]) if in_order else where.bounds

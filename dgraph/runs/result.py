@@ -13,16 +13,16 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 
-from dgraph.building.graph_frames import of_result
-from dgraph.cluster.pickling_refusal import Staying
-from dgraph.cluster.retry import retried, retry, twice
-from dgraph.cluster.workers import itself, lost
+from dgraph.building.graph_frames import result_frame
+from dgraph.cluster.pickling_refusal import NotPicklable
+from dgraph.cluster.retry import replicate, retry, retry_on_loss
+from dgraph.cluster.workers import any_lost, identity
 from dgraph.errors import ColumnError, InputError, RunError
 from dgraph.graph import Graph
-from dgraph.phrases import counted
+from dgraph.phrases import format_count
 from dgraph.runs.result_tables import numbered_table, of_vectors, table
 from dgraph.runs.run_report import COLUMNS, RunReport
-from dgraph.runs.worker_results import Found, Held, Values
+from dgraph.runs.worker_results import DistributedResult, VertexValues, WorkerResult
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NO_FRAME = "a result is no frame; result.compute() is one of pandas, result.frame a lazy one of Dask"
 
 
-class RunResult(Staying):
+class RunResult(NotPicklable):
     """Values stay where they were computed until they are asked for.
 
     frame     a lazy Dask frame: the column `vertex`, then the values; a row for every vertex
@@ -48,7 +48,7 @@ class RunResult(Staying):
         vertex_columns: Sequence[str],
         options: dict[str, Any],
         *,
-        told: Sequence[Found] = (),  # what each worker has found, without the values
+        told: Sequence[WorkerResult] = (),  # what each worker has found, without the values
     ):
         self._whole = True  # whether every vertex is listed
         self._of_cudf = graph.listed.edges.of_cudf
@@ -56,10 +56,10 @@ class RunResult(Staying):
         self._vertex_columns = list(vertex_columns)
         if not told:
             here, given = self._workers.client is None, [(one,) for one in found]
-            told = found if here else self._workers.bring(self._workers.each(Found.without_values, given))
+            told = found if here else self._workers.bring(self._workers.each(WorkerResult.without_values, given))
         self.rounds, self.totals = max(one.rounds for one in told), told[0].totals
         self._missing = set().union(*(one.missing for one in told))
-        self._held = Held(found, {part: i for i, one in enumerate(told) for part in one.parts})
+        self._held = DistributedResult(found, {part: i for i, one in enumerate(told) for part in one.parts})
         self._own: list[Any] = []  # the numbering, once there is a frame
         self._empty = next(iter(told[0].without_values().parts.values()))  # of no vertices: the kinds of the columns
         self._follows = False  # whether it was made from columns of another result
@@ -78,7 +78,7 @@ class RunResult(Staying):
             self._work = work
         return self
 
-    def _there(self) -> Held:
+    def _there(self) -> DistributedResult:
         """Where the values are; found again, if some went away with a worker."""
         if self._held.lost:
             graph, work = self._graph(), self._work
@@ -86,7 +86,7 @@ class RunResult(Staying):
                 why = "its graph is gone" if graph is None else "how is not kept for a long row of results"
                 raise RunError(f"a worker left with values of {self!r}, which cannot be found again: {why}; run again")
             graph.forget_lost()
-            self._held = retried(work)(graph)._held
+            self._held = retry_on_loss(work)(graph)._held
         return self._held
 
     def _get(self, tasks: Callable[[], list[Any]]) -> list[Any]:
@@ -126,7 +126,7 @@ class RunResult(Staying):
             vectors = [name for name, one in kinds.items() if one.ndim == 2 and name not in of_vertices]
             meta = meta.astype({name: of_vectors(kinds[name]) for name in vectors})
         ids = ["vertex", *(name for name in of_vertices if kinds[name].ndim == 1)]
-        return of_result(self._workers, tables, meta, ids, as_cudf=as_cudf)
+        return result_frame(self._workers, tables, meta, ids, as_cudf=as_cudf)
 
     def compute(self) -> pd.DataFrame:
         """Everything here, sorted by vertex."""
@@ -186,14 +186,14 @@ class RunResult(Staying):
         cluster nobody waits for that here: who reads the values does."""
         workers, changed = self._workers, copy(self)
 
-        def work() -> Held:
+        def work() -> DistributedResult:
             held = [one._there() for one in (self, *others)]
             homes = {part: i for i, part in enumerate(held[0].homes)}
             given = [(change, part, *(one.of(part) for one in held)) for part in homes]
-            return Held(workers.each(_changed, given), homes)
+            return DistributedResult(workers.each(_changed, given), homes)
 
         changed._held = retry(workers.client, work, workers.forget)
-        changed._empty = Values(*change(*self._empty, *(one._empty.columns for one in others)))
+        changed._empty = VertexValues(*change(*self._empty, *(one._empty.columns for one in others)))
         changed._whole = whole
         if (find := self._work) is not None:
             changed._work = lambda graph: find(graph).map(change, *others, whole=whole)
@@ -205,9 +205,9 @@ class RunResult(Staying):
         held, workers = self._there(), self._workers
         found, known = held.found, workers.share(self._numbering)
         if on_two:
-            if not self._own or lost(self._own):  # nobody else reads this one, so it is in one place
-                self._own = workers.hold([workers.call(itself, known)])
-            *found, known = twice(workers, [*found, *self._own])
+            if not self._own or any_lost(self._own):  # nobody else reads this one, so it is in one place
+                self._own = workers.hold([workers.call(identity, known)])
+            *found, known = replicate(workers, [*found, *self._own])
         how = known, self._vertex_columns, self._missing
         return [workers.call(numbered_table, found[held.homes[part]], part, *how) for part in sorted(held.homes)]
 
@@ -224,14 +224,14 @@ class RunResult(Staying):
 
     def __repr__(self) -> str:
         names = ", ".join(self._empty.columns)
-        rounds = counted(self.rounds, "round")
+        rounds = format_count(self.rounds, "round")
         if "milliseconds to find the end" in self._options:
             took = self._options["milliseconds to find the end"]
             rounds = f"{self.report.options['local rounds taken']} local rounds, their end found in {took:g} ms"
-        return f"<result of {rounds}: {names} of {counted(self._numbering.size, 'vertex')}>"
+        return f"<result of {rounds}: {names} of {format_count(self._numbering.size, 'vertex')}>"
 
 
-class ResultColumn(Staying):
+class ResultColumn(NotPicklable):
     """A column of a result, left where it was computed."""
 
     def __init__(self, result: RunResult, name: str):
@@ -250,7 +250,7 @@ class ResultColumn(Staying):
         return self.result._graph() is graph and self.result._options.get("repartitioned", "no") == "no"
 
     @property
-    def held(self) -> Held:
+    def held(self) -> DistributedResult:
         """Where its share of each partition is."""
         return self.result._held
 
@@ -281,15 +281,15 @@ def lasting(
             result._there()
         return work(graph)
 
-    found = retried(partial(after_those, work))(graph)
+    found = retry_on_loss(partial(after_those, work))(graph)
     return found.found_by(partial(after_those, later or work), before)
 
 
-def _changed(change: Callable[..., Any], part: int, found: Found, *others: Found) -> Found:
-    changed = Values(*change(*found.parts[part], *(other.parts[part].columns for other in others)))
-    return Found({part: changed}, found.missing, [], found.rounds, found.totals)
+def _changed(change: Callable[..., Any], part: int, found: WorkerResult, *others: WorkerResult) -> WorkerResult:
+    changed = VertexValues(*change(*found.parts[part], *(other.parts[part].columns for other in others)))
+    return WorkerResult({part: changed}, found.missing, [], found.rounds, found.totals)
 
 
-def _values(found: Found, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _values(found: WorkerResult, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     numbers, columns = found.parts[part]
     return numbers, columns[name]

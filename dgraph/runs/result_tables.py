@@ -10,15 +10,15 @@ import pandas as pd
 import pyarrow as pa
 
 from dgraph.partition.ids.numbering import Numbering
-from dgraph.runs.worker_results import Found, Values
+from dgraph.runs.worker_results import VertexValues, WorkerResult
 
 
-def numbered_table(found: Found, part: int, *how: Any) -> tuple[np.ndarray, pd.DataFrame]:
+def numbered_table(found: WorkerResult, part: int, *how: Any) -> tuple[np.ndarray, pd.DataFrame]:
     """The numbers of a partition's vertices, and their values as a table (`how`: see `table`)."""
     return found.parts[part].numbers, table(found.parts[part], *how)
 
 
-def table(found: Values, numbering: Numbering, vertex_columns: Sequence[str], missing: set[str]) -> pd.DataFrame:
+def table(found: VertexValues, numbering: Numbering, vertex_columns: Sequence[str], missing: set[str]) -> pd.DataFrame:
     """Values of some vertices, by the user's own ids. `missing`: columns of vertices, some of which are none."""
     columns: dict[str, Any] = {"vertex": numbering.id_type.restore(numbering.take(found.numbers))}
     for name, values in found.columns.items():

@@ -14,24 +14,24 @@ from uuid import uuid4
 import numpy as np
 import xxhash
 
-from dgraph.checkpoint.checkpoint import Checkpoint, Series
+from dgraph.checkpoint.checkpoint import Checkpoint, CheckpointSeries
 from dgraph.checkpoint.fingerprint import fingerprint
 from dgraph.checkpoint.folder import WHERE, Folder
-from dgraph.checkpoint.keeper import Kept
-from dgraph.checkpoint.memory_store import MemoryStore, listed, whole
+from dgraph.checkpoint.keeper import CheckpointSettings
+from dgraph.checkpoint.memory_store import MemoryStore, last_complete, stored_pieces
 from dgraph.checkpoint.memory_store import forget as forget_here
-from dgraph.cluster.waits import on_each
+from dgraph.cluster.waits import run_on_each
 from dgraph.codegen.recipe import Recipe
 from dgraph.errors import OptionError, StorageError
 from dgraph.graph import Graph
 from dgraph.plan import Plan
 from dgraph.runs.run_inputs import edge_columns_of
-from dgraph.runs.vertex_columns import apart
+from dgraph.runs.vertex_columns import detach_columns
 
 REMEDY = "give another path, or remove what is there"
 
 
-def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any]) -> Kept | None:
+def checkpoints_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any]) -> CheckpointSettings | None:
     """The checkpoints of this run, if it makes any. Checkpoints of the same program on something else are refused, with
     what differs."""
     if (series := plan.checkpoints) is None:
@@ -46,7 +46,7 @@ def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any]) -> 
         parts = folder.parts(name)
         checks = [graph.workers.call(_is_whole, folder, name, part) for part in range(parts)]
         if parts and all(graph.workers.get(checks)):
-            return Kept(folder, option, name, parts)
+            return CheckpointSettings(folder, option, name, parts)
     for other in folder.others():
         theirs = other.identity
         pairs = [(what, theirs.get(what), mine) for what, mine in identity.items() if theirs.get(what) != mine]
@@ -54,7 +54,7 @@ def kept_for(graph: Graph, recipe: Recipe, plan: Plan, given: Sequence[Any]) -> 
         raise OptionError(
             f"checkpoint={folder.path!r} is of another run of {recipe.analysis.name}: {differs}; {REMEDY}"
         )
-    return Kept(folder, option)
+    return CheckpointSettings(folder, option)
 
 
 def _check_place(graph: Graph, folder: Folder) -> None:
@@ -66,7 +66,7 @@ def _check_place(graph: Graph, folder: Folder) -> None:
         folder.erase(meeting)
         return
     workers = graph.workers.addresses
-    each = partial(on_each, graph.client, workers)
+    each = partial(run_on_each, graph.client, workers)
     try:
         each(lambda _, number: folder.sign(meeting, str(number)))
         seen = {**each(lambda *_: folder.signed(meeting)), "this process": folder.signed(meeting)}
@@ -78,10 +78,10 @@ def _check_place(graph: Graph, folder: Folder) -> None:
         folder.erase(meeting)
 
 
-def _in_memory(graph: Graph, option: Checkpoint, store: MemoryStore) -> Kept:
+def _in_memory(graph: Graph, option: Checkpoint, store: MemoryStore) -> CheckpointSettings:
     """The checkpoints of this very call, which is being made again after a loss."""
-    name, places = whole(graph.client.run(listed, store.run, on_error="ignore"))
-    return Kept(replace(store, places=tuple(places.items())), option, name, len(places))
+    name, places = last_complete(graph.client.run(stored_pieces, store.run, on_error="ignore"))
+    return CheckpointSettings(replace(store, places=tuple(places.items())), option, name, len(places))
 
 
 def forget(graph: Graph, store: Folder | MemoryStore) -> None:
@@ -93,7 +93,7 @@ def forget(graph: Graph, store: Folder | MemoryStore) -> None:
 
 
 @contextmanager
-def forgetting(graph: Graph, series: Series | None) -> Iterator[None]:
+def forgetting(graph: Graph, series: CheckpointSeries | None) -> Iterator[None]:
     """If the body fails for good, remove what this call has left in the memory of the workers."""
     try:
         yield
@@ -127,7 +127,7 @@ def _said(value: Any) -> str:
 
 
 def _fingerprint(given: Any, reads: Sequence[str], twice: bool) -> int:
-    return fingerprint(*apart(given), reads, twice=twice)
+    return fingerprint(*detach_columns(given), reads, twice=twice)
 
 
 def _is_whole(folder: Folder, checkpoint: str, part: int) -> bool:

@@ -12,38 +12,38 @@ from dgraph.devices.probe import CPU
 from dgraph.exchange.mail import Token
 from dgraph.graph import Graph
 from dgraph.native import threads
-from dgraph.runs.edge_moves import Unfinished, carry
-from dgraph.runs.job import Job
-from dgraph.runs.one_worker_finish import Gathering
+from dgraph.runs.edge_moves import PausedResult, move_partition
+from dgraph.runs.job import WorkerJob
+from dgraph.runs.one_worker_finish import OneWorkerFinish
 from dgraph.runs.progress import Progress
 from dgraph.runs.repartition import by_shares
-from dgraph.runs.vertex_columns import Given, with_columns
-from dgraph.runs.worker_results import Found
+from dgraph.runs.vertex_columns import GivenColumns, attach_columns
+from dgraph.runs.worker_results import WorkerResult
 from dgraph.supersteps.steps import CHUNK, Outcome, run_steps
 
 
 @dataclass(frozen=True)
-class RunInRounds:
+class RoundsDriver:
     """What the client needs on the way."""
 
     graph: Graph
-    job: Job
-    columns: Given
+    job: WorkerJob
+    columns: GivenColumns
     homes: Sequence[str] | None
     shown: Progress
-    gathering: Gathering
+    gathering: OneWorkerFinish
 
-    def to_the_end(self, given: Sequence[Any]) -> tuple[Outcome, list[Found], list[str]]:
+    def to_the_end(self, given: Sequence[Any]) -> tuple[Outcome, list[WorkerResult], list[str]]:
         """Run on partitions and their columns, with as many moves of edges as pay. Returns the last outcome, what the
         workers told, and a line for each move."""
         outcome, workers = self.steps(given, 0), self.graph.workers
         lines: list[str] = []
         rows: list[dict[str, Any]] = []  # of the report, before the last move
-        while isinstance(first := outcome.summaries[0], Unfinished):
+        while isinstance(first := outcome.summaries[0], PausedResult):
             begun = time.perf_counter()
             rows += [row for one in outcome.summaries for row in one.rows]
-            rebuilt = self.rebuilt(first.shares)
-            given = workers.wait(workers.hold([workers.call(carry, one, *outcome.results) for one in rebuilt]))
+            rebuilt = self.rebuild_partitions(first.shares)
+            given = workers.wait(workers.hold([workers.call(move_partition, one, *outcome.results) for one in rebuilt]))
             split = " : ".join(f"{share / sum(first.shares):.0%}" for share in first.shares)
             seconds = time.perf_counter() - begun
             lines.append(f"after superstep {first.rounds} to {split} of the work, in {seconds:.2g} s")
@@ -72,9 +72,9 @@ class RunInRounds:
         self.shown.after_chunk(tokens)
         return self.gathering.look(steps, tokens)
 
-    def rebuilt(self, shares: Sequence[float]) -> Sequence[Any]:
+    def rebuild_partitions(self, shares: Sequence[float]) -> Sequence[Any]:
         """Partitions with given shares of the edges, and their columns."""
         graph, plan, analysis = self.graph, self.job.plan, self.job.recipes[CPU].analysis
         orders, names = plan.orders(analysis, graph.directed), dict(self.job.columns.values())
         held = by_shares(graph, tuple(names), orders, plan.switches, shares)
-        return with_columns(graph, analysis, held, self.columns, graph.workers.where(held), anew=True)
+        return attach_columns(graph, analysis, held, self.columns, graph.workers.where(held), anew=True)

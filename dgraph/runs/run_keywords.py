@@ -10,7 +10,7 @@ from dgraph.codegen.descent.descent_kernel import OPERATORS
 from dgraph.devices.probe import CPU
 from dgraph.engines.descent.block_options import MODES, ORDERS
 from dgraph.graph import Graph
-from dgraph.options import AUTO, is_same, one_of, switch
+from dgraph.options import AUTO, check_choice, check_flag, is_default
 from dgraph.plan import CUGRAPH, DESCENT, DEVICES, ENGINES, LOCAL, WITHOUT_ROUNDS
 from dgraph.programs.program import VertexProgram
 from dgraph.supersteps.steps import EXCHANGES
@@ -45,11 +45,11 @@ def check_words(options: Mapping[str, Any]) -> None:
     whether it is "auto". Words that are not known are refused later, with what the run at hand may choose."""
     for name, choices in WORDS.items():
         if not isinstance(options.get(name), str | None):
-            one_of(name, options[name], choices)
+            check_choice(name, options[name], choices)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RunKeywords:
     """One field for each option of `dgraph.run`, whose docstring says what each means."""
 
     engine: str = AUTO
@@ -80,34 +80,36 @@ class Asked:
 
     def __post_init__(self) -> None:
         check_words(vars(self))
-        switch("deterministic", self.deterministic)  # who chooses a device asks it before all are checked
+        check_flag("deterministic", self.deterministic)  # who chooses a device asks it before all are checked
 
-    def unusual(self, *names: str) -> dict[str, Any]:
+    def non_defaults(self, *names: str) -> dict[str, Any]:
         """Of these options, those that are not at their defaults."""
-        return {name: value for name in names if not is_same(value := getattr(self, name), getattr(type(self), name))}
+        return {
+            name: value for name in names if not is_default(value := getattr(self, name), getattr(type(self), name))
+        }
 
     @property
-    def by_daemons(self) -> bool:
+    def uses_daemons(self) -> bool:
         """Whether daemons compute, and not the worker itself."""
-        return not any(is_same(self.daemons, one) for one in (AUTO, "in process", None))
+        return not any(is_default(self.daemons, one) for one in (AUTO, "in process", None))
 
     def device_on(self, graph: Graph) -> str:
         """The device to take: the CPU in place of "auto" where no worker has a GPU, or where only a CPU can do what was
         asked."""
-        cpu_only = self.deterministic or self.engine in (LOCAL, DESCENT) or self.by_daemons
+        cpu_only = self.deterministic or self.engine in (LOCAL, DESCENT) or self.uses_daemons
         return CPU if self.device == AUTO and (cpu_only or not graph.workers.abilities.with_cuda) else self.device
 
-    def solves(self, graph: Graph, program: VertexProgram) -> bool:
+    def uses_solver(self, graph: Graph, program: VertexProgram) -> bool:
         """Whether the program's solver does it all: it has one, the graph is one partition, and no option asks for
         rounds."""
         if program.solver is None or graph.num_parts > 1 or self.engine != AUTO:
             return program.solver is not None and graph.num_parts == 1 and self.engine == LOCAL
-        return self.solves_whole(graph, program)
+        return self.could_use_solver(graph, program)
 
-    def solves_whole(self, graph: Graph, program: VertexProgram) -> bool:
+    def could_use_solver(self, graph: Graph, program: VertexProgram) -> bool:
         """Whether the solver would do it all if the graph were one partition."""
-        shown = not any(is_same(self.progress, one) for one in (None, False))
-        needs_rounds = shown or self.by_daemons or self.unusual("checkpoint", *OF_ROUNDS)
+        shown = not any(is_default(self.progress, one) for one in (None, False))
+        needs_rounds = shown or self.uses_daemons or self.non_defaults("checkpoint", *OF_ROUNDS)
         return program.solver is not None and not needs_rounds and self.device_on(graph) == CPU
 
     def sends_changes(self, graph: Graph) -> bool:

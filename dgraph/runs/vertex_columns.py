@@ -16,15 +16,15 @@ from dgraph.partition.partition import Partition
 from dgraph.programs.analysis import Analysis
 from dgraph.programs.program import VertexColumn
 from dgraph.runs.result import ResultColumn
-from dgraph.runs.worker_results import Found
+from dgraph.runs.worker_results import WorkerResult
 
-Given = Mapping[str, Any]  # {column: values by vertex, or an array by number, or a column of an earlier result}
+GivenColumns = Mapping[str, Any]  # {column: values by vertex, or an array by number, or a column of an earlier result}
 
 SMALL = 1 << 14  # bytes of a few values, which travel with the tasks that read them
 
 
 @dataclass(frozen=True)
-class Few:
+class SparseColumn:
     """A column with values for some vertices; the others have `missing`."""
 
     numbers: np.ndarray  # ascending
@@ -42,7 +42,7 @@ class Few:
 
 
 @dataclass(frozen=True)
-class All:
+class DenseColumn:
     """A column with a value for each number."""
 
     values: np.ndarray
@@ -61,11 +61,11 @@ def check_columns(given: Any) -> None:
         raise OptionError(f"columns is a {type(given).__name__}; give {{column: values}}, one for each vertex column")
 
 
-def with_columns(
+def attach_columns(
     graph: Graph,
     analysis: Analysis,
     partitions: Sequence[Any],
-    given: Given,
+    given: GivenColumns,
     homes: Sequence[str] | None,
     *,
     anew: bool = False,
@@ -92,7 +92,7 @@ def with_columns(
     if not sent and not there:
         return partitions
     workers = graph.workers
-    small = all(isinstance(values, Few) and values.values.nbytes < SMALL for values in sent.values())
+    small = all(isinstance(values, SparseColumn) and values.values.nbytes < SMALL for values in sent.values())
     (shared,) = [sent] if small else workers.send([sent])
     shares = [
         (partition, part, shared, {name: (one.name, one.held.of(part)) for name, one in there.items()})
@@ -101,12 +101,12 @@ def with_columns(
     return workers.each(_share_of, shares, homes)
 
 
-def apart(given: Any) -> tuple[Partition, dict[str, np.ndarray]]:
-    """A partition, and its share of the vertex columns, of what `with_columns` has returned."""
+def detach_columns(given: Any) -> tuple[Partition, dict[str, np.ndarray]]:
+    """A partition, and its share of the vertex columns, of what `attach_columns` has returned."""
     return given if isinstance(given, tuple) else (given, {})
 
 
-def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> Few | All:
+def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> SparseColumn | DenseColumn:
     each = () if column.shape is None else (width,)
     if isinstance(values, ResultColumn):
         if not values.is_of(graph):
@@ -117,7 +117,7 @@ def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> F
     if isinstance(values, np.ndarray):
         if values.shape != (graph.num_vertices, *each):
             raise ColumnError(f"column {column.name!r}: {values.shape} values for {graph.num_vertices} vertices")
-        return All(values.astype(column.dtype, copy=False))
+        return DenseColumn(values.astype(column.dtype, copy=False))
     found = by_vertex(column.name, values)
     if found is None:
         raise ColumnError(
@@ -127,7 +127,7 @@ def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> F
     numbers = np.array([graph.numbering.find(vertex) for vertex in found], np.int64)
     order = np.argsort(numbers)
     rows = _cast(graph, column, list(found.values())).reshape(len(found), *each)
-    return Few(numbers[order], rows[order], column.missing)
+    return SparseColumn(numbers[order], rows[order], column.missing)
 
 
 def _has_room(dtype: np.dtype, other: np.dtype) -> bool:
@@ -154,7 +154,7 @@ def _exactly(column: VertexColumn, found: np.ndarray) -> np.ndarray:
     return cast
 
 
-def _attributes(graph: Graph, reader: str, columns: Sequence[VertexColumn]) -> dict[str, All]:
+def _attributes(graph: Graph, reader: str, columns: Sequence[VertexColumn]) -> dict[str, DenseColumn]:
     """The columns that are attributes of the graph's vertices. Of the others, those that the program can do without are
     left out, and the first that it needs is an error."""
     known = graph.listed.vertices.columns
@@ -173,7 +173,7 @@ def _attributes(graph: Graph, reader: str, columns: Sequence[VertexColumn]) -> d
         there = table[column.name].notna().to_numpy()
         values = np.full(len(table), column.missing, column.dtype)
         values[there] = _cast(graph, column, table[column.name][there].to_numpy())
-        found[column.name] = All(values)
+        found[column.name] = DenseColumn(values)
     return found
 
 
@@ -188,7 +188,10 @@ def vertex_table(graph: Graph, columns: list[str]) -> pd.DataFrame:
 
 
 def _share_of(
-    partition: Partition, part: int, sent: Mapping[str, Few | All], there: Mapping[str, tuple[str, Found]]
+    partition: Partition,
+    part: int,
+    sent: Mapping[str, SparseColumn | DenseColumn],
+    there: Mapping[str, tuple[str, WorkerResult]],
 ) -> tuple[Partition, dict[str, np.ndarray]]:
     """The partition with its share of the columns: of those that were `sent`, and of those that lie `there`, each as a
     column of an earlier result."""

@@ -25,7 +25,7 @@ FEW = 3  # labels that are compared with each other, which is quicker than to co
 FIRST, SECOND, MOVING, RESTLESS, EDGES = 0, 8, 16, 32, 48  # the tally's places, on cache lines of their own
 
 
-class Votes(NamedTuple):
+class VoteEdges(NamedTuple):
     """The edges of one direction, each a vote; where weights are read, as many as its weight says."""
 
     indptr: np.ndarray
@@ -33,7 +33,7 @@ class Votes(NamedTuple):
     weights: np.ndarray  # empty if they are not read
 
 
-class Wishes(NamedTuple):
+class LabelArrays(NamedTuple):
     """What all threads know of vertices, and of grains of them."""
 
     labels: np.ndarray
@@ -43,7 +43,7 @@ class Wishes(NamedTuple):
     wanting: np.ndarray  # grains in which some wants another label
 
 
-class Ballot(NamedTuple):
+class VoteCounter(NamedTuple):
     """Where a thread counts the votes of one vertex: the labels of its neighbours, their votes, and the sum of these
     for each label. Counts begin at `base`, which is above all that vertices before have left, so nothing need be
     cleared."""
@@ -54,7 +54,7 @@ class Ballot(NamedTuple):
     base: np.ndarray  # of one number
 
 
-class Turns(NamedTuple):
+class TurnOptions(NamedTuple):
     """The options: how many vertices are a grain, how many rounds there may be, and whether vertices take turns."""
 
     grain: int
@@ -72,31 +72,31 @@ def spread(
     unit, threads = problem.values.get("unit"), problem.threads
     weighted, n = unit is not None, len(labels)
     tables = [_votes(problem, side, weighted) for side in problem.edges.senders("both")]
-    first, second = (*tables, Votes(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0)))[:2]
-    turns = Turns(max(1, min(GRAIN, n // 64)), problem.values["max_iter"], takes_turns, random_seed)
+    first, second = (*tables, VoteEdges(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0)))[:2]
+    turns = TurnOptions(max(1, min(GRAIN, n // 64)), problem.values["max_iter"], takes_turns, random_seed)
     grains = -(-n // turns.grain)
     widest = int(sum((np.diff(votes.indptr) for votes in tables), np.zeros(n, np.int64)).max(initial=0))
-    rooms = Ballot(
+    rooms = VoteCounter(
         np.empty((threads, widest + 1), np.uint32),
         np.empty((threads, widest + 1 if weighted else 0), np.uint64),
         np.zeros((threads, n), np.uint64 if weighted else np.uint32),
         np.zeros((threads, 8), np.uint64),
     )
     slack = np.full(n, -1, np.int64 if weighted else np.int32)
-    wishes = Wishes(labels, labels.copy(), slack, np.ones(grains, np.bool_), np.zeros(grains, np.bool_))
+    wishes = LabelArrays(labels, labels.copy(), slack, np.ones(grains, np.bool_), np.zeros(grains, np.bool_))
     tally = np.zeros(64, np.int64)
     rounds = team(_spread, threads, first, second, unit, wishes, rooms, turns, tally)
     return rounds, int(tally[RESTLESS + rounds % 2]), int(tally[EDGES])
 
 
-def _votes(problem: Problem, side: Adjacency, weighted: bool) -> Votes:
-    return Votes(side.indptr, side.neighbours, problem.edges.column(side, "weight") if weighted else np.zeros(0))
+def _votes(problem: Problem, side: Adjacency, weighted: bool) -> VoteEdges:
+    return VoteEdges(side.indptr, side.neighbours, problem.edges.column(side, "weight") if weighted else np.zeros(0))
 
 
 @kernel
 def _spread(rank, size, signals, first, second, unit, wishes, rooms, turns, tally):
     """Take rounds until no vertex wants another label."""
-    room = Ballot(rooms.slots[rank], rooms.loads[rank], rooms.counts[rank], rooms.base[rank])
+    room = VoteCounter(rooms.slots[rank], rooms.loads[rank], rooms.counts[rank], rooms.base[rank])
     edges, grains = first.neighbours.size + second.neighbours.size, wishes.busy.size
     seen, number = uint64(0), 0
     while number < turns.max_iter and not stopped(signals):

@@ -36,7 +36,7 @@ class CsrArrays(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Solved:
+class Solution:
     """A solver's answer: columns by vertex number. In a column of vertices, a number that no vertex has means none."""
 
     values: dict[str, np.ndarray]
@@ -47,7 +47,8 @@ class Solved:
 
 class LocalMethod:
     """How each of several partitions goes as far as it can by itself, where a program brings an algorithm for that in
-    place of single steps: one of `Settle`, `Contract`, `Peel` and `Diffuse`. There is a LocalState for each."""
+    place of single steps: one of `SettlementMethod`, `ContractionMethod`, `PeelingMethod` and `DiffusionMethod`. There
+    is a LocalState for each."""
 
     in_rounds: ClassVar[bool] = False  # whether the program has to run in rounds, though it counts none
     finds_messages: ClassVar[bool] = False  # its end is each vertex's last message: the kernel `settled` applies these
@@ -58,13 +59,13 @@ class LocalMethod:
 
 
 @dataclass
-class Unsettled:
-    """What `Settle.take` is given: one of several partitions, with news to pass on along its edges."""
+class LocalProblem:
+    """What `SettlementMethod.take` is given: one of several partitions, with news to pass on along its edges."""
 
     edges: EdgeTables
     values: dict[str, Any]  # the program's fields: arrays by local id, and numbers
     best: np.ndarray  # for each local vertex, owned or proxy, the best message that it has had
-    beside: np.ndarray  # the state named by `Settle.beside`, for each local vertex; empty if there is none
+    beside: np.ndarray  # the state named by `SettlementMethod.beside`, for each local vertex; empty if there is none
     frontier: np.ndarray  # local ids of vertices whose best message their neighbours here do not know yet
     improved: np.ndarray  # a flag for each local vertex, all False before the call
     unheard: bool  # whether this partition has not told others anything yet: they may have nothing to do until it does
@@ -72,7 +73,7 @@ class Unsettled:
 
 
 @dataclass(frozen=True)
-class Settle(LocalMethod):
+class SettlementMethod(LocalMethod):
     """For programs whose messages merge like minima.
 
     take     improves `best` until no edge here could improve it any further, and sets the flag `improved` of every
@@ -84,7 +85,7 @@ class Settle(LocalMethod):
     bound    a Global: `apply` ignores messages that are worse than it, and so may `take`.
     """
 
-    take: Callable[[Unsettled], tuple[int, np.ndarray]]
+    take: Callable[[LocalProblem], tuple[int, np.ndarray]]
     beside: str | None = None
     bound: str | None = None
     finds_messages = True
@@ -95,7 +96,7 @@ class Settle(LocalMethod):
 
 
 @dataclass(frozen=True)
-class Contract(LocalMethod):
+class ContractionMethod(LocalMethod):
     """For programs that find the smallest vertex of each component. `unite` returns, for each local vertex, owned or
     proxy, the smallest local id that this partition's edges join it with; and the number of edges it looked at."""
 
@@ -104,7 +105,7 @@ class Contract(LocalMethod):
 
 
 @dataclass(frozen=True)
-class Peel(LocalMethod):
+class PeelingMethod(LocalMethod):
     """For programs of h-indices in a simple graph, along both directions, that begin with degrees: the state `core`."""
 
     core: str
@@ -115,7 +116,7 @@ class Peel(LocalMethod):
 
 
 @dataclass(frozen=True)
-class Diffuse(LocalMethod):
+class DiffusionMethod(LocalMethod):
     """For programs in which a vertex passes on, along its out-edges, a fixed part of all that it is given (PageRank by
     residuals). The names by which the program calls what `engines/local_methods/diffusion_kernels.py` computes; and in
     how many stages. Each stage begins from such a multiple of what was found that what is left to pass on sums to
@@ -141,7 +142,7 @@ class Diffuse(LocalMethod):
 class Solver:
     """A program's own algorithm. `solve` runs where the graph is one partition, `local_method` on each of several."""
 
-    solve: Callable[[Problem], Solved]
+    solve: Callable[[Problem], Solution]
     orders: tuple[str, ...] = ("out",)  # of a directed graph's edges; rows of an undirected one have both directions
     local_method: LocalMethod | None = None
     looks: int = 1  # about how often it looks at each vertex and edge: threads are started for much work only

@@ -16,7 +16,7 @@ from distributed import Client, Future
 from distributed.protocol.pickle import dumps, loads
 
 from dgraph.cluster.scheduler_calls import install, workers_of
-from dgraph.cluster.waits import bring, wait_for
+from dgraph.cluster.waits import gather_results, wait_for
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import START, Packet, Route, Token
@@ -146,7 +146,7 @@ class MailChain(DaskChain):
 
     def _tokens(self) -> list[Token]:
         try:
-            return bring(self.client, self.futures, self._look)
+            return gather_results(self.client, self.futures, self._look)
         except RunError as error:
             self._blame(error)
             raise

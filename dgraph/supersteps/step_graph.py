@@ -17,7 +17,7 @@ from distributed.protocol.pickle import dumps, loads
 
 from dgraph.cluster import scheduler_calls as registry
 from dgraph.cluster.homes import homes_of
-from dgraph.cluster.waits import answer
+from dgraph.cluster.waits import run_coroutine
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.dask import DaskExchange, taking_part
 from dgraph.exchange.mail import START, Token
@@ -116,7 +116,7 @@ class StepChunk:
         return StepGraph(self, _determ_token=f"{self.run}-{self.first}")
 
 
-class Opening(StepChunk):
+class OpeningChunk(StepChunk):
     """The first chunk: each worker makes its state from its partitions, and takes some steps in the same task."""
 
     def __init__(self, run: str, workers: Sequence[str], count: int, setup: bytes, shares: list[list[Any]]):
@@ -173,14 +173,14 @@ class DaskChain:
         shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
         shares = [[one if isinstance(one, Future) else quote(one) for one in share] for share in shares]
         steps = dumps(self.steps)  # bytes: the scheduler need not look into them, nor keep objects in its logs
-        opening = Opening(self.route.run, self.route.workers, count, steps, shares)
-        registry.begin(self.client, self.route, self.patience, self._needs_all(opening))
+        opening = OpeningChunk(self.route.run, self.route.workers, count, steps, shares)
+        registry.begin_run(self.client, self.route, self.patience, self._needs_all(opening))
         return self._run(opening)
 
     def advance(self, first: int, count: int, fuse: bool) -> list[Token]:
         chunk = StepChunk(self.route.run, self.route.workers, first, count, fuse)
         if self._needs_all(chunk):
-            registry.lend(self.client, self.route)
+            registry.yield_workers(self.client, self.route)
         return self._run(chunk)
 
     def finish(self) -> list[Future]:
@@ -201,7 +201,7 @@ class DaskChain:
         return chunk.graph() if Expr is None else chunk.expression()
 
     def _tokens(self) -> list[Token]:
-        tokens = answer(self.client, registry.tokens_of(self.client, self.route), self._look)
+        tokens = run_coroutine(self.client, registry.tokens_of(self.client, self.route), self._look)
         self.over = is_done(tokens)
         return tokens
 
@@ -219,7 +219,7 @@ class DaskChain:
         if self.over:
             return
         try:
-            reason, cause = registry.end(self.client, self.route, stop=STOPPED)
+            reason, cause = registry.end_run(self.client, self.route, stop=STOPPED)
         except Exception as lost:
             raise RunError(f"the scheduler of {self.client!r} cannot be reached; is the cluster alive?") from lost
         if not isinstance(error, Exception):  # Ctrl-C

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from dgraph.errors import OptionError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.local import LocalExchange
-from dgraph.exchange.mail import Route, Token, Told
+from dgraph.exchange.mail import Route, Token, TokenValues
 
 CHUNK = 10  # steps a submission: a chunk's end cuts the lineage, and is where a run can be resumed
 LIGHT = 0.05  # seconds: steps that take less are fused into one task a worker,
@@ -36,7 +36,7 @@ class Steps:
     # the worker's partitions by index -> its state; sends nothing
     setup: Callable[[Exchange, dict[int, Any]], Any]
     # state, number, what each worker told last -> what this one tells; it sends mail of this number, collects the last
-    step: Callable[[Any, int, list[Told]], Told]
+    step: Callable[[Any, int, list[TokenValues]], TokenValues]
     # state -> this worker's result
     finish: Callable[[Any], Any]
     # result -> what the caller must know of it at once
@@ -50,7 +50,7 @@ class Outcome:
     """What is left of a run when all its steps are done."""
 
     steps: int  # of each worker
-    values: list[Told]  # what each worker told last
+    values: list[TokenValues]  # what each worker told last
     results: list[Any]  # of each worker; futures on a cluster
     summaries: list[Any]  # of each worker's result
     route: Route

@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
-from dgraph.native.machine_code import kept
-from dgraph.tables.edge_tables import EdgeTables, kept_with
+from dgraph.native.machine_code import cached_njit
+from dgraph.tables.edge_tables import EdgeTables, cached_on
 
 FAR = 65535  # so many edges or more
 
-kernel = kept()
+kernel = cached_njit()
 
 
 def quiet_rounds(edges: EdgeTables, along: str, senders: np.ndarray) -> int:
@@ -19,7 +19,7 @@ def quiet_rounds(edges: EdgeTables, along: str, senders: np.ndarray) -> int:
     sides = edges.receivers(along, at_once=False)
     if not sides:
         return 0
-    found = kept_with(edges.partition, ("hops", edges.directed, along), lambda: _hops(edges, sides))
+    found = cached_on(edges.partition, ("hops", edges.directed, along), lambda: _hops(edges, sides))
     return int(_least(found, senders))
 
 

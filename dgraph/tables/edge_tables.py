@@ -43,12 +43,12 @@ class EdgeTables:
             return found
         first, second = found
         joined = partial(first.joined, second, self._read, self.threads)
-        return [kept_with(self.partition, ("joined", frozenset(self._read)), joined)]
+        return [cached_on(self.partition, ("joined", frozenset(self._read)), joined)]
 
     def of_proxies(self, along: str) -> Adjacency:
         """Where messages go both ways: for each proxy its neighbours that are owned here."""
         (rows,) = self.receivers(along, at_once=True)
-        return kept_with(rows, "of proxies", partial(_of_proxies, rows, self.partition.num_owned))
+        return cached_on(rows, "of proxies", partial(_of_proxies, rows, self.partition.num_owned))
 
     def _found(self, along: str, end: int) -> list[Adjacency]:
         found = [getattr(self.partition, ORDERS[way][end]) for way in self.ways(along)]
@@ -77,12 +77,12 @@ class EdgeTables:
         column, dtype = self.columns[name]
         values = side.columns[column]
         return (
-            values if values.dtype == dtype else kept_with(side, (column, dtype), partial(_cast, name, values, dtype))
+            values if values.dtype == dtype else cached_on(side, (column, dtype), partial(_cast, name, values, dtype))
         )
 
     def numbers(self) -> np.ndarray:
         """The number of each local vertex, in the dtype that kernels want."""
-        return kept_with(self.partition, "numbers", lambda: self.partition.numbers.astype(np.int64))
+        return cached_on(self.partition, "numbers", lambda: self.partition.numbers.astype(np.int64))
 
     def degrees(self, along: str) -> np.ndarray:
         """For each local vertex, the number of edges here along which it sends."""
@@ -95,7 +95,7 @@ class EdgeTables:
         if rows is not None:
             return np.diff(rows.indptr)
         size = self.partition.num_local
-        return kept_with(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size)).astype(np.int64)
+        return cached_on(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size)).astype(np.int64)
 
 
 def _of_proxies(rows: Adjacency, owned: int) -> Adjacency:
@@ -113,7 +113,7 @@ def _cast(name: str, values: np.ndarray, dtype: str) -> np.ndarray:
     return cast
 
 
-def kept_with(owner: Any, what: Any, make: Callable[[], Any]) -> Any:
+def cached_on(owner: Any, what: Any, make: Callable[[], Any]) -> Any:
     """What `make` returns, computed once for each `what`, and kept as long as `owner` (a partition, or a table of
     edges) lives."""
     with _lock:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.native.machine_code import kept
+from dgraph.native.machine_code import cached_njit
 
 NOBODY = np.empty(0, np.uint32)
 
-kernel = kept()
+kernel = cached_njit()
 one = uint64(1)
 
 

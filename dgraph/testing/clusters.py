@@ -12,8 +12,8 @@ from typing import Any
 import dask
 from distributed import Client, Nanny, Scheduler, SpecCluster
 
-from dgraph.devices.probe import SIMULATOR, gpus, lacking
-from dgraph.options import whole_number
+from dgraph.devices.probe import SIMULATOR, gpus, missing_requirements
+from dgraph.options import check_integer
 
 CONTEXT = "DASK_DISTRIBUTED_UCXX__CREATE_CUDA_CONTEXT"  # if True, a worker has one before UCX looks for it
 SWITCHES = 1e-4  # seconds a thread of Python runs: those of the simulator meet at barriers
@@ -32,8 +32,8 @@ def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1, protocol: str
         ...     graph = dg.rmat(scale=4, client=client, capacities=[1, 1])
         ...     dg.pagerank(graph).report["device"].unique()
     """
-    whole_number("cpu", cpu, 0), whole_number("gpu", gpu, 0), whole_number("threads", threads)
-    real = len(gpus()) if not lacking() else 0
+    check_integer("cpu", cpu, 0), check_integer("gpu", gpu, 0), check_integer("threads", threads)
+    real = len(gpus()) if not missing_requirements() else 0
     workers: dict[str, Any] = {}
     for number in range(cpu):
         workers[f"cpu-{number}"] = {"env": {"CUDA_VISIBLE_DEVICES": "", SIMULATOR: "0"}}

@@ -16,7 +16,7 @@ Event = tuple  # what, at which worker, and more
 
 
 @dataclass(frozen=True)
-class Course:
+class ScheduleOutcome:
     """What came of a schedule: how many snapshots were taken and how many events there were; and after the last work
     was done and known to be, how many notes, and how many steps of time."""
 
@@ -77,13 +77,13 @@ class Schedule:
             else:
                 self.new.append((REST, worker))
 
-    def course(self, events: int, notes: int, steps: int) -> Course:
+    def course(self, events: int, notes: int, steps: int) -> ScheduleOutcome:
         """What came of it, once no event is left. Raises AssertionError if a worker has not been told of the end."""
         assert all(machine.over for machine in self.machines), "nothing is under way, and some are not told of the end"
-        return Course(self.machines[0].ended, events, notes, steps)
+        return ScheduleOutcome(self.machines[0].ended, events, notes, steps)
 
 
-def at_random(schedule: Schedule, draw: random.Random, held: str = "") -> Course:
+def at_random(schedule: Schedule, draw: random.Random, held: str = "") -> ScheduleOutcome:
     """Have events happen in random order until none is left. Those of the kind `held` wait as long as any other can
     happen."""
     pool: list[Event] = []
@@ -102,7 +102,7 @@ def at_random(schedule: Schedule, draw: random.Random, held: str = "") -> Course
         events += 1
 
 
-def in_time(schedule: Schedule) -> Course:
+def in_time(schedule: Schedule) -> ScheduleOutcome:
     """Have events happen in the order of time until none is left: mail, receipts and notes take one step each, work
     takes none."""
     now: deque[Event] = deque()

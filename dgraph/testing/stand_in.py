@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgraph.agents.daemon import BlockCall, CpuDaemon
-from dgraph.agents.daemon_settings import Kind
+from dgraph.agents.daemon_settings import DaemonKind
 
 
 @dataclass(frozen=True)
-class StandIn(Kind):
+class StandIn(DaemonKind):
     """A kind of daemon, for `daemons=`: how many seconds it takes an edge to `download`, `compute` and `upload`, and
     how many a `call` takes."""
 

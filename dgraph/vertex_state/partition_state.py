@@ -5,7 +5,7 @@
                                                          reduce, receive   what proxies have gathered, to their masters
 
 Local ids are owned vertices (`0:n`), then proxies (`n:size`). Only owned vertices fire, and here only those with a
-message; in `synchronous_state.py` all do. A PartitionState has an agent run kernels, a `Post` carry values, and
+message; in `synchronous_state.py` all do. A PartitionState has an agent run kernels, a `ProxyMail` carry values, and
 `VertexArrays` do all else, for only these know where arrays are. It knows neither device nor transport; an engine
 decides in which order its methods are called.
 """
@@ -20,7 +20,7 @@ import numpy as np
 from dgraph.agents.agent import Connection
 from dgraph.codegen.bounds import bounded
 from dgraph.codegen.recipe import Recipe
-from dgraph.exchange.proxy_post import BROADCAST, REDUCE, Mail, Post
+from dgraph.exchange.proxy_post import BROADCAST, REDUCE, ProxyMail, ReceivedValues
 from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.programs.kernel_names import before, inbox, incoming, key, name_in, sent
 from dgraph.tables.edge_tables import EdgeTables
@@ -28,7 +28,7 @@ from dgraph.tables.vertex_arrays import IN_PROCESS, VertexArrays
 from dgraph.tables.vertex_lists import NOBODY
 from dgraph.tables.vertex_tables import room_for_results, states_as_columns, vertex_table
 from dgraph.vertex_state.frontier import Frontier
-from dgraph.vertex_state.switches import Switches
+from dgraph.vertex_state.switches import RoundOptions
 
 BLOCK = 1024  # vertices whose part of a global value is folded in one piece, where that must not change
 COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and partition
@@ -44,8 +44,8 @@ class PartitionState:
         edges: EdgeTables,
         recipe: Recipe,
         agent: Connection,
-        post: Post,
-        switches: Switches,
+        post: ProxyMail,
+        switches: RoundOptions,
         vertices: int,
         columns: Mapping[str, np.ndarray],
     ):
@@ -158,7 +158,7 @@ class PartitionState:
         """Merge what other partitions' proxies have gathered into the inboxes of their masters here."""
         self.merge(phase, self.post.collect({REDUCE: side}))
 
-    def merge(self, phase: PhaseAnalysis, mail: Iterable[Mail]) -> None:
+    def merge(self, phase: PhaseAnalysis, mail: Iterable[ReceivedValues]) -> None:
         """Merge messages from other partitions into inboxes."""
         names = [incoming(inbox(phase, message)) for message in phase.messages]
         for _, ids, values in mail:

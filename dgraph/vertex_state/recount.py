@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.agents.agent import Connection, Direct
+from dgraph.agents.agent import Connection, DirectConnection
 from dgraph.codegen.recipe import Recipe
 from dgraph.native.team import kernel
 from dgraph.partition.adjacency import Adjacency
 from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.tables.vertex_lists import count_edges
-from dgraph.vertex_state.switches import Switches
+from dgraph.vertex_state.switches import RoundOptions
 from dgraph.vertex_state.synchronous_state import SynchronousState
 
 KERNEL = "recount"
@@ -26,13 +26,18 @@ SPARSE = 16  # vertices that change tell their neighbours, unless they have more
 one = uint64(1)
 
 
-def can_recount(recipe: Recipe, connection: Connection, switches: Switches, directed: bool) -> bool:
+def can_recount(recipe: Recipe, connection: Connection, switches: RoundOptions, directed: bool) -> bool:
     """Whether a partition may be one: on the CPU, of a program with that kernel, whose messages go both ways."""
     both_ways = not directed or recipe.analysis.phases[0].along == "both"
-    return both_ways and switches.active_only and isinstance(connection, Direct) and KERNEL in recipe.source.kernels
+    return (
+        both_ways
+        and switches.active_only
+        and isinstance(connection, DirectConnection)
+        and KERNEL in recipe.source.kernels
+    )
 
 
-class Recounting(SynchronousState):
+class RecountState(SynchronousState):
     """It crosses edges where that is needed."""
 
     def __init__(self, *arguments: Any):

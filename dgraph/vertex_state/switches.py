@@ -13,7 +13,7 @@ PULL = 0.2
 
 
 @dataclass(frozen=True)
-class Switches:
+class RoundOptions:
     """How rounds are run; the answer is the same for all of these."""
 
     active_only: bool = True  # only who has a message fires (Falcon), only whose neighbours change gather

@@ -14,7 +14,7 @@ import pytest
 
 import dgraph as dg
 from dgraph.agents.agent import agent_of
-from dgraph.agents.daemon_settings import Kind, OwnProcess
+from dgraph.agents.daemon_settings import DaemonKind, OwnProcess
 from dgraph.agents.own_process_daemon import ProcessDaemon
 from dgraph.errors import RunError
 
@@ -36,7 +36,7 @@ class Struck(ProcessDaemon):
 
 
 @dataclass(frozen=True)
-class Strikes(Kind):
+class Strikes(DaemonKind):
     signal: int
     when: tuple[int, ...]
     after: float = 0.0

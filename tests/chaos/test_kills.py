@@ -18,7 +18,7 @@ from distributed.utils import get_mp_context
 import dgraph as dg
 from dgraph.cluster import retry
 from dgraph.cluster.waits import wait_for
-from dgraph.cluster.workers import lost
+from dgraph.cluster.workers import any_lost
 from dgraph.errors import DgraphError
 from dgraph.estimates import calibration
 
@@ -105,7 +105,7 @@ def test_where_there_are_no_rounds_to_wait_for(fragile, name):
     if name == "triangles":
         kill(fragile, holder_of(fragile, found))
         until = time.monotonic() + 10
-        while not lost(found._held.found) and time.monotonic() < until:
+        while not any_lost(found._held.found) and time.monotonic() < until:
             time.sleep(0.01)
         frame = found.frame.compute(scheduler=fragile).sort_values("vertex", ignore_index=True)
         pd.testing.assert_frame_equal(frame, expected, check_dtype=False)

@@ -143,14 +143,14 @@ def test_a_function_of_ours_on_a_full_disk(tmp_path, monkeypatch):
     import ours
 
     with full_disk(), pytest.warns(UserWarning, match="NUMBA_CACHE_DIR"):
-        assert machine_code.kept()(ours.f)(1) == 2
-    torn = machine_code.kept()(ours.f)
+        assert machine_code.cached_njit()(ours.f)(1) == 2
+    torn = machine_code.cached_njit()(ours.f)
     assert torn(2) == 3
     for file in tmp_path.rglob("*.nb?"):
         file.write_bytes(b"")
     with pytest.warns(UserWarning, match="cannot be kept"):
         machine_code.problems.clear()
-        assert machine_code.kept()(ours.f)(1) == 2
+        assert machine_code.cached_njit()(ours.f)(1) == 2
 
 
 def test_ten_clients_at_once(client):

@@ -162,7 +162,7 @@ def test_a_frame_that_dask_computes(still, cluster):
 def test_a_frame_whose_copies_are_just_being_made(cluster, monkeypatch):
     here, there = graphs(cluster)
     found = dg.wcc(there)
-    monkeypatch.setattr(retry, "neighbour", after(retry.neighbour, cluster))
+    monkeypatch.setattr(retry, "backup_worker", after(retry.backup_worker, cluster))
     table = found.frame.compute(scheduler=cluster).sort_values("vertex", ignore_index=True)
     pd.testing.assert_frame_equal(table, dg.wcc(here).compute())
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.bench.local_cluster import only_we_hear_ctrl_c
+from dgraph.bench.local_cluster import shield_workers_from_ctrl_c
 from dgraph.cli.app import dgraph
 from dgraph.cli.commands.generate import EXAMPLES
 
@@ -92,7 +92,7 @@ def test_edges_in_a_pipe(run):
 
 def test_workers_leave_ctrl_c_to_the_command():
     before, ask = signal.getsignal(signal.SIGINT), "import signal; print(signal.getsignal(signal.SIGINT).name)"
-    with only_we_hear_ctrl_c():
+    with shield_workers_from_ctrl_c():
         heard = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     assert heard.stdout.strip() == "SIG_IGN" and signal.getsignal(signal.SIGINT) is before
 

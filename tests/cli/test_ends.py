@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dgraph.cli.app import main
-from dgraph.cli.status_line import doing
+from dgraph.cli.status_line import show_status
 from dgraph.runs.progress import CLEAR
 
 
@@ -58,7 +58,8 @@ def test_a_stop_is_told_in_a_line_and_by_its_own_code(run, monkeypatch, name, co
 def test_a_second_stop_does_not_wait():
     """For what the main thread is at, which no signal gets through to: a kernel; here, a shell that signals."""
     shell = "exec >/dev/null 2>&1; for i in $(seq 200); do kill -TERM $PPID; sleep 0.05; done"
-    code = f"import ctypes; from dgraph.cli.exits import ends; ends(lambda: ctypes.CDLL(None).system(b'{shell}'))"
+    call = f"run_and_exit(lambda: ctypes.CDLL(None).system(b'{shell}'))"
+    code = f"import ctypes; from dgraph.cli.exits import run_and_exit; {call}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (143, "")
 
@@ -132,13 +133,13 @@ def test_a_terminal_is_told_what_is_being_done_unless_a_run_says_more(monkeypatc
     terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setattr("dgraph.cli.status_line.EVERY", 0.001)
-    with doing("running wcc"):
+    with show_status("running wcc"):
         deadline = time.monotonic() + 60
         while "running wcc: 0 s" not in terminal.getvalue() and time.monotonic() < deadline:
             time.sleep(0.001)
     assert "running wcc: 0 s" in terminal.getvalue() and terminal.getvalue().endswith(CLEAR)
     told = len(terminal.getvalue())
     monkeypatch.setattr("dgraph.cli.status_line.Line.written", math.inf)
-    with doing("running wcc"):
+    with show_status("running wcc"):
         time.sleep(0.01)
     assert terminal.getvalue()[told:] == CLEAR

@@ -37,5 +37,5 @@ def test_items_of_lists_stay_tasks_of_their_own():
 
 
 def test_tasks_are_called_like_their_function():
-    assert task(shout, 1).key.startswith("shout-")
+    assert task(shout, 1).key.startswith("dgraph-shout-")
     assert task(shout, 1).key != task(shout, 1).key

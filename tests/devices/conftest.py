@@ -18,7 +18,7 @@ from dgraph.devices.gpu_memory import GpuMemory
 def one_thread(monkeypatch):
     """Bodies of CUDA kernels run on a thread of this CPU."""
     monkeypatch.setattr(cuda, "Device", OneThread)
-    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
+    monkeypatch.setattr(probe, "missing_requirements", lambda *packages: ())
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def cupy(monkeypatch):
     monkeypatch.delitem(sys.modules, "rmm", raising=False)
     monkeypatch.setattr(cuda, "Device", OneThreadOfAGpu)
     monkeypatch.setattr(OneThreadOfAGpu, "memory", GpuMemory())
-    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
+    monkeypatch.setattr(probe, "missing_requirements", lambda *packages: ())
     return sys.modules["cupy"]
 
 

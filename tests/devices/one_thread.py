@@ -5,7 +5,7 @@ import dataclasses
 from dgraph.codegen.compiler import load
 from dgraph.codegen.cuda import cuda_head
 from dgraph.devices.device_memory import DeviceArray, Memory
-from dgraph.devices.own_device import Groups
+from dgraph.devices.own_device import ThreadGroups
 
 HEAD = """
 import math
@@ -78,7 +78,7 @@ MEMORY = Memory()
 class OneThread:
     """A grid of one thread."""
 
-    block, blocks, groups, memory = 1, 1, Groups(1, 1, 1, 1), MEMORY
+    block, blocks, groups, memory = 1, 1, ThreadGroups(1, 1, 1, 1), MEMORY
 
     def __init__(self, source):
         text = source.text.replace(cuda_head.HEAD.strip("\n"), HEAD.strip("\n"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from one_thread import OneThread
 
 import dgraph as dg
-from dgraph.building.gpu_build import EdgesThere
+from dgraph.building.gpu_build import GpuEdges
 from dgraph.devices import distinct_ids, own_device
 from dgraph.devices.device_memory import Memory
 from dgraph.errors import ColumnError, WeightError
@@ -24,7 +24,7 @@ from dgraph.partition.ids.id_types import IdType
 @pytest.fixture(autouse=True)
 def built(one_thread, monkeypatch):
     """What was built there."""
-    found, adjacency = [], EdgesThere.adjacency
+    found, adjacency = [], GpuEdges.adjacency
 
     def noted(*given, **options):
         found.append(adjacency(*given, **options))
@@ -32,7 +32,7 @@ def built(one_thread, monkeypatch):
 
     monkeypatch.setattr(own_device, "own_memory", lambda: OneThread.memory)
     monkeypatch.setattr(OneThread, "memory", Memory())
-    monkeypatch.setattr(EdgesThere, "adjacency", noted)
+    monkeypatch.setattr(GpuEdges, "adjacency", noted)
     return found
 
 

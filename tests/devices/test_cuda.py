@@ -70,7 +70,7 @@ def test_a_gpu_that_is_too_old_is_none(monkeypatch):
     monkeypatch.setattr(probe, "_installed", lambda module: True)
     for capability, lacks in {(6, 1): True, (7, 0): True, (7, 5): False, (12, 0): False}.items():
         monkeypatch.setattr(probe, "gpus", lambda capability=capability: (probe.Gpu("a GPU", capability, 1 << 30),))
-        found = " and ".join(probe.lacking({}))
+        found = " and ".join(probe.missing_requirements({}))
         assert ("capability 7.5 or later (a GPU has" in found) == lacks == bool(found)
 
 

@@ -11,7 +11,7 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 import dgraph as dg
-from dgraph.building.gpu_build import EdgesThere
+from dgraph.building.gpu_build import GpuEdges
 from dgraph.devices import probe
 from dgraph.errors import DeviceError, IdError, OptionError, WeightError
 from dgraph.io import lazy_edges
@@ -49,9 +49,9 @@ def test_files_are_read_by_cudf_and_results_go_back_to_it(kind, tmp_path, cudf, 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_alone_in_its_process_a_gpu_builds_what_it_has_read(kind, tmp_path, cudf, monkeypatch):
-    built, adjacency = [], EdgesThere.adjacency
+    built, adjacency = [], GpuEdges.adjacency
     monkeypatch.setattr(
-        EdgesThere, "adjacency", lambda *given, **how: built.append(adjacency(*given, **how)) or built[-1]
+        GpuEdges, "adjacency", lambda *given, **how: built.append(adjacency(*given, **how)) or built[-1]
     )
     path, blocks = written(tmp_path, kind), {} if kind == "parquet" else {"block_size": 16}
     graph, expected = (dg.read_edges(path, weight=2, **how) for how in ({"device": "cuda", **blocks}, {}))
@@ -89,7 +89,7 @@ def test_on_a_cluster_workers_with_a_gpu_read_and_sort(tmp_path, cudf, monkeypat
     path = written(tmp_path, "parquet")
     expected = dg.degrees(dg.read_edges(path, repeats="min"), device="cpu").compute()
     monkeypatch.setattr(adjacency, "build", None)  # the CPU's
-    monkeypatch.setattr(probe, "lacking", lambda *packages: ())
+    monkeypatch.setattr(probe, "missing_requirements", lambda *packages: ())
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,

@@ -8,7 +8,7 @@ from distributed.comm.registry import backends
 from one_thread import OneThreadOfAGpu
 
 import dgraph as dg
-from dgraph.cluster.abilities import Abilities
+from dgraph.cluster.abilities import Capabilities
 from dgraph.devices import device_vertex_arrays
 from dgraph.devices.gpu_memory import GpuMemory
 
@@ -82,7 +82,7 @@ def test_to_a_worker_without_a_gpu_they_go_as_ever(by_ucxx, monkeypatch):
     client, _ = by_ucxx
     graph = graph_on(client)
     there = graph.workers.addresses[1]
-    monkeypatch.setattr(Abilities, "with_cuda", [there])
+    monkeypatch.setattr(Capabilities, "with_cuda", [there])
     found = RUNS["pagerank"](graph, device="cuda")
     told = found.report.groupby("partition")["direct"].sum()
     assert told[0] > 0 == told[1]  # of the one that sends to it, and of itself

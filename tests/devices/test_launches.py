@@ -17,7 +17,7 @@ import pytest
 from dgraph.codegen.cuda.array_kernels import array_kernels
 from dgraph.codegen.source_cache import module_of
 from dgraph.devices.device_memory import DeviceArray, Memory
-from dgraph.devices.launches import LaidOut, Launcher, OwnWay
+from dgraph.devices.launches import DefaultLaunch, Launcher, PreparedLaunch
 from dgraph.errors import DeviceError
 
 pytestmark = pytest.mark.skipif(
@@ -68,10 +68,10 @@ def test_a_launch_hands_over_what_the_compiler_would(name, launched):
     ours = Launcher(dispatcher, arguments)
     for _ in range(2):
         ours.launch(128, 256, 0, given)
-    kernel = dispatcher.compile(tuple(LaidOut.type_of(one) for one in arguments))
+    kernel = dispatcher.compile(tuple(PreparedLaunch.type_of(one) for one in arguments))
     here = [one.argument if isinstance(one, DeviceArray) else one for one in given]
     kernel.launch(here, (128, 1, 1), (256, 1, 1), ours.way.to_stream(0))
-    assert isinstance(ours.way, LaidOut)
+    assert isinstance(ours.way, PreparedLaunch)
     assert launched[0] == launched[1] == launched[2] and len(launched[0][-1]) > len(arguments)
 
 
@@ -98,7 +98,7 @@ def test_with_another_release_kernels_go_the_compilers_own_way(what, launched, m
     else:
         monkeypatch.setattr(numba_cuda, what, changed)
     own = []
-    monkeypatch.setattr(OwnWay, "launch", lambda *given: own.append(given[1:]))
+    monkeypatch.setattr(DefaultLaunch, "launch", lambda *given: own.append(given[1:]))
     source, memory = array_kernels(), OnDevice()
     ours = Launcher(module_of(source).count_flags, source.kernels["count_flags"])
     given = [0, 3, memory.empty(3, np.int32), memory.empty(1, np.int64)]
@@ -115,7 +115,7 @@ def test_a_gpu_that_fails_later_is_not_asked_twice(launched, monkeypatch):
     ours.way.begin = changed
     with pytest.raises(RuntimeError, match="another release"):
         ours.launch(128, 256, 0, given)
-    assert isinstance(ours.way, LaidOut) and len(launched) == 1
+    assert isinstance(ours.way, PreparedLaunch) and len(launched) == 1
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler of C")
@@ -129,5 +129,5 @@ def test_programs_run_through_all_of_numba_cuda_to_the_driver(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told.pop("ways") == ["LaidOut"]
+    assert told.pop("ways") == ["PreparedLaunch"]
     assert not {what: wrong for what, wrong in told.items() if wrong}

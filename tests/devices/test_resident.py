@@ -6,7 +6,7 @@ from one_thread import MEMORY, OneThread
 
 import dgraph as dg
 from dgraph.devices.device_memory import Memory
-from dgraph.devices.tally import Tally
+from dgraph.devices.tally import DeviceCounters
 from dgraph.errors import DeviceError, OptionError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -90,7 +90,7 @@ def test_a_budget_is_kept_and_given_back():
 
 def test_a_tally_is_read_once_after_each_kernel():
     memory = Memory()
-    tally = Tally(memory, {"queued": "int64", "share": "float32", "done": "bool"})
+    tally = DeviceCounters(memory, {"queued": "int64", "share": "float32", "done": "bool"})
     tally.there["share"].raw[0], tally.there["done"].raw[0] = 0.5, True
     assert tally["done"] is False  # no kernel was launched
     tally.clear("done", "done")

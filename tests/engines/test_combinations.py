@@ -53,7 +53,7 @@ def meant(program, rounds):
 def test_right_or_refused(kind, engine, tmp_path, monkeypatch):
     for name, value in {"WARM": 0, "WORTH": -9.0}.items():  # edges move whatever that costs
         monkeypatch.setattr(rebalance_decision, name, value)
-    monkeypatch.setattr("dgraph.runs.edge_moves.cost_of", lambda graph: -1e9)
+    monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: -1e9)
     program, graph = PROGRAMS[kind], graph_for("any", parts=1 if engine == "local" else 3)
     expected = {rounds: meant(program, rounds) for rounds in (None, ROUNDS)}
     never = (engine == "local" and program.solver is None) or (engine, kind) == ("bulk_async", "synchronous")

@@ -62,13 +62,13 @@ def test_edges_that_are_looked_at_again_and_again_are_brought_together(monkeypat
 
 
 def test_a_graph_that_was_brought_together_is_taken_sooner(monkeypatch):
-    asked, look = [], one_worker_finish.Gathering.look
+    asked, look = [], one_worker_finish.OneWorkerFinish.look
 
     def noted(self, steps, tokens):
         asked.append(steps)
         return look(self, steps, tokens)
 
-    monkeypatch.setattr(one_worker_finish.Gathering, "look", noted)
+    monkeypatch.setattr(one_worker_finish.OneWorkerFinish, "look", noted)
     graph = path(parts=3)
     dg.bfs(graph, 3)
     assert asked == [10, one_worker_finish.STEPS]
@@ -112,7 +112,7 @@ def test_not_where_one_worker_has_no_room(monkeypatch):
         raise dg.errors.RoomError("too large")
 
     monkeypatch.setattr(one_worker_finish, "STEPS", 20)
-    monkeypatch.setattr(one_worker_finish, "admit_build", refuse)
+    monkeypatch.setattr(one_worker_finish, "check_build_memory", refuse)
     graph = path(parts=3)
     found = dg.k_core(graph, k=2)
     assert "gathered" not in found.report.options

@@ -12,7 +12,7 @@ from test_bulk_async import check_values
 
 import dgraph as dg
 from dgraph.agents.daemon import CpuDaemon
-from dgraph.agents.daemon_settings import Kind
+from dgraph.agents.daemon_settings import DaemonKind
 from dgraph.errors import DeviceError, OptionError
 from dgraph.testing.stand_in import StandIn
 
@@ -95,7 +95,7 @@ class Full(CpuDaemon):
 
 
 @dataclass(frozen=True)
-class RunsFull(Kind):
+class RunsFull(DaemonKind):
     def start(self, threads):
         return Full(threads)
 

@@ -11,7 +11,7 @@ import pytest
 import dgraph as dg
 from dgraph import native
 from dgraph.errors import OptionError
-from dgraph.native.interruptible_calls import Errand, answered
+from dgraph.native.interruptible_calls import InterruptibleCall, call_interruptibly
 from dgraph.native.team import (
     atomic_add,
     atomic_max,
@@ -21,11 +21,11 @@ from dgraph.native.team import (
     kernel,
     share,
     team,
-    worth,
+    worthwhile_threads,
 )
 from dgraph.runs import solver_run
 from dgraph.solvers.paths import breadth_first
-from dgraph.solvers.solver import Solved, Solver
+from dgraph.solvers.solver import Solution, Solver
 
 EDGES = pd.DataFrame({"src": ["b", "a", "c", "e"], "dst": ["a", "b", "b", "c"], "weight": [1.0, 2.0, 3.0, 4.0]})
 seen = []
@@ -38,7 +38,7 @@ def largest_in_weight(problem):
     weights = problem.edges.column(side, "weight")
     largest = np.full(problem.vertices, problem.values["least"])
     np.maximum.at(largest, np.asarray(side.rows()), weights)
-    return Solved({"largest": largest, "to": np.full(problem.vertices, problem.values["whom"])}, 1, side.num_edges)
+    return Solution({"largest": largest, "to": np.full(problem.vertices, problem.values["whom"])}, 1, side.num_edges)
 
 
 class Heaviest(dg.VertexProgram):
@@ -158,7 +158,7 @@ def test_ctrl_c_ends_a_kernel_that_would_go_on_for_years(operation, looks, monke
             operation(graph, max_iter=10**15, tol=0.0)
     finally:
         timer.cancel()
-    for errand in [one for one in threading.enumerate() if isinstance(one, Errand)]:
+    for errand in [one for one in threading.enumerate() if isinstance(one, InterruptibleCall)]:
         assert isinstance(errand.outcome.exception(60), KeyboardInterrupt)
 
 
@@ -168,7 +168,7 @@ def test_ctrl_c_ends_a_kernel_that_would_go_on_for_years(operation, looks, monke
 )
 def test_another_thread_is_sent_only_for_what_may_take_long_or_several(monkeypatch, max_iter, vertices, looks, sent):
     calls = []
-    monkeypatch.setattr(solver_run, "answered", lambda call: calls.append(call) or answered(call))
+    monkeypatch.setattr(solver_run, "call_interruptibly", lambda call: calls.append(call) or call_interruptibly(call))
     monkeypatch.setattr(native.team, "LOOKS", looks)
     graph = dg.Graph.from_edges({"src": np.array([0, 1, 2]), "dst": np.array([1, 2, 3])}, vertices=vertices)
     dg.pagerank(graph, max_iter=max_iter)
@@ -197,7 +197,7 @@ def test_ctrl_c_at_any_moment_leaves_no_thread_waiting(operation, monkeypatch):
 
 def test_no_thread_is_started_for_too_little(monkeypatch):
     monkeypatch.setattr("dgraph.native.team.LOOKS", 10)
-    assert [worth(4, looks) for looks in (0, 19, 20, 39, 400)] == [1, 1, 2, 3, 4]
+    assert [worthwhile_threads(4, looks) for looks in (0, 19, 20, 39, 400)] == [1, 1, 2, 3, 4]
 
 
 ANSWERS = {
@@ -232,5 +232,5 @@ def test_a_search_from_each_of_several_sources_starts_threads_that_are_worth_it(
 
 def test_an_error_of_a_solver_is_raised_where_it_was_called():
     with pytest.raises(ZeroDivisionError):
-        answered(lambda: 1 // 0)
-    assert answered(threading.current_thread) is not threading.main_thread()
+        call_interruptibly(lambda: 1 // 0)
+    assert call_interruptibly(threading.current_thread) is not threading.main_thread()

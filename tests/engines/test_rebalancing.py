@@ -7,7 +7,7 @@ from cases import PROGRAMS, SEED, check, graph_for
 import dgraph as dg
 from dgraph.engines import rebalance_decision
 from dgraph.errors import OptionError
-from dgraph.partition.balance import Load, better_split
+from dgraph.partition.balance import WorkerLoad, better_split
 from dgraph.testing.stand_in import StandIn
 
 SLOW, FAST = StandIn(compute=6e-6), StandIn(compute=2e-6)
@@ -15,11 +15,11 @@ UNEQUAL = {"daemons": {0: [SLOW], 1: [FAST]}, "engine": "gas", "rebalance": True
 
 
 def test_shares_are_by_speed_and_not_by_work():
-    shares, saved = better_split([Load(1, 100, 1000, 3.0), Load(1, 100, 1000, 1.0)])
+    shares, saved = better_split([WorkerLoad(1, 100, 1000, 3.0), WorkerLoad(1, 100, 1000, 1.0)])
     assert shares == pytest.approx([0.25, 0.75]) and saved == pytest.approx(1.5)
-    shares, saved = better_split([Load(1, 100, 3000, 3.0), Load(1, 100, 1000, 1.0)])  # as fast, but busier
+    shares, saved = better_split([WorkerLoad(1, 100, 3000, 3.0), WorkerLoad(1, 100, 1000, 1.0)])  # as fast, but busier
     assert shares == pytest.approx([0.5, 0.5]) and saved == pytest.approx(0)
-    _, saved = better_split([Load(1, 50, 500, 1.0), Load(1, 150, 1500, 1.0)])  # split well
+    _, saved = better_split([WorkerLoad(1, 50, 500, 1.0), WorkerLoad(1, 150, 1500, 1.0)])  # split well
     assert saved == pytest.approx(0)
 
 
@@ -28,7 +28,7 @@ def restless(monkeypatch):
     """Edges move as soon as they can, whatever that costs."""
     for name, value in {"WARM": 0, "MEASURED": 3, "WORTH": -9.0}.items():
         monkeypatch.setattr(rebalance_decision, name, value)
-    monkeypatch.setattr("dgraph.runs.edge_moves.cost_of", lambda graph: -1e9)
+    monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: -1e9)
 
 
 @pytest.mark.parametrize("engine", ["gas", "bsp"])
@@ -55,14 +55,14 @@ def test_policies_and_local_fixed_points(policy, restless):
 @pytest.fixture
 def unequal(monkeypatch):
     """An edge takes the first worker three microseconds and the other one, by a clock that no load disturbs."""
-    tell = rebalance_decision.Rebalance.tell
+    tell = rebalance_decision.RebalanceDecision.tell
 
     def by_that_clock(worker, rows):
         load = tell(worker, rows)
         return load._replace(seconds=load.edges * (1e-6 if worker.states[0].partition.index else 3e-6))
 
-    monkeypatch.setattr(rebalance_decision.Rebalance, "tell", by_that_clock)
-    monkeypatch.setattr("dgraph.runs.edge_moves.cost_of", lambda graph: 0.0)
+    monkeypatch.setattr(rebalance_decision.RebalanceDecision, "tell", by_that_clock)
+    monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: 0.0)
 
 
 def test_two_unequal_workers_end_in_the_best_split(unequal):
@@ -83,7 +83,7 @@ def test_where_it_does_not_pay_nothing_moves():
 
 
 def test_on_a_cluster_with_checkpoints(client, tmp_path, monkeypatch):
-    monkeypatch.setattr("dgraph.runs.edge_moves.cost_of", lambda graph: 0.0)
+    monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: 0.0)
     graph = dg.rmat(scale=9, edge_factor=8, seed=3, parts=4, client=client)
     expected = dg.pagerank(graph, max_iter=16, tol=0).compute()
     slow = {"daemons": {0: [StandIn(compute=2e-5)], 1: [StandIn(compute=2e-6)]}}

@@ -21,7 +21,7 @@ from dgraph.options import OF_GRAPHS
 from dgraph.phrases import ELSEWHERE, nearest
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, State, VertexProgram
-from dgraph.runs.run_keywords import Asked
+from dgraph.runs.run_keywords import RunKeywords
 
 LETTERS = pd.DataFrame({"src": ["b", "a", "c", "x"], "dst": ["c", "b", "d", "y"], "weight": [1, 2, 3, 4]})
 
@@ -148,7 +148,7 @@ def test_options_are_checked(options, words):
 
 def test_what_is_asked_is_what_run_takes():
     takes = list(inspect.signature(dg.run).parameters.values())[2:]
-    assert {one.name: one.default for one in takes} == vars(Asked())
+    assert {one.name: one.default for one in takes} == vars(RunKeywords())
 
 
 def test_switches_of_numpy_count():

@@ -7,7 +7,7 @@ from clusters import worker_processes
 from mixing import registry, wait_until
 
 import dgraph as dg
-from dgraph.checkpoint.piece import Label
+from dgraph.checkpoint.piece import PieceLabel
 from dgraph.cluster import scheduler_calls as questions
 from dgraph.devices.probe import CUDF
 from dgraph.errors import LostError, RunError
@@ -51,7 +51,7 @@ def test_by_a_run_that_begins(left):
     everybody = tuple(questions.workers_of(client))
     gone = leave()
     with pytest.raises(LostError, match=rf"{gone} cannot take part \('not in the cluster'\)"):
-        questions.begin(client, Route("a run", everybody, (0, 1)))
+        questions.begin_run(client, Route("a run", everybody, (0, 1)))
     assert gone not in called and not registry(client.cluster).runs
 
 
@@ -60,7 +60,7 @@ def test_by_a_run_that_is_over(left):
     client, leave, _ = left
     questions.install(client)
     everybody = tuple(questions.workers_of(client))
-    questions.begin(client, Route("a run", everybody, (0, 1)))
+    questions.begin_run(client, Route("a run", everybody, (0, 1)))
     ends = {one.address: one.plugins[NAME].ends["a run"] for one in client.cluster.workers.values()}
     gone = leave()
     (end,) = (end for address, end in ends.items() if address != gone)
@@ -68,8 +68,8 @@ def test_by_a_run_that_is_over(left):
     peer = everybody.index(gone)
     for call in (
         lambda: end.ask(peer),
-        lambda: end.fetch(gone, Label("a run", "a checkpoint", 0)),
-        lambda: end.lodge(peer, Label("a run", "a checkpoint", 0), 1, b""),
+        lambda: end.fetch(gone, PieceLabel("a run", "a checkpoint", 0)),
+        lambda: end.lodge(peer, PieceLabel("a run", "a checkpoint", 0), 1, b""),
     ):
         with pytest.raises(RunError, match=gone):
             call()

@@ -10,7 +10,7 @@ from distributed import Client, Future
 
 import dgraph as dg
 from dgraph.cluster.scheduler_calls import workers_of
-from dgraph.cluster.waits import bring, wait_for
+from dgraph.cluster.waits import gather_results, wait_for
 from dgraph.errors import InputError, RunError
 
 
@@ -35,7 +35,7 @@ def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):
     done = gone.submit(int, pure=False)
     monkeypatch.setattr("dgraph.cluster.waits.wait_for", lambda client, *_: client.close())
     with pytest.raises(RunError, match="closed during the run"):
-        bring(gone, [done])
+        gather_results(gone, [done])
 
 
 def test_a_client_that_has_lost_its_scheduler_is_an_error_soon(cluster, monkeypatch):

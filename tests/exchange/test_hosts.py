@@ -5,7 +5,7 @@ import os
 import pytest
 from mixing import start
 
-from dgraph.native.hosts import kept_on, own_cores, share_of_cores
+from dgraph.native.hosts import own_cores, pin_to_cores, share_of_cores
 from dgraph.native.threads import cores
 from dgraph.supersteps.steps import Steps, run_steps
 
@@ -36,7 +36,7 @@ def test_where_cores_cannot_be_shared_nobody_is_bound(workers):
 @bound
 def test_a_thread_is_free_again_afterwards():
     before = os.sched_getaffinity(0)
-    with pytest.raises(ZeroDivisionError), kept_on(own_cores(HERE[:2], 1)):
+    with pytest.raises(ZeroDivisionError), pin_to_cores(own_cores(HERE[:2], 1)):
         assert os.sched_getaffinity(0) == share_of_cores(HERE[:2], 1, sorted(before)) < before
         _ = 1 / 0
     assert os.sched_getaffinity(0) == before
@@ -47,7 +47,7 @@ def test_a_process_that_was_bound_stays_as_it_is(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: cores() + 1)
     assert own_cores(HERE[:2], 1) == set()
     before = os.sched_getaffinity(0)
-    with kept_on(set()):
+    with pin_to_cores(set()):
         assert os.sched_getaffinity(0) == before
 
 

@@ -5,7 +5,7 @@ import pytest
 from distributed.protocol import dumps, loads
 
 from dgraph.errors import RunError
-from dgraph.exchange.dask import Window
+from dgraph.exchange.dask import SendWindow
 from dgraph.exchange.mail import Fragment, Packet, Token
 from dgraph.exchange.wire_format import SMALL, pack, unpack
 
@@ -29,7 +29,7 @@ def test_large_fragments_are_not_copied_by_the_sender():
 
 
 def test_a_full_window_makes_the_sender_wait():
-    window, sent = Window(100), []
+    window, sent = SendWindow(100), []
     window.acquire(1000, lambda: None)  # more than the limit passes alone
     thread = threading.Thread(target=lambda: (window.acquire(10, lambda: None), sent.append(10)))
     thread.start()
@@ -42,7 +42,7 @@ def test_a_full_window_makes_the_sender_wait():
 
 
 def test_a_sender_that_waits_learns_of_the_end():
-    window = Window(100)
+    window = SendWindow(100)
     window.acquire(100, lambda: None)
 
     def check():

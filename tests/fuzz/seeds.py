@@ -97,7 +97,7 @@ def pieces() -> list[bytes]:
     """A piece of a checkpoint of three vertices."""
     states = {"rank": np.arange(3.0), "factors": np.ones((3, 2), np.float32), "global total": np.array(7)}
     arrays = {piece.NUMBERS: np.arange(3, dtype=np.uint32), **states}
-    return [piece.to_bytes(piece.Piece({"kernels": "ab12"}, 10, 0, 2, arrays))]
+    return [piece.to_bytes(piece.CheckpointPiece({"kernels": "ab12"}, 10, 0, 2, arrays))]
 
 
 def messages() -> list[bytes]:

@@ -16,7 +16,7 @@ import numpy as np
 import seeds
 import xxhash
 
-from dgraph.building.saved_graph import KIND, MANIFEST, VERSION, Saved
+from dgraph.building.saved_graph import KIND, MANIFEST, VERSION, SavedGraph
 from dgraph.checkpoint.piece import from_bytes, rows_for
 from dgraph.errors import DgraphError
 from dgraph.exchange.encoding import decode
@@ -58,7 +58,7 @@ def read_manifest(data: bytes) -> None:
 
 
 def open_saved(folder: Path) -> None:
-    found = Saved.find(folder)
+    found = SavedGraph.find(folder)
     known = found.numbering()
     where = found.placement(policies.choose("auto", 1))
     for part in range(found.parts):
@@ -100,7 +100,7 @@ def _saved_folder() -> Path:
 def read_manifest_text(data: bytes) -> None:
     folder = _saved_folder()
     (folder / MANIFEST).write_bytes(data)
-    Saved.find(folder)
+    SavedGraph.find(folder)
 
 
 def decode_buffer(data: bytes) -> None:

@@ -9,7 +9,7 @@ import pytest
 import seeds
 from targets import TARGETS, try_one
 
-from dgraph.building.saved_graph import MANIFEST, Saved
+from dgraph.building.saved_graph import MANIFEST, SavedGraph
 from dgraph.errors import RunError, StorageError
 from dgraph.exchange.encoding import HEADER, Encoding, decode
 
@@ -74,7 +74,7 @@ def test_a_manifest_that_lies_is_refused(tmp_path, name, value):
     content = json.loads(seeds.saved_graph()[MANIFEST])["content"]
     (tmp_path / MANIFEST).write_text(manifest_text(KIND, VERSION, {**content, name: value}))
     with pytest.raises(StorageError, match=str(tmp_path)):
-        Saved.find(tmp_path).verify()
+        SavedGraph.find(tmp_path).verify()
 
 
 def test_a_bitmask_with_too_few_values_is_refused():

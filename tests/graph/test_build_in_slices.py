@@ -11,7 +11,7 @@ from dgraph.errors import RoomError
 from dgraph.native import threads
 from dgraph.partition import placement
 from dgraph.partition.ids.bitmaps import IDENTITY
-from dgraph.partition.ids.chunk import Numbered
+from dgraph.partition.ids.chunk import NumberedChunk
 
 
 def in_turn(source, destination, parts):
@@ -69,7 +69,7 @@ def test_what_others_still_read_stays(monkeypatch):
 
 
 def test_only_who_has_a_chunk_lets_go_of_it():
-    lent = Numbered(np.arange(8, dtype=np.uint32), np.arange(8, dtype=np.uint32), {}, IDENTITY)
+    lent = NumberedChunk(np.arange(8, dtype=np.uint32), np.arange(8, dtype=np.uint32), {}, IDENTITY)
     for chunk, left in ((lent, 8), (replace(lent, ours=True), 0)):
         found = [some.sources.copy() for some in chunk.taken(3)]
         assert [one.tolist() for one in found] == [[6, 7], [3, 4, 5], [0, 1, 2]]
@@ -92,7 +92,7 @@ def test_a_refused_build_keeps_the_numbers(monkeypatch):
     graph = dg.Graph.from_edges({"src": list("aabc"), "dst": list("bdcd")}, loops="drop")
     assert graph.num_vertices == 4
     with monkeypatch.context() as patched, pytest.raises(RoomError):
-        patched.setattr("dgraph.graph.admit_build", refuse)
+        patched.setattr("dgraph.graph.check_build_memory", refuse)
         graph.partitioned()
     assert graph.listed.fresh is not None
     assert graph.partitioned().report.frame["edges"].sum() == 4

@@ -10,7 +10,7 @@ import pytest
 
 import dgraph as dg
 from dgraph.building.remarks import REMARKS
-from dgraph.cluster.scheduler_calls import known_of_workers
+from dgraph.cluster.scheduler_calls import worker_infos
 from dgraph.errors import OptionError, RoomError
 from dgraph.estimates.estimate import POLICIES
 from dgraph.estimates.footprints import FOOTPRINTS
@@ -60,13 +60,13 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
     """With numbers and the remedy, before anything is built or run; and one may go on anyway."""
     frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2000, (40_000, 2)), columns=["src", "dst"])
     graph = dg.Graph.from_edges(frame, client=client, parts=2)
-    kept, workers = dask.config.get("dgraph", {}), known_of_workers(client)
+    kept, workers = dask.config.get("dgraph", {}), worker_infos(client)
 
     def leave(room: int) -> None:
         """Let each worker have so many bytes beside what its process takes."""
         memory = {"memory_limit": (room + PROCESS) / 0.8, "metrics": {"memory": PROCESS}}
         known = {address: {**info, **memory} for address, info in workers.items()}
-        small.setattr("dgraph.cluster.scheduler_calls.known_of_workers", lambda client, **_: known)
+        small.setattr("dgraph.cluster.scheduler_calls.worker_infos", lambda client, **_: known)
 
     with monkeypatch.context() as small:
         leave(160_000)

@@ -8,7 +8,7 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import OptionError
-from dgraph.estimates.forecast import Cluster, Coefficients, calibrate, forecast, line, seconds
+from dgraph.estimates.forecast import Cluster, Coefficients, calibrate, fit_line, forecast, seconds
 from dgraph.estimates.sample import sample
 
 KNOWN = Coefficients(build=1e-8, edge=4e-8, rounds=10, traffic=5.0)
@@ -74,9 +74,9 @@ def test_measured_on_a_sample():
 
 
 def test_a_line_through_two_measurements():
-    assert line((10, 3.0), (40, 6.0)) == pytest.approx((2.0, 0.1))
-    assert line((10, 1.0), (40, 8.0)) == pytest.approx((0.0, 0.2))  # no less than nothing in the beginning
-    assert line((10, 3.0), (40, 2.0)) == (2.0, 0.0)  # nor for an edge
+    assert fit_line((10, 3.0), (40, 6.0)) == pytest.approx((2.0, 0.1))
+    assert fit_line((10, 1.0), (40, 8.0)) == pytest.approx((0.0, 0.2))  # no less than nothing in the beginning
+    assert fit_line((10, 3.0), (40, 2.0)) == (2.0, 0.0)  # nor for an edge
 
 
 def test_a_sample_looks_like_its_graph():

@@ -10,7 +10,7 @@ from oracle import check_graph, listed
 
 import dgraph as dg
 from dgraph.errors import IdError
-from dgraph.phrases import counted
+from dgraph.phrases import format_count
 
 POLICIES = ["outgoing", "cartesian", "metis"]
 
@@ -159,7 +159,7 @@ def test_one_is_not_said_as_many():
     assert repr(one) == "<Graph: directed, 1 vertex, 1 edge, 1 partition by outgoing>"
     assert repr(dg.wcc(one)).endswith(" of 1 vertex>")
     assert repr(one.estimate("wcc")).startswith("wcc on 1 worker: 1 vertex, 1 edge\n")
-    assert [counted(number, "core") for number in (0, 1, 1.0, 1.5, 2000)] == [
+    assert [format_count(number, "core") for number in (0, 1, 1.0, 1.5, 2000)] == [
         *("0 cores", "1 core", "1 core", "1.5 cores", "2,000 cores")
     ]
 

@@ -14,7 +14,7 @@ from oracle import check_graph, listed
 
 import dgraph as dg
 from dgraph.cluster import retry
-from dgraph.cluster.waits import bring
+from dgraph.cluster.waits import gather_results
 
 FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 50, (400, 2)), columns=["src", "dst"])
 
@@ -30,7 +30,9 @@ def fragile():
         yield client, kill
 
 
-@pytest.mark.parametrize("waits", [lambda future: bring(future.client, [future]), lambda future: future.result()])
+@pytest.mark.parametrize(
+    "waits", [lambda future: gather_results(future.client, [future]), lambda future: future.result()]
+)
 def test_nothing_of_what_was_lost_is_kept(waits, client):
     """Dask keeps the error that it has told as long as it knows the future: and with it who was told."""
     future, alive = client.submit(sum, [1, 2], pure=False), []
@@ -67,7 +69,7 @@ def test_nor_of_what_failed(kind, client):
     def work() -> None:
         graph = dg.Graph.from_edges(FRAME)
         alive.append(weakref.ref(graph))
-        bring(future.client, [future])
+        gather_results(future.client, [future])
 
     with pytest.raises(kind, match="no file") as told:
         retry.retry(client, work, lambda: None)

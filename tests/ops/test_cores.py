@@ -14,7 +14,7 @@ from real_graphs import SMALL, real_graph
 
 import dgraph as dg
 from dgraph.native import team
-from dgraph.ops.core_number import core_number, simple
+from dgraph.ops.core_number import core_number, simple_graph
 from dgraph.ops.k_core import k_core
 from dgraph.solvers.subgraphs.neighbours import is_simple
 from dgraph.testing.strategies import small_graphs
@@ -87,10 +87,10 @@ def test_on_a_cluster(client):
 
 def test_a_simple_graph_goes_with_the_graph_it_was_made_for():
     graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 2]}), parts=2)
-    made = weakref.ref(simple(graph))
+    made = weakref.ref(simple_graph(graph))
     core_number(graph)
     gc.collect()
-    assert made() is simple(graph)
+    assert made() is simple_graph(graph)
     del graph
     gc.collect()
     assert made() is None

@@ -51,7 +51,10 @@ def test_threads_widths_and_little_room_change_nothing(name):
     expected = scipy_distances(rows)
     for threads, factor, room in ((1, 1, None), (2, 1, None), (3, 20, None), (2, 0.1, None), (2, 1, 0)):
         one = delta_stepping.rows_of(*rows[:3], rows.dist.copy(), tree=True)
-        width, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.Waiting(len(one.dist), threads, room)
+        width, waiting = (
+            delta_stepping.width(*one[:3]) * factor,
+            distance_slots.WaitingVertices(len(one.dist), threads, room),
+        )
         delta_stepping.relax(one, np.array([5], np.uint32), delta=width, threads=threads, waiting=waiting)
         assert np.array_equal(one.dist, expected)
         assert np.array_equal(np.flatnonzero(one.improved), np.flatnonzero(one.dist < np.inf))
@@ -67,7 +70,10 @@ def test_words_hold_the_same_distances_and_predecessors(name):
         words = edge_relaxation.words_of(len(rows.dist), largest)
         words.known[source] = edge_relaxation.FAR
         one = delta_stepping.rows_of(*rows[:3], words.dist)
-        width, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.Waiting(len(one.dist), threads, room)
+        width, waiting = (
+            delta_stepping.width(*one[:3]) * factor,
+            distance_slots.WaitingVertices(len(one.dist), threads, room),
+        )
         found = delta_stepping.relax(one, source, delta=width, threads=threads, waiting=waiting, words=words)
         assert not found.beyond and not found.flat
         dist, parent = words.apart(threads)
@@ -119,9 +125,9 @@ def test_a_search_that_pauses_and_hears_of_better_ways_ends_like_one_that_knew_a
     for threads, factor in ((1, 1), (2, 1), (2, 0.001)):
         one = delta_stepping.rows_of(*rows[:3], np.full(len(rows.dist), np.inf))
         one.dist[start] = 0
-        delta, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.Waiting(len(one.dist), threads)
+        delta, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.WaitingVertices(len(one.dist), threads)
         frontier, heard, pauses = np.array([start], np.uint32), {start: 0.0}, 0
-        while len(frontier) or waiting.some:
+        while len(frontier) or waiting.any_waiting:
             limit = max(1000, len(rows.neighbours) // 10)
             delta_stepping.relax(one, frontier, delta=delta, threads=threads, limit=limit, waiting=waiting)
             one.improved[:] = False
@@ -198,10 +204,10 @@ def passed_on(taker, giver, times):
 
 def test_a_chunk_that_another_thread_gives_back_is_not_lost():
     """Else a search of many windows found no room for those who wait, and began anew for ever."""
-    waiting = distance_slots.Waiting(64, 2)
+    waiting = distance_slots.WaitingVertices(64, 2)
     lists = waiting.tails, waiting.marks, waiting.spare
     one, other = (
-        distance_slots.Lists(*(each[r] for each in lists), waiting.pool, waiting.chained, waiting.shared)
+        distance_slots.SlotLists(*(each[r] for each in lists), waiting.pool, waiting.chained, waiting.shared)
         for r in (0, 1)
     )
     for taker, giver in ((one, other), (other, one), (one, one)):

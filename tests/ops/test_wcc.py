@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 import dgraph as dg
-from dgraph.engines.local_methods.contraction import Contracting
+from dgraph.engines.local_methods.contraction import ContractionState
 from dgraph.solvers.subgraphs import components
 from dgraph.solvers.subgraphs.components import local_components
 from dgraph.tables.edge_tables import EdgeTables
@@ -114,7 +114,7 @@ def test_a_checkpoint_is_of_labels(tmp_path, monkeypatch, ways, parts):
         raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr(Contracting, "hear", lambda state, *given: stop() if state.awaited else None)
+        patch.setattr(ContractionState, "hear", lambda state, *given: stop() if state.awaited else None)
         patch.setattr(PartitionState, "receive", lambda state, *given: stop() if state.values["round"] else None)
         with pytest.raises(Stopped):
             dg.wcc(graph, checkpoint=option, **ways[0])

@@ -48,7 +48,7 @@ def chunk(ids, sources, destinations):
 
 
 def number(chunks, vertices=(), listed=range(0)):
-    known, numbered, rows = numbering_tasks.number(Workers(), chunks, list(vertices), listed)
+    known, numbered, rows = numbering_tasks.number_chunks(Workers(), chunks, list(vertices), listed)
     assert rows == [len(one) for one in chunks]
     return known, [one.compact() for one in numbered]
 
@@ -175,12 +175,12 @@ def test_chunks_wait_in_little_room():
         for ids in (np.array(["a", "bc"] * 50, object), np.arange(100), np.arange(100) + 2**32)
     )
     for alone in (False, True):
-        survey, waits = numbering_tasks.waiting(text, alone)
+        survey, waits = numbering_tasks.survey_chunk(text, alone)
         assert (survey.rows, survey.edges) == (100, 100)
         assert [waits.distinct[code].as_py() for code in waits.codes[0]] == ["a", "bc"] * 50
-        assert numbering_tasks.waiting(large, alone)[1] is large
-    assert numbering_tasks.waiting(small, alone=False)[1] is small
-    survey, waits = numbering_tasks.waiting(small, alone=True)
+        assert numbering_tasks.survey_chunk(large, alone)[1] is large
+    assert numbering_tasks.survey_chunk(small, alone=False)[1] is small
+    survey, waits = numbering_tasks.survey_chunk(small, alone=True)
     assert (survey.low, survey.high, survey.id_type.dtype) == (0, 99, "int64")
     assert waits.id_type == small.id_type
     assert waits.sources.dtype == waits.destinations.dtype == np.uint32

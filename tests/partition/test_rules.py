@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dgraph.errors import OptionError
 from dgraph.partition import rules
 from dgraph.partition.ids.bitmaps import IDENTITY, Ranks
-from dgraph.partition.ids.chunk import Numbered
+from dgraph.partition.ids.chunk import NumberedChunk
 
 MERGE = {"first": lambda values: values[0], "sum": sum, "min": min, "max": max}
 SIZE = 6
@@ -20,7 +20,7 @@ EDGES = st.lists(st.tuples(*[st.integers(0, SIZE - 1)] * 2, st.integers(-9, 9)),
 def numbered(edges):
     sources, destinations, weights = np.array(edges, np.int64).reshape(-1, 3).T
     columns = {"weight": weights.copy(), rules.ROW: np.arange(len(edges)), rules.FLIPPED: np.zeros(len(edges), bool)}
-    return Numbered(sources.astype(np.uint32), destinations.astype(np.uint32), columns, IDENTITY)
+    return NumberedChunk(sources.astype(np.uint32), destinations.astype(np.uint32), columns, IDENTITY)
 
 
 @pytest.mark.parametrize("repeats", MERGE)
@@ -60,7 +60,7 @@ def test_reverses_of_reverses(edges):
 
 
 def test_ids_that_are_read_through_ranks():
-    chunk = Numbered(np.array([7, 5]), np.array([6, 5]), {}, Ranks.dense(5, 3))
+    chunk = NumberedChunk(np.array([7, 5]), np.array([6, 5]), {}, Ranks.dense(5, 3))
     assert rules.reverses(chunk).sources.tolist() == [1]
     assert rules.piece_of(chunk).sources.tolist() == [2, 0]
     assert chunk.dtype == np.uint32

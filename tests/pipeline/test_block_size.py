@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dgraph.pipeline.block_size import FEWEST, FIRST, Cost, Measured, best_blocks, block_size, size_for
+from dgraph.pipeline.block_size import FEWEST, FIRST, BlockTimings, Cost, best_blocks, block_size, size_for
 from dgraph.pipeline.blocks import cut
 
 PUBLISHED = {
@@ -64,7 +64,7 @@ def test_blocks_of_the_chosen_size_hold_all_edges(edges):
 
 def test_the_fit_finds_the_costs_behind_noisy_times():
     rng, true = np.random.default_rng(2), Cost(2e-9, 5e-9, 1e-9, 1e-4)
-    measured = Measured()
+    measured = BlockTimings()
     for edges in rng.integers(1000, 200_000, 600).tolist():
         noise = rng.normal(1, 0.02, 3)
         measured.add(
@@ -77,7 +77,7 @@ def test_the_fit_finds_the_costs_behind_noisy_times():
 
 
 def test_blocks_of_one_size_tell_no_overhead():
-    measured = Measured()
+    measured = BlockTimings()
     for _ in range(6):
         assert measured.fit() is None
         measured.add(1000, 1.0, 3.0, 2.0)
@@ -97,7 +97,7 @@ class Rounds:
     """Rounds on a simulated clock: each stage of a block takes what `cost` says, and a little by chance."""
 
     def __init__(self, cost: Cost, edges: int):
-        self.cost, self.ends, self.measured = cost, np.arange(0, edges + 1, 16), Measured()
+        self.cost, self.ends, self.measured = cost, np.arange(0, edges + 1, 16), BlockTimings()
         self.rng = np.random.default_rng(5)
 
     def run(self, size: int) -> None:
@@ -136,7 +136,7 @@ def test_thousands_of_short_blocks_are_left_again():
 
 
 def test_what_tells_a_call_from_its_edges_outlasts_blocks_of_one_length():
-    measured = Measured()
+    measured = BlockTimings()
     for edges in [100] + [1000] * 1000:
         measured.add(edges, 1 + edges, 2 + 3 * edges, 4 + edges)
     found = measured.fit()

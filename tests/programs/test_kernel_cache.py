@@ -14,7 +14,7 @@ from dgraph.codegen import source_cache
 from dgraph.codegen.kernel_source import generate
 from dgraph.errors import OptionError
 from dgraph.native import machine_code
-from dgraph.native.garbage import put_off
+from dgraph.native.garbage import defer_collection
 
 
 def test_the_cache_is_private(tmp_path, monkeypatch):
@@ -54,7 +54,7 @@ def test_a_file_that_was_changed_since_it_was_read_is_not_kept(tmp_path, monkeyp
     monkeypatch.syspath_prepend(tmp_path)
     import changing
 
-    early = machine_code.kept()(changing.f)
+    early = machine_code.cached_njit()(changing.f)
     (tmp_path / "changing.py").write_text("def f(x):\n    return x + 1000\n")
     assert early(1) == 2
     assert not list(tmp_path.rglob("*.nbi"))
@@ -75,7 +75,7 @@ def test_machine_code_is_as_old_as_what_is_compiled_into_it(tmp_path, monkeypatc
         for name in ("the_kernel", "the_part", "the_number"):
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
-        kernel = machine_code.kept()(importlib.import_module("the_kernel").f)
+        kernel = machine_code.cached_njit()(importlib.import_module("the_kernel").f)
         assert kernel(1) == 1 + added + number
         assert sum(kernel.stats.cache_hits.values()) == hits
 
@@ -91,7 +91,7 @@ def test_machine_code_for_a_class_that_has_another_name_now_is_compiled_anew(tmp
         sys.modules.pop("renamed", None)
         importlib.invalidate_caches()
         module = importlib.import_module("renamed")
-        assert machine_code.kept()(module.f)(getattr(module, name)(1)) == 2
+        assert machine_code.cached_njit()(module.f)(getattr(module, name)(1)) == 2
     assert not machine_code.problems
 
 
@@ -103,7 +103,7 @@ def test_machine_code_is_not_taken_from_a_folder_that_others_may_write(tmp_path,
     monkeypatch.setattr(machine_code, "problems", [])
     import ours_too
 
-    calls = [machine_code.kept()(ours_too.f) for _ in range(3)]
+    calls = [machine_code.cached_njit()(ours_too.f) for _ in range(3)]
     assert [one(1) for one in calls[:2]] == [2, 2]
     assert calls[1].stats.cache_hits
     Path(calls[0]._cache.cache_path).chmod(0o777)
@@ -118,11 +118,11 @@ def test_neither_beside_the_source_nor_in_the_home_can_be_written(tmp_path, monk
     (tmp_path / "ours_also.py").write_text("def f(x):\n    return x + 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path / "kernels") if place == "ours" else "/proc/none/kernels")
-    monkeypatch.setattr(machine_code.Places, "_locator_classes", [machine_code.Elsewhere])
+    monkeypatch.setattr(machine_code.CacheLocators, "_locator_classes", [machine_code.FallbackLocator])
     monkeypatch.setattr(machine_code, "problems", [])
     import ours_also
 
-    calls = [machine_code.kept()(ours_also.f) for _ in range(2)]
+    calls = [machine_code.cached_njit()(ours_also.f) for _ in range(2)]
     with nullcontext() if place == "ours" else pytest.warns(UserWarning, match="cannot be kept"):
         assert [one(1) for one in calls] == [2, 2]
     assert bool(calls[1].stats.cache_hits) == (place == "ours") == any(tmp_path.rglob("kernels/*/*.nbi"))
@@ -136,7 +136,7 @@ def test_whatever_is_compiled_bears_that_it_cannot_be_kept():
 
 def test_garbage_is_collected_again_when_the_last_is_done():
     assert gc.isenabled()
-    first, second = put_off(), put_off()
+    first, second = defer_collection(), defer_collection()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
@@ -145,7 +145,7 @@ def test_garbage_is_collected_again_when_the_last_is_done():
     assert gc.isenabled()
     gc.disable()
     try:
-        with put_off():
+        with defer_collection():
             pass
         assert not gc.isenabled()
     finally:

@@ -15,11 +15,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from dgraph.cli.command import Command, Group
-from dgraph.cli.options import FILE, Whole, as_json, offered
+from dgraph.cli.options import FILE, WholeNumber, as_json, offered
 from dgraph.cli.options import output as written
 from dgraph.cli.place import Place, decorated, runs_somewhere
 from dgraph.cli.status_line import CLEAR
-from dgraph.phrases import counted
+from dgraph.phrases import format_count
 
 AXES = ("operation", "graph", "setting")
 fill = partial(filled, width=110, break_on_hyphens=False)
@@ -110,7 +110,7 @@ def _command_for(name: str) -> click.Command:
 OPTIONS: tuple[Callable, ...] = (
     written("a folder, for results, plots and report.html.", metavar="FOLDER", folder=True),
     click.option("--check", is_flag=True, help="Exit with 1 at bad news: if a target of the suite is missed."),
-    click.option("--trials", type=Whole(1), help="So many trials at most."),
+    click.option("--trials", type=WholeNumber(1), help="So many trials at most."),
 )
 
 
@@ -234,7 +234,7 @@ def compare(before: str, after: str, least: float, everything: bool, check: bool
             click.echo(table.as_text(cells) + "\n")
         known = sum(row["noise"] is not None for row in rows)
         if unmatched:
-            click.echo(f"{counted(unmatched, 'case')} of one run alone: nothing to compare with")
+            click.echo(f"{format_count(unmatched, 'case')} of one run alone: nothing to compare with")
         click.echo(f"{len(worse)} of {known} figures got worse by more than the noise and {100 * least:g} %")
     if check and worse:
         click.get_current_context().exit(1)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import click
 
-from dgraph.cli.command import Command, tell
-from dgraph.cli.graph_argument import GivenGraph, reads_graph
-from dgraph.cli.options import Written, as_json
+from dgraph.cli.command import Command, print_outcome
+from dgraph.cli.graph_argument import GraphArgument, reads_graph
+from dgraph.cli.options import WritablePath, as_json
 from dgraph.cli.options import output as written
 from dgraph.cli.results import check_format, write_edges
-from dgraph.phrases import counted
+from dgraph.phrases import format_count
 
 
 @click.command("convert", cls=Command)
 @written("a file, its format by the suffix; - is CSV on standard output.", required=True)
 @click.option("--drop-isolated", is_flag=True, help="Leave out vertices without edges where FILE cannot list them.")
-@click.option("--renumber", type=Written(), metavar="IDS", help="Number vertices from 1, and list their ids there.")
+@click.option(
+    "--renumber", type=WritablePath(), metavar="IDS", help="Number vertices from 1, and list their ids there."
+)
 @as_json
 @reads_graph
-def command(edges: GivenGraph, output: str, drop_isolated: bool, renumber: str | None, as_json: bool) -> None:
+def command(edges: GraphArgument, output: str, drop_isolated: bool, renumber: str | None, as_json: bool) -> None:
     """Write the edges of a graph in another format; what that format cannot say is an error, never dropped; that edges
     have no direction, which text cannot say, is told. Columns beside the ends and the weight are kept where --columns
     names them. Where a format counts vertices from 1, ids that count from 0 are written so; --renumber does it with any
@@ -33,4 +35,8 @@ def command(edges: GivenGraph, output: str, drop_isolated: bool, renumber: str |
     with edges.graph() as graph:
         write_edges(graph, output, "drop" if drop_isolated else "refuse", renumber)
         told = {"vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
-    tell(told, as_json, f"{counted(told['edges'], 'edge')} of {counted(told['vertices'], 'vertex')} in {output}")
+    print_outcome(
+        told,
+        as_json,
+        f"{format_count(told['edges'], 'edge')} of {format_count(told['vertices'], 'vertex')} in {output}",
+    )

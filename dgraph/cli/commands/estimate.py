@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dgraph.cli.command import Command, named
-from dgraph.cli.graph_argument import GivenGraph, reads_graph
+from dgraph.cli.graph_argument import GraphArgument, reads_graph
 from dgraph.cli.options import as_json, offered, on_workers
 
 
@@ -22,7 +22,7 @@ def estimated() -> list[str]:
 @on_workers
 @as_json
 @reads_graph
-def command(edges: GivenGraph, operation: str, memory: str | None, on_workers: int | None, as_json: bool) -> None:
+def command(edges: GraphArgument, operation: str, memory: str | None, on_workers: int | None, as_json: bool) -> None:
     """Tell what an operation will need under every policy: memory of a worker, and bytes exchanged in a round. OP may
     be "build", too: making the graph alone.
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, Group, tell
+from dgraph.cli.command import Command, Group, print_outcome
 from dgraph.cli.options import as_json
 from dgraph.cli.options import output as written
 from dgraph.cli.place import Place, runs_somewhere
 from dgraph.cli.results import check_format, write_edges
 from dgraph.cli.signatures import described, options_of, values_of
-from dgraph.cli.status_line import doing
-from dgraph.phrases import counted
+from dgraph.cli.status_line import show_status
+from dgraph.phrases import format_count
 
 EXAMPLES = {
     "rmat": "--scale 10",
@@ -48,12 +48,12 @@ def _command_for(name: str, generator: Callable) -> click.Command:
     def generate(place: Place, output: str, as_json: bool, **given: Any) -> None:
         check_format(output)
         with place.client() as client:
-            with doing("generating"):
+            with show_status("generating"):
                 graph = generator(**values_of(generator, given), client=client)
             write_edges(graph, output, "drop")
             told = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
         who = f"the vertices 0 to {told['vertices'] - 1:,}" if told["vertices"] else "no vertices"
-        tell(told, as_json, f"{counted(told['edges'], 'edge')} of {who} in {output}")
+        print_outcome(told, as_json, f"{format_count(told['edges'], 'edge')} of {who} in {output}")
 
     example = f"  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
     generate.__doc__ = f"{described(generator)[0]}\n\n\b\nExample:\n{example}"

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dgraph.cli.command import Command
-from dgraph.cli.options import FILE, Whole, as_json, engine
+from dgraph.cli.options import FILE, WholeNumber, as_json, engine
 from dgraph.cli.options import output as written
 from dgraph.cli.place import Place, runs_somewhere
 from dgraph.errors import OptionError
@@ -20,7 +20,7 @@ RULES = click.Choice(["ldbc", "strict"])
 @click.command("graphalytics", cls=Command)
 @click.argument("directory", metavar="DIR", type=FILE)
 @click.option("--algorithm", "only", multiple=True, type=ALGORITHM, help="Only this one; may be repeated.")
-@click.option("--repetitions", type=Whole(1), default=1, show_default=True, help="How often every job runs.")
+@click.option("--repetitions", type=WholeNumber(1), default=1, show_default=True, help="How often every job runs.")
 @written("a folder, for the values of every job.", metavar="FOLDER", folder=True)
 @click.option("--rules", type=RULES, default="ldbc", show_default=True, help="How near values must be.")
 @engine

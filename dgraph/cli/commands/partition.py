@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import click
 
-from dgraph.cli.command import Command, tell
-from dgraph.cli.graph_argument import GivenGraph, reads_graph
-from dgraph.cli.options import Written, as_json
+from dgraph.cli.command import Command, print_outcome
+from dgraph.cli.graph_argument import GraphArgument, reads_graph
+from dgraph.cli.options import WritablePath, as_json
 from dgraph.cli.options import output as written
-from dgraph.cli.status_line import doing
+from dgraph.cli.status_line import show_status
 from dgraph.errors import OptionError
 
 
 @click.command("partition", cls=Command)
 @written("a folder, for the saved graph.", metavar="FOLDER", folder=True, required=True)
 @click.option("--overwrite", is_flag=True, help="Replace a graph that is saved there.")
-@click.option("--plot", type=Written(), metavar="FILE", help="Bars of vertices, edges and build steps, as PNG or SVG.")
+@click.option(
+    "--plot", type=WritablePath(), metavar="FILE", help="Bars of vertices, edges and build steps, as PNG or SVG."
+)
 @as_json
 @reads_graph
-def command(edges: GivenGraph, output: str, overwrite: bool, plot: str | None, as_json: bool) -> None:
+def command(edges: GraphArgument, output: str, overwrite: bool, plot: str | None, as_json: bool) -> None:
     """Partition a graph and save it; a saved graph stands for EDGES in all other commands.
 
     \b
@@ -33,10 +35,10 @@ def command(edges: GivenGraph, output: str, overwrite: bool, plot: str | None, a
 
     free_folder(output, overwrite)  # before the work begins
     with edges.graph() as graph:
-        with doing("partitioning"):
+        with show_status("partitioning"):
             report = graph.partitions.report
             graph.save(output, overwrite=overwrite)
         if plot is not None:
             report.plot(plot)
     told = {name.replace(" ", "_"): value for name, value in report.summary.items()}
-    tell({**told, "output": output}, as_json, repr(report))
+    print_outcome({**told, "output": output}, as_json, repr(report))

@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from dgraph.cli.command import Command, named
-from dgraph.cli.graph_argument import GivenGraph, reads_graph
-from dgraph.cli.options import Whole, as_json, on_workers, operations
+from dgraph.cli.graph_argument import GraphArgument, reads_graph
+from dgraph.cli.options import WholeNumber, as_json, on_workers, operations
 from dgraph.errors import OptionError
 
 
-class Split(click.ParamType):
+class NumberList(click.ParamType):
     """A list of numbers with commas between them."""
 
     name = "number,number"
@@ -30,15 +30,19 @@ class Split(click.ParamType):
 @click.command("plan", cls=Command)
 @click.argument("operation", metavar="OP", shell_complete=operations)
 @on_workers
-@click.option("--cores", type=Whole(0), default=1, show_default=True, help="Cores of each worker.")
-@click.option("--devices", type=Whole(0), default=0, show_default=True, help="GPUs of each worker.")
+@click.option("--cores", type=WholeNumber(0), default=1, show_default=True, help="Cores of each worker.")
+@click.option("--devices", type=WholeNumber(0), default=0, show_default=True, help="GPUs of each worker.")
 @click.option("--device-cores", type=float, default=20.0, show_default=True, help="Cores that a device is worth.")
 @click.option("--bandwidth", default="1.25 GB", show_default=True, help="Bytes a second of each worker.")
 @click.option("--latency", default="3 ms", show_default=True, help="What a round takes beside its work.")
-@click.option("--split", type=Split(), help="Edges, or shares of them, of each worker, as 4,1,1: who needs how much.")
+@click.option(
+    "--split", type=NumberList(), help="Edges, or shares of them, of each worker, as 4,1,1: who needs how much."
+)
 @as_json
 @reads_graph
-def command(edges: GivenGraph, operation: str, on_workers: int | None, split: Any, as_json: bool, **given: Any) -> None:
+def command(
+    edges: GraphArgument, operation: str, on_workers: int | None, split: Any, as_json: bool, **given: Any
+) -> None:
     """Predict how an operation will run on a cluster: its seconds, memory and traffic, under every policy.
 
     The operation is run on a sample of the edges, here, to measure it. With --split, say also what capacity each worker
@@ -58,7 +62,7 @@ def command(edges: GivenGraph, operation: str, on_workers: int | None, split: An
     cluster = Cluster.described(on_workers or 1, **given)
     needed = None if split is None else dg.daemons_for(split, largest=cluster.capacity)
     with edges.graph() as graph:
-        cluster = replace(cluster, workers=on_workers or graph.division.foreseen)
+        cluster = replace(cluster, workers=on_workers or graph.division.expected_parts)
         found = forecast(graph, name, cluster, lambda sample: run_on(sample, name))
     if as_json:
         policies = json.loads(found.frame.to_json(orient="index"))

@@ -10,16 +10,16 @@ from typing import Any
 import click
 
 import dgraph as dg
-from dgraph.cli.command import Command, Group, tell
-from dgraph.cli.graph_argument import GivenGraph, reads_graph
-from dgraph.cli.options import Written, among, as_json, engine
+from dgraph.cli.command import Command, Group, print_outcome
+from dgraph.cli.graph_argument import GraphArgument, reads_graph
+from dgraph.cli.options import WritablePath, among, as_json, engine
 from dgraph.cli.options import output as written
 from dgraph.cli.place import decorated
 from dgraph.cli.results import write_frames, write_result, writer_of
 from dgraph.cli.signatures import OF, described, id_reader, options_of, values_of
-from dgraph.cli.status_line import doing
+from dgraph.cli.status_line import show_status
 from dgraph.errors import OptionError
-from dgraph.phrases import counted
+from dgraph.phrases import format_count
 
 RUNNING = (
     engine,
@@ -32,7 +32,7 @@ RUNNING = (
         help="A folder or URL: write the run there every 10 rounds, and go on from there.",
     ),
     written("a file for the values, .csv, .parquet or .arrow; - is CSV on standard output.", metavar="OUT"),
-    click.option("--report", type=Written(), metavar="FILE", help="What happened, a row a superstep, like OUT."),
+    click.option("--report", type=WritablePath(), metavar="FILE", help="What happened, a row a superstep, like OUT."),
 )
 RENAMED = {  # --source is the column everywhere, and --left a number of vertices
     **{name: f"{name}_vertex" for name in ("source", "target", "left")},
@@ -75,7 +75,7 @@ class Operations(Group):
 def _command_for(name: str, operation: Callable) -> click.Command:
     """The command that calls an operation; its options are the operation's parameters, and RUNNING."""
 
-    def run(edges: GivenGraph, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
+    def run(edges: GraphArgument, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
         asked = {option: given.pop(option) for option in ("engine", "device", "max_rounds", "checkpoint")}
         vectors = name == "factorize" or bool(given.get(f"{OF}per_source"))
         for path in filter(None, (output, report)):
@@ -87,15 +87,15 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             raise OptionError(f"-o and --report cannot both be {where}: name another file for one")
         begun = time.perf_counter()
         with edges.graph() as graph:
-            with doing("numbering vertices"):  # of a file that is read in blocks, reading them
+            with show_status("numbering vertices"):  # of a file that is read in blocks, reading them
                 kind = graph.numbering.id_type.kind
             loaded = time.perf_counter()
             asked = {option: value for option, value in asked.items() if value not in (None, "auto")}
-            with doing(f"running {name}"):  # a run in rounds says more
+            with show_status(f"running {name}"):  # a run in rounds says more
                 result = operation(graph, **values_of(operation, given, id_reader(kind)), **asked)
             ran = time.perf_counter()
             if output is not None or not as_json:
-                with doing(f"writing {output}" if output else "looking at the first"):
+                with show_status(f"writing {output}" if output else "looking at the first"):
                     write_result(result, output, graph.client)
             if report is not None:
                 write_frames([result.report], report)
@@ -111,10 +111,10 @@ def _command_for(name: str, operation: Callable) -> click.Command:
                 "seconds": {step: round(value, 4) for step, value in seconds.items()},
                 "output": output,
             }
-        text = f"{name} of {counted(told['vertices'], 'vertex')} and {counted(told['edges'], 'edge')}: "
-        text += f"{counted(result.rounds, 'round')}, "
+        text = f"{name} of {format_count(told['vertices'], 'vertex')} and {format_count(told['edges'], 'edge')}: "
+        text += f"{format_count(result.rounds, 'round')}, "
         text += "".join(f"{what.replace('_', ' ')} {told[what]:.6g}, " for what in ERRORS if what in told)
-        tell(told, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
+        print_outcome(told, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
 
     example = f"{name.replace('_', '-')} edges.parquet{NEEDS.get(name, '')} -o {name}.{SUFFIX.get(name, 'csv')}"
     edges_of = EDGES.get(name, "rmat --scale 10 --weights 1 9")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dgraph.cli.command import Command, as_typed
-from dgraph.cli.graph_argument import GivenGraph, reads_graph
+from dgraph.cli.graph_argument import GraphArgument, reads_graph
 from dgraph.cli.options import FILE, as_json, offered
 from dgraph.cli.signatures import id_reader, options_of
 from dgraph.errors import AnswerError, FileError, OptionError
@@ -57,7 +57,7 @@ def verified() -> list[str]:
 )
 @as_json
 @reads_graph
-def command(edges: GivenGraph, as_json: bool, **asked: Any) -> None:
+def command(edges: GraphArgument, as_json: bool, **asked: Any) -> None:
     """Count what can surprise in a graph (loops, repeats, isolated vertices, weights) and say what each operation does
     with it.
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dgraph.codegen.bounds import bound, bounded
-from dgraph.codegen.edge_kernels import Crossing
+from dgraph.codegen.edge_kernels import EdgeKernelWriter
 from dgraph.codegen.neighbourhood_merges import SCRATCH
 from dgraph.codegen.program_kernels import KernelTexts
 from dgraph.codegen.text import Argument, KernelText, identities, literal
@@ -65,7 +65,7 @@ def folded(analysis: Analysis) -> dict[str, Folded]:
     return found | {bound(phase, m): m for phase in analysis.phases if bounded(phase) for m in phase.messages}
 
 
-class CudaCrossing(Crossing):
+class CudaEdgeKernelWriter(EdgeKernelWriter):
     """Push, pull and receive."""
 
     in_edges = "for e in range(uint64(indptr[v]) - edge_base, uint64(indptr[v + one]) - edge_base):"
@@ -188,7 +188,7 @@ def shared_edges(kernel: KernelText, first: str, last: str) -> Iterator[None]:
 class CudaTexts(KernelTexts):
     """All kernels of a program."""
 
-    crossing = CudaCrossing
+    crossing = CudaEdgeKernelWriter
 
     def __init__(self, analysis: Analysis, arrays: dict):
         super().__init__(analysis, arrays)

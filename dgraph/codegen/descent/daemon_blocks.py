@@ -8,13 +8,13 @@ arriving   push: what a daemon has merged for their targets goes into inboxes, a
 from __future__ import annotations
 
 from dgraph.codegen.descent.news import QUEUE, real
-from dgraph.codegen.descent.turn import Turn
+from dgraph.codegen.descent.turn import TurnWriter
 from dgraph.programs.kernel_names import inbox, incoming
 
 OF_DAEMONS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # by the operator
 
 
-class DaemonBlocks(Turn):
+class DaemonBlockWriter(TurnWriter):
     """Writes them, beside those of the CPU's own blocks (`descent_kernel.py`)."""
 
     def write(self) -> None:

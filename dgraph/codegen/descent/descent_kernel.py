@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from dgraph.codegen.descent.news import OWN, QUEUE, STORE_ARGUMENTS, real
-from dgraph.codegen.descent.turn import FROM, Turn
+from dgraph.codegen.descent.turn import FROM, TurnWriter
 from dgraph.codegen.text import Argument, call, edges_of
 from dgraph.native import block_queue, team
 from dgraph.programs.analysis import Analysis
@@ -50,7 +50,7 @@ def more_arrays(analysis: Analysis) -> dict[str, Argument]:
     return {argument.name: argument for argument in arrays}
 
 
-class DescentKernels(Turn):
+class DescentKernelWriter(TurnWriter):
     """Writes them."""
 
     def write(self) -> None:

@@ -4,7 +4,7 @@ ends."""
 from __future__ import annotations
 
 from dgraph.codegen.bounds import falls
-from dgraph.codegen.text import KernelText, Site, call, edges_of
+from dgraph.codegen.text import CallSite, KernelText, call, edges_of
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
 from dgraph.programs.kernel_names import inbox, merging
 from dgraph.programs.program import Field, Message
@@ -12,7 +12,7 @@ from dgraph.programs.program import Field, Message
 QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")  # arrays of the queue of blocks
 STORED = ("_heap", "_place", "_keys", "_board")  # those that a block is put into, or taken from
 STORE_ARGUMENTS = ", ".join(STORED)
-OWN = Site(at="v", edge="e", target="_w")  # the out-edges of v
+OWN = CallSite(at="v", edge="e", target="_w")  # the out-edges of v
 ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # merges of the hardware
 
 
@@ -21,7 +21,7 @@ def real(field: Field, text: str) -> str:
     return f"float(int64({text}))" if field.dtype.kind == "b" else f"float({text})"
 
 
-class News:
+class NewsWriter:
     """Writes this text into the kernel at hand; `kernels` is the collection that it joins."""
 
     kernel: KernelText

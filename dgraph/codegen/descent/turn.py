@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from dgraph.codegen.descent.news import OWN, STORE_ARGUMENTS, News, real
-from dgraph.codegen.text import Site, call, edges_of, literal
+from dgraph.codegen.descent.news import OWN, STORE_ARGUMENTS, NewsWriter, real
+from dgraph.codegen.text import CallSite, call, edges_of, literal
 from dgraph.programs.kernel_names import inbox, key, merging, sent
 from dgraph.programs.program import Delta
 
-FROM = Site(at="u", edge="e", target="v", rows="_in_")  # the in-edges of v
+FROM = CallSite(at="u", edge="e", target="v", rows="_in_")  # the in-edges of v
 
 
-class Turn(News):
+class TurnWriter(NewsWriter):
     """Writes this text into the kernel at hand."""
 
     @contextmanager
@@ -64,7 +64,7 @@ class Turn(News):
             kernel.add(f"if _total == {kernel.use('_taken', True)}[v]: continue")
             kernel.add("_taken[v] = _total", f"{array}[v] = _total")
 
-    def sent_by(self, u: str, place: Site) -> str:
+    def sent_by(self, u: str, place: CallSite) -> str:
         """What u sends along an edge as it is now; nothing if it has never fired."""
         kernel, m = self.kernel, self.message
         if self.phase.hoisted:

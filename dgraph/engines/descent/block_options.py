@@ -9,7 +9,7 @@ from typing import Any
 
 from dgraph.codegen.descent.descent_kernel import OPERATORS
 from dgraph.errors import OptionError
-from dgraph.options import AUTO, is_same, one_of, whole_number
+from dgraph.options import AUTO, check_choice, check_integer, is_default
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
 from dgraph.programs.program import Message
 
@@ -45,12 +45,12 @@ class BlockOptions:
     @classmethod
     def asked(cls, options: Mapping[str, Any]) -> BlockOptions:
         """Check what a user said; None and "auto" leave an option open."""
-        given = {name: value for name, value in options.items() if not (value is None or is_same(value, AUTO))}
+        given = {name: value for name, value in options.items() if not (value is None or is_default(value, AUTO))}
         for name, known in (("order", ORDERS), ("mode", MODES), ("operator", OPERATORS)):
             if name in given:
-                one_of(name, given[name], known)
+                check_choice(name, given[name], known)
         if "block_size" in given:
-            given["size"] = whole_number("block_size", given.pop("block_size"), or_none=True)
+            given["size"] = check_integer("block_size", given.pop("block_size"), or_none=True)
         return cls(**given)
 
     def suited(self, analysis: Analysis, parts: int) -> BlockOptions:

@@ -14,7 +14,7 @@ from dgraph.agents.daemon_settings import IN_PROCESS, InProcess
 from dgraph.codegen.bounds import falls
 from dgraph.devices.cpu import Cpu
 from dgraph.engines.descent.block_options import BlockOptions, merges_at_once
-from dgraph.engines.descent.drivers import Driver
+from dgraph.engines.descent.drivers import DaemonDriver
 from dgraph.engines.descent.kernel_arguments import adds, arguments_of
 from dgraph.engines.descent.over_relaxation import Relaxation, RelaxationFactor
 from dgraph.errors import OptionError
@@ -25,7 +25,7 @@ from dgraph.programs.kernel_names import before, inbox, key, sent
 from dgraph.vertex_state.partition_state import PartitionState
 
 
-class Descent:
+class DescentState:
     """The blocks of the vertices that a partition owns. Proxies have no blocks; they hear of their masters by mail."""
 
     def __init__(self, state: PartitionState, phase: PhaseAnalysis, blocks: BlockOptions, side: str, resumed: bool):
@@ -46,7 +46,7 @@ class Descent:
         factors = [field.name for field in state.analysis.parameters if isinstance(field, RelaxationFactor)]
         self.relaxations = {name: Relaxation() for name in factors if state.partition.parts == 1}
         self.begun, self.globals = time.perf_counter(), dict[str, Any]()
-        self.drivers = [Driver(lane, self.cpu, phase, blocks.operator, self.arguments) for lane in beside]
+        self.drivers = [DaemonDriver(lane, self.cpu, phase, blocks.operator, self.arguments) for lane in beside]
         self._begin(resumed)
 
     # -- work ----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 
 from dgraph.agents.daemon_settings import title_of
 from dgraph.agents.lane import Lane
-from dgraph.agents.triplets import Pull, Push
+from dgraph.agents.triplets import PullRequest, PushRequest
 from dgraph.codegen.bounds import best, bound, bounded
 from dgraph.codegen.descent.daemon_blocks import OF_DAEMONS
 from dgraph.codegen.descent.news import STORED
@@ -23,7 +23,7 @@ from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.programs.kernel_names import inbox, incoming, name_in, sent
 
 
-class Driver:
+class DaemonDriver:
     """The thread of one daemon. It keeps the rules of the team: nobody else writes to the vertices of its block, and
     the values that it reads are as new as those that threads read."""
 
@@ -73,7 +73,7 @@ class Driver:
         edges."""
         block = Block(first, last, int(self.rows[last] - self.rows[first]))
         if block.edges:
-            in_turn(Pull(self.lane, self.kernel, {**self.values, **self.own}, block.edges, lazy=True), [block])
+            in_turn(PullRequest(self.lane, self.kernel, {**self.values, **self.own}, block.edges, lazy=True), [block])
             self.own["arrived"][first:last] = False
         elif self.lane.recipe.analysis.synchronous:
             self.values[inbox(self.phase, self.message)][first:last] = self.message.identity
@@ -86,7 +86,7 @@ class Driver:
         senders = self.own["senders"][:count]
         edges = int((self.rows[senders + 1] - self.rows[senders]).sum())
         if edges:
-            request = Push(self.lane, self.kernel, {**self.values, **self.own}, self, lazy=False)
+            request = PushRequest(self.lane, self.kernel, {**self.values, **self.own}, self, lazy=False)
             in_turn(request, [Block(0, count, edges)])
         return fired, edges
 

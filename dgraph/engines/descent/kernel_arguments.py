@@ -11,7 +11,7 @@ from dgraph.engines.descent.block_options import BlockOptions
 from dgraph.native import block_queue as queue
 from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.programs.kernel_names import key
-from dgraph.tables.edge_tables import kept_with
+from dgraph.tables.edge_tables import cached_on
 from dgraph.vertex_state.partition_state import PartitionState
 
 SMALLEST = 64  # vertices of a block of "auto"
@@ -80,7 +80,7 @@ def _rows(state: PartitionState, phase: PhaseAnalysis, operator: str, shift: int
     if state.analysis.synchronous and operator == "pull":
         into = edges.receivers(along, at_once=True)[0]
         found = {f"_in_{name}": array for name, array in edges.arguments(into).items()}
-        return found | kept_with(into, ("pairs", shift), lambda: _pairs(found, state.n, shift))
+        return found | cached_on(into, ("pairs", shift), lambda: _pairs(found, state.n, shift))
     out = edges.senders(along)
     out = out if len(out) < 2 else edges.receivers(along, at_once=True)  # both ways: all neighbours
     found = edges.arguments(out[0])
@@ -88,7 +88,7 @@ def _rows(state: PartitionState, phase: PhaseAnalysis, operator: str, shift: int
         into = edges.receivers(along, at_once=True)[0]
         found |= {f"_in_{name}": array for name, array in edges.arguments(into).items()}
     if operator == "pull_push":
-        found["_slot_of"] = kept_with(out[0], ("slots", along), lambda: _slots(found))
+        found["_slot_of"] = cached_on(out[0], ("slots", along), lambda: _slots(found))
         found["_slots"] = np.full(len(found["neighbours"]), message.identity, message.dtype)
     return found
 

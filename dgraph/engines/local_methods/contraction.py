@@ -18,18 +18,18 @@ from dgraph.engines.local_methods.component_labels import Labels, joined
 from dgraph.engines.local_methods.local_state import LocalState
 from dgraph.exchange.proxy_post import ANSWER, BROADCAST, REDUCE, REPORT
 from dgraph.programs.kernel_names import inbox
-from dgraph.solvers.solver import Contract
+from dgraph.solvers.solver import ContractionMethod
 
 ROOT = 0  # the partition that joins the pairs of all, where they are more than two
 Letters = set[tuple[int, int]]  # by tag and sender
 
 
-class Contracting(LocalState):
+class ContractionState(LocalState):
     """Inboxes hold labels in the end, from which results are computed: vertices fire only for a checkpoint."""
 
     together = True  # whether others wait for what all partitions tell, so that it can as well go in one message
 
-    def __init__(self, contract: Contract, *arguments: Any):
+    def __init__(self, contract: ContractionMethod, *arguments: Any):
         super().__init__(*arguments)
         self.unite = contract.unite
         self.labels: Labels | None = None  # until vertices have been joined

@@ -1,6 +1,6 @@
-"""A partition of a program of sums (`Diffuse`) that gathers over all its edges again and again, together with what has
-come from others, and tells others by how much their sums have changed. While most of what vertices gain is worth
-passing on, this takes a third of the time of adding messages to inboxes."""
+"""A partition of a program of sums (`DiffusionMethod`) that gathers over all its edges again and again, together with
+what has come from others, and tells others by how much their sums have changed. While most of what vertices gain is
+worth passing on, this takes a third of the time of adding messages to inboxes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dgraph.engines.local_methods.diffusion_kernels import Diffusion
 from dgraph.engines.local_methods.local_state import LocalState
 from dgraph.exchange.proxy_post import REDUCE
 from dgraph.programs.kernel_names import by_name, inbox
-from dgraph.solvers.solver import Diffuse
+from dgraph.solvers.solver import DiffusionMethod
 
 NEARLY = 0.7  # of what they would hold back if each held back all that it may: what vertices do hold back in sum
 SURELY = 0.3  # taken for the sum of all that vertices have, until that is known: as a rule there is as much
 
 
-class Diffusing(LocalState):
+class DiffusionState(LocalState):
     """To settle is one look at all edges."""
 
-    def __init__(self, diffuse: Diffuse, *arguments: Any):
+    def __init__(self, diffuse: DiffusionMethod, *arguments: Any):
         super().__init__(*arguments)
         self.diffuse, self.pulled = diffuse, True
         self.untold = False  # whether proxies may have news for their masters

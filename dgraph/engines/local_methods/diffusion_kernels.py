@@ -18,12 +18,12 @@ from numba import uint64
 from dgraph.native.team import atomic_add, kernel, summed, team
 from dgraph.solvers.ranks.gather import Layout, gather, lay_out
 from dgraph.solvers.ranks.pagerank import dividing
-from dgraph.tables.edge_tables import EdgeTables, kept_with
+from dgraph.tables.edge_tables import EdgeTables, cached_on
 
 NOISE = 1e-13  # the share of all values that looks at the edges may change for ever, because numbers are rounded
 
 
-class Holdings(NamedTuple):
+class DiffusionArrays(NamedTuple):
     """Arrays by place."""
 
     share: np.ndarray  # of what a row passes on, along each edge; 0 where it has nobody to send to
@@ -48,11 +48,11 @@ class Diffusion:
         (table,) = edges.receivers("out", at_once=True)
         column = edges.columns.get("weight")
         make = partial(_laid_out, edges, table)
-        self.layout, self.places = kept_with(table, ("layout of rows", column), make)
+        self.layout, self.places = cached_on(table, ("layout of rows", column), make)
         columns = {} if strength is None else {"strength": strength}
         layout, divisor = dividing(self.layout, columns, np.float64)
         n, self.threads, self.owned, self.factor = len(layout.rows), edges.threads, len(given), factor
-        self.edges, self.arrays = layout.edges, Holdings(*(np.empty(n) for _ in range(6)))
+        self.edges, self.arrays = layout.edges, DiffusionArrays(*(np.empty(n) for _ in range(6)))
         self.told = np.zeros(n - self.owned)  # of each proxy, what its master knows
         self.rows = np.empty((self.threads, int(np.diff(layout.cuts).max(initial=0))))
         self.sums = np.zeros((len(layout.cuts) - 1, 3))

@@ -13,9 +13,9 @@ AT_LEAST = 0.003  # seconds that a partition waits for mail where more of that m
 OF_WORK = 4.0  # ... but no more often than it took to settle: a small one had better do it again than wait
 
 
-class FreeSettling(FreeRounds):
-    """A local round goes to the local fixed point (`Settling`). A run that resumes from a checkpoint settles anew from
-    what is in its inboxes."""
+class FreeLocalRounds(FreeRounds):
+    """A local round goes to the local fixed point (`SettlementState`). A run that resumes from a checkpoint settles
+    anew from what is in its inboxes."""
 
     patience = 1.0  # as often as it took to settle, it waits for mail
 
@@ -67,8 +67,8 @@ class FreeSettling(FreeRounds):
         """Nothing: the next local round tells everything."""
 
 
-class FreeContracting(FreeSettling):
-    """Partitions that know by themselves when they have their answer (`Contracting`), so a worker leaves without a
+class FreeContractionRounds(FreeLocalRounds):
+    """Partitions that know by themselves when they have their answer (`ContractionState`), so a worker leaves without a
     vote. Only where another worker may ask for a checkpoint does it stay until the vote."""
 
     @property
@@ -94,9 +94,9 @@ class FreeContracting(FreeSettling):
         return 1
 
 
-class FreeDiffusing(FreeSettling):
-    """A local round is one look at all edges (`Diffusing`). A look waits until all others have told something since the
-    last one, or have been silent for a while."""
+class FreeDiffusionRounds(FreeLocalRounds):
+    """A local round is one look at all edges (`DiffusionState`). A look waits until all others have told something
+    since the last one, or have been silent for a while."""
 
     patience = 2.0
 

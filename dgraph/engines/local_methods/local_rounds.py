@@ -12,7 +12,7 @@ from dgraph.engines.local_methods.local_state import LocalState
 from dgraph.engines.rounds import Rounds, Superstep
 
 
-class SettlingRounds(Rounds):
+class LocalRounds(Rounds):
     """`Rounds` whose states settle instead of firing once. The order of stages is still the engine's."""
 
     states: Sequence[LocalState]

@@ -14,14 +14,14 @@ from dgraph.engines.local_methods.local_state import LocalState
 from dgraph.exchange.proxy_post import BROADCAST
 from dgraph.partition.adjacency import Adjacency
 from dgraph.programs.kernel_names import key
-from dgraph.solvers.solver import Peel
+from dgraph.solvers.solver import PeelingMethod
 from dgraph.vertex_state.synchronous_state import SynchronousState
 
 
-class Peeling(LocalState, SynchronousState):
+class PeelingState(LocalState, SynchronousState):
     """To settle is to lower bounds as far as can be done here."""
 
-    def __init__(self, peel: Peel, *arguments: Any):
+    def __init__(self, peel: PeelingMethod, *arguments: Any):
         super().__init__(*arguments)
         self.core = self.values[key(peel.core)]
         self.support: np.ndarray | None = None  # how many neighbours have as high a bound; until all are known, None

@@ -1,5 +1,5 @@
-"""A partition that goes to its local fixed point in every round, by the program's own algorithm (`Settle`). A path then
-takes as many rounds as it crosses partitions, and not as it has edges.
+"""A partition that goes to its local fixed point in every round, by the program's own algorithm (`SettlementMethod`). A
+path then takes as many rounds as it crosses partitions, and not as it has edges.
 
 For programs whose messages merge like minima. The inbox of each local vertex, owned or proxy, holds the best message
 that it has had. What travels are best messages alone: from proxies that improved to their masters, and from masters
@@ -15,25 +15,25 @@ import numpy as np
 from numba import uint64
 
 from dgraph.engines.local_methods.local_state import LocalState
-from dgraph.exchange.proxy_post import BROADCAST, REDUCE, Mail, Post
+from dgraph.exchange.proxy_post import BROADCAST, REDUCE, ProxyMail, ReceivedValues
 from dgraph.native.team import kernel
 from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.programs.kernel_names import by_name, inbox, key
 from dgraph.programs.monoid import UNREACHED
-from dgraph.solvers.solver import Settle, Unsettled
-from dgraph.tables.edge_tables import kept_with
+from dgraph.solvers.solver import LocalProblem, SettlementMethod
+from dgraph.tables.edge_tables import cached_on
 from dgraph.tables.vertex_arrays import rows_that_differ
 from dgraph.tables.vertex_lists import NOBODY, put
 
 MANY = 32  # of so many vertices one is many
 
 
-class Settling(LocalState):
+class SettlementState(LocalState):
     """In each round only those owned vertices fire that have proxies elsewhere, to learn whether they have something to
     send. The results of all others are computed from their messages at the end of the run; they fire only where
     somebody asks for states."""
 
-    def __init__(self, settle: Settle, *arguments: Any):
+    def __init__(self, settle: SettlementMethod, *arguments: Any):
         super().__init__(*arguments)
         self.settling = settle.take
         (self.phase,) = self.analysis.phases
@@ -41,7 +41,7 @@ class Settling(LocalState):
         self.beside = [] if settle.beside is None else [self.values[key(settle.beside)]]
         self.eights = np.zeros(-(-self.size // 8), np.uint64)  # the flags `improved`, eight at a time
         self.improved = self.eights.view(bool)[: self.size]
-        self.shared = kept_with(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
+        self.shared = cached_on(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
         self.found = NOBODY  # proxies with news for their masters
         self.heard: set[int] = set()  # who has told something since it last settled,
         self.told_by = {q for q in self.post.peers if self._shares_with(q)}  # of all who ever do
@@ -66,7 +66,7 @@ class Settling(LocalState):
         before = [array[proxies] for array in (best, *self.beside)]
         beside = self.beside[0] if self.beside else best[:0].view(np.int64)
         unheard = not self.post.buffers
-        part = Unsettled(self.edges, by_name(self.values), best, beside, came, improved, unheard, self.kept)
+        part = LocalProblem(self.edges, by_name(self.values), best, beside, came, improved, unheard, self.kept)
         looked, left = self.settling(part)
         put(improved, came, True)
         now = [array[proxies] for array in (best, *self.beside)]
@@ -148,13 +148,13 @@ class Settling(LocalState):
         """How many vertices have something to tell, or to do here."""
         return len(self.frontier.senders) + len(self.found) + self.frontier.queued
 
-    def _with_beside(self, mail: Iterator[Mail]) -> Iterator[Mail]:
+    def _with_beside(self, mail: Iterator[ReceivedValues]) -> Iterator[ReceivedValues]:
         """Strip from the mail what is kept beside messages, and merge that first, while the old best messages are there
         to compare with."""
         for tag, ids, (messages, *came) in mail:
             beside = came[0] if came else np.broadcast_to(np.int64(UNREACHED), len(ids))
             _keep_beside(ids, messages, beside, self._best, self.beside[0])
-            yield Mail(tag, ids, [messages])
+            yield ReceivedValues(tag, ids, [messages])
 
     def _reached(self) -> np.ndarray:
         """The owned vertices that have had a message."""
@@ -171,7 +171,7 @@ class Settling(LocalState):
         return self.values[inbox(self.phase, self.message)]
 
 
-def _shared(post: Post, owned: int, size: int) -> np.ndarray:
+def _shared(post: ProxyMail, owned: int, size: int) -> np.ndarray:
     """A flag for each local vertex: whether other partitions know it, as they do all proxies."""
     found = np.zeros(size, bool)
     found[owned:] = True

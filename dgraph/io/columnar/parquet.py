@@ -21,9 +21,9 @@ from dgraph.frames.any_frame import column_of_numbers
 from dgraph.io import files, paths
 from dgraph.io.columnar.arrow_tables import WITHOUT_VERTICES, edge_table, no_hidden_vertices
 from dgraph.io.edge_list import EdgeList, warn_of_other_ends
-from dgraph.options import is_same
+from dgraph.options import is_default
 from dgraph.partition.ids import id_types
-from dgraph.phrases import given
+from dgraph.phrases import format_option
 
 SUFFIXES = (".parquet", ".pq", ".parq")
 _NOTE = b"dgraph"
@@ -105,7 +105,7 @@ def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[s
         if isinstance(column, int) and not isinstance(column, bool) and -len(known) <= column < len(known):
             return known[column]
         if not isinstance(column, str | int):
-            raise ColumnError(f"{path}: {given(what, column)} is neither the name of a column nor its position")
+            raise ColumnError(f"{path}: {format_option(what, column)} is neither the name of a column nor its position")
         if column in known:
             return column
         if f"/{column}=" in names[0]:
@@ -130,7 +130,7 @@ def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[s
     if weight is True:
         weight = note.get("weight") or "weight"
     weight = note.get("weight") if weight is None else None if weight is False else place(weight, "weight")
-    if is_same(columns, "all"):
+    if is_default(columns, "all"):
         columns = known
     elif isinstance(columns, str):
         raise OptionError(f'columns={columns!r} is neither a list of columns nor "all"')

@@ -10,7 +10,7 @@ import numpy as np
 
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.random_streams import REMOVALS, WEIGHTS, between, draw, stream
-from dgraph.native.machine_code import kept, part_of_kernels
+from dgraph.native.machine_code import cached_njit, part_of_kernels
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _stays(key, index, threshold):
     return (draw(key, index) >> np.uint64(11)) >= threshold
 
 
-@kept()
+@cached_njit()
 def _count_roads(key, start, stop, threshold):
     rows = 0
     for i in range(start, stop):
@@ -75,7 +75,7 @@ def _count_roads(key, start, stop, threshold):
     return rows
 
 
-@kept()
+@cached_njit()
 def _draw_roads(key, weights, start, stop, rows, cols, threshold, low, span, whole, source, destination, weight):
     """Writes the surviving roads, in the order of their indices; no weights where weight is empty.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dgraph.native.machine_code import kept, part_of_kernels
+from dgraph.native.machine_code import cached_njit, part_of_kernels
 from dgraph.programs.random_draws import mix
 from dgraph.solvers.compiled_draws import mix as compiled_mix
 
@@ -24,25 +24,25 @@ def stream(seed: int, purpose: int) -> np.uint64:
     return np.uint64(mix(mix(seed + purpose * _GOLDEN) - _GOLDEN))
 
 
-@kept()
+@cached_njit()
 def draw(key, index):
     """64 random bits; both arguments unsigned."""
     return compiled_mix(key + (index - np.uint64(1)) * np.uint64(_GOLDEN))
 
 
-@kept()
+@cached_njit()
 def unit(h):
     """The top 53 bits of `h` as a number in [0, 1)."""
     return float(np.int64(h >> np.uint64(11))) * _ULP
 
 
-@kept()
+@cached_njit()
 def below(h, n):
     """A whole number in [0, n), for n up to 2**53: the product is rounded once and cannot reach n."""
     return np.int64(unit(h) * n)
 
 
-@kept()
+@cached_njit()
 def between(h, low, span, whole):
     """A number from `low`; `span` is how many whole numbers there are, or the length of the interval."""
     x = unit(h) * span
@@ -60,7 +60,7 @@ def _ones(h):
     return np.int64((h * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@kept()
+@cached_njit()
 def normal(key, index):
     """A number of mean 0 and variance 1, normal but for a kurtosis of 2.984 in place of 3.
 
@@ -74,7 +74,7 @@ def normal(key, index):
     return (coins + (halves * 2.0**-32 - 1.0)) * 0.17631812981527  # 1 / sqrt(32 + 1/6)
 
 
-@kept()
+@cached_njit()
 def draw_weights(key, start, low, span, whole, weight):
     """Writes weight[k] for row start + k."""
     for k in range(np.uint64(weight.size)):

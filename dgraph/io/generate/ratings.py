@@ -15,7 +15,7 @@ from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.random_streams import EDGES, FACTORS, NOISE, draw, normal, stream
 from dgraph.io.generate.uniform import draw_pairs
-from dgraph.native.machine_code import kept, part_of_kernels
+from dgraph.native.machine_code import cached_njit, part_of_kernels
 
 # A factor's entry is an odd whole number within +-65535, four a hash: dot products are exact whatever their order.
 _VARIANCE = ((1 << 32) - 1) / 3  # of an entry
@@ -90,7 +90,7 @@ def _entry(h, e):
     return np.int64((h >> (np.uint64(16) * e)) & np.uint64(0xFFFF)) * 2 - 65535
 
 
-@kept()
+@cached_njit()
 def _draw_factors(key, ids, out):
     rank = np.uint64(out.shape[1])
     hashes = (rank + np.uint64(3)) >> np.uint64(2)
@@ -100,7 +100,7 @@ def _draw_factors(key, ids, out):
             out[k, r] = _entry(h, r & np.uint64(3))
 
 
-@kept()
+@cached_njit()
 def _draw_ratings(factors, noises, start, rank, mean, scale, noise, source, destination, rating):
     """Writes rating[k] of row start + k; reads its ends."""
     hashes = (np.uint64(rank) + np.uint64(3)) >> np.uint64(2)

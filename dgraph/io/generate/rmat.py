@@ -9,8 +9,8 @@ import numpy as np
 from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.random_streams import EDGES, SCRAMBLE, draw, stream
-from dgraph.native.machine_code import kept, part_of_kernels
-from dgraph.options import switch
+from dgraph.native.machine_code import cached_njit, part_of_kernels
+from dgraph.options import check_flag
 
 _BITS = 21  # bits a level: a quadrant's probability is off by 2.4e-7 at most
 _LEVELS = 3  # levels a hash: 3 * 21 of its 64 bits
@@ -39,7 +39,7 @@ class Rmat(Generator):
         self._check_whole("scale", 0, 40)
         self._check_whole("edge_factor", 0, 1 << 20)
         self._check_seed_and_weights()
-        switch("permute", self.permute)
+        check_flag("permute", self.permute)
         total = sum(self._check_real(name, 0, 1) for name in ("a", "b", "c"))
         if total > 1 + 1e-12:
             raise OptionError(f"a + b + c is {total:g}; give probabilities whose sum is 1 at most (d is the rest)")
@@ -72,7 +72,7 @@ def _scramble(x, key, bits, mask):
     return x
 
 
-@kept()
+@cached_njit()
 def _draw_edges(key, scramble, start, scale, a, ab, abc, permute, source, destination):
     """Writes row start + k to source[k] and destination[k]."""
     bits = np.uint64(scale)

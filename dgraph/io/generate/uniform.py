@@ -9,7 +9,7 @@ import numpy as np
 from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.random_streams import EDGES, below, draw, stream
-from dgraph.native.machine_code import kept
+from dgraph.native.machine_code import cached_njit
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Uniform(Generator):
         self._fill_weights(start, out)
 
 
-@kept()
+@cached_njit()
 def draw_pairs(key, start, sources, first, destinations, source, destination):
     """Writes row start + k: a source below `sources`, and one of `destinations` numbers from `first` on."""
     for k in range(np.uint64(source.size)):

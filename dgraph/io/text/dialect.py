@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dgraph.errors import FileError, OptionError
 from dgraph.io import files, paths
-from dgraph.options import switch
+from dgraph.options import check_flag
 
 HEAD = 1 << 18
 SAMPLE = 100  # rows
@@ -84,7 +84,7 @@ def sniff(
     if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter.encode()) != 1):
         raise OptionError(f"delimiter={delimiter!r} is not one character (' ' stands for any run of blanks)")
     if header is not None:
-        switch("header", header)
+        check_flag("header", header)
     head = read_head(path)
     check_text(head, path)
     whole, bare_cr = len(head) < HEAD, b"\r" in head and b"\n" not in head

@@ -21,8 +21,8 @@ from dgraph.io.edge_list import EdgeList, warn_of_first_row, warn_of_other_ends
 from dgraph.io.text.diagnosis import refuse_arrows
 from dgraph.io.text.dialect import Dialect, has_header, looks_like_number, sniff
 from dgraph.io.text.table_reader import is_integer_text, read_table
-from dgraph.options import is_same
-from dgraph.phrases import given
+from dgraph.options import is_default
+from dgraph.phrases import format_option
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".el", ".wel", ".edges", ".edgelist", ".snap", ".dat", ".ncol")
 _UNSAFE = r'[\x00-\x20\x7f,;|"]|^[#%]|^\\N$'  # in an id, for a list without quotes
@@ -68,7 +68,7 @@ def expand_text(path: str | os.PathLike) -> list[str]:
     return [name for name in names if not files.is_empty(name)] or names if len(names) > 1 else names
 
 
-class Wanted:
+class WantedColumns:
     """The columns to read of a file: what each is, and its label in the edge table."""
 
     def __init__(self, path: str, dialect: Dialect, source, destination, weight, columns):
@@ -101,7 +101,7 @@ class Wanted:
         if at_weight is not None:
             self.kinds[names[at_weight]] = "weight"
             labels |= {} if dialect.header else {at_weight: "weight"}
-        if is_same(columns, "all"):
+        if is_default(columns, "all"):
             columns = names
         elif isinstance(columns, str):
             raise OptionError(f'columns={columns!r} is neither a list of columns nor "all"')
@@ -124,7 +124,9 @@ class Wanted:
                 f"{self._path}: {what}={column}, but there are only {len(names)} columns (0 is the first)"
             )
         if not isinstance(column, str):
-            raise ColumnError(f"{self._path}: {given(what, column)} is neither the name of a column nor its position")
+            raise ColumnError(
+                f"{self._path}: {format_option(what, column)} is neither the name of a column nor its position"
+            )
         if column in names:
             return names.index(column)
         defaults = {"source": 0, "destination": 1, "weight": 2}
@@ -137,14 +139,14 @@ class Wanted:
         raise ColumnError(f"{self._path}: {what}={column!r}, but there is no such column ({remedy})")
 
 
-def describe(path: str, *, delimiter, header, source, destination, weight, columns) -> tuple[Dialect, Wanted]:
+def describe(path: str, *, delimiter, header, source, destination, weight, columns) -> tuple[Dialect, WantedColumns]:
     """How the file is written, and which of its columns to read."""
     listed = () if columns is None or isinstance(columns, str) else columns
     asked = (source, destination, weight, *listed)
     dialect = sniff(path, delimiter=delimiter, header=header, wanted=tuple(c for c in asked if isinstance(c, str)))
     if dialect.doubtful:
         warn_of_first_row(dialect.doubtful)
-    return dialect, Wanted(path, dialect, source, destination, weight, columns)
+    return dialect, WantedColumns(path, dialect, source, destination, weight, columns)
 
 
 def write(edge_list: EdgeList, path: str | os.PathLike, *, suffix: str | None = None) -> None:

@@ -22,8 +22,8 @@ from dgraph.io import files
 from dgraph.io.text.clean_lines import BLOCK, CleanLines
 from dgraph.io.text.diagnosis import GAPS, MISSING, explain
 from dgraph.io.text.dialect import BLANKS, Dialect, looks_like_number
-from dgraph.options import is_same
-from dgraph.phrases import given
+from dgraph.options import is_default
+from dgraph.phrases import format_option
 
 INTEGER_TEXT = r"^(0|-?[1-9][0-9]*)$"
 NUMBER_TEXT = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
@@ -43,8 +43,8 @@ def read_table(
 
     `open_stream` reads some of its rows in place of all of them.
     """
-    if not any(is_same(id_type, one) for one in ID_TYPES):
-        raise OptionError(f"{given('id_type', id_type)} is none of {', '.join(map(repr, ID_TYPES))}")
+    if not any(is_default(id_type, one) for one in ID_TYPES):
+        raise OptionError(f"{format_option('id_type', id_type)} is none of {', '.join(map(repr, ID_TYPES))}")
     fixed = not any(kind == "id" for kind in kinds.values())
     whole_ids = id_type == "int64" or (id_type is None and _sample_is_integer(dialect, kinds, "id"))
     whole_weights = _sample_is_integer(dialect, kinds, "weight")

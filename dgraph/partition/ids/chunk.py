@@ -33,7 +33,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbered:
+class NumberedChunk:
     """The same edges by number. `ranks` turns what stands in the arrays into numbers: the identity, or for integer ids
     without copying them, their distance from the first or their rank."""
 
@@ -46,11 +46,11 @@ class Numbered:
     def __len__(self) -> int:
         return len(self.sources)
 
-    def __getitem__(self, rows: slice | np.ndarray) -> Numbered:
+    def __getitem__(self, rows: slice | np.ndarray) -> NumberedChunk:
         columns = {name: column[rows] for name, column in self.columns.items()}
-        return Numbered(self.sources[rows], self.destinations[rows], columns, self.ranks)
+        return NumberedChunk(self.sources[rows], self.destinations[rows], columns, self.ranks)
 
-    def taken(self, rows: int) -> Iterator[Numbered]:
+    def taken(self, rows: int) -> Iterator[NumberedChunk]:
         """All edges, so many at once, the last first; at least one slice. If they are ours, numbers are let go once the
         next slice is asked for: of the last nothing may be kept then. Ids may be the user's, and stay."""
         owned = self.ours and not self.ranks.size and self.sources.base is None and self.destinations.base is None
@@ -66,12 +66,12 @@ class Numbered:
             return np.dtype(np.uint32 if self.ranks.size < 2**32 else np.int64)
         return self.sources.dtype
 
-    def compact(self) -> Numbered:
+    def compact(self) -> NumberedChunk:
         """The same with the numbers themselves in the arrays."""
         if not self.ranks.size:
             return self
         sources, destinations = (self.ranks.number(end, self.dtype) for end in (self.sources, self.destinations))
-        return Numbered(sources, destinations, self.columns, IDENTITY)
+        return NumberedChunk(sources, destinations, self.columns, IDENTITY)
 
     def __sizeof__(self) -> int:  # what Dask counts, to spill in time
         return self.sources.nbytes + self.destinations.nbytes + sum(c.nbytes for c in self.columns.values())

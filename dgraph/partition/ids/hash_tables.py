@@ -14,12 +14,12 @@ import pyarrow as pa
 from numba import uint32, uint64
 
 from dgraph.native import threads
-from dgraph.native.machine_code import inlined, kept
+from dgraph.native.machine_code import cached_njit, inlined
 
 BLOCK = 64  # ids that are looked for side by side, so that they wait for memory together
 MOST = 8  # threads: each reads everything
 
-kernel = kept()
+kernel = cached_njit()
 
 
 @dataclass

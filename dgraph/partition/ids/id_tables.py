@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from dgraph.native import threads
 from dgraph.partition import build_kernels
 from dgraph.partition.ids.bitmaps import IDENTITY
-from dgraph.partition.ids.chunk import Chunk, Ids, Numbered
+from dgraph.partition.ids.chunk import Chunk, Ids, NumberedChunk
 from dgraph.partition.ids.hash_tables import distinct
 from dgraph.partition.ids.id_types import IdType
 
@@ -29,7 +29,7 @@ POOL = pa.system_memory_pool()  # Arrow's own pools keep what is freed
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class EncodedChunk:
     """A chunk whose ids are positions in a sorted list of its own distinct ids."""
 
     codes: tuple[np.ndarray, np.ndarray]
@@ -42,13 +42,13 @@ class Encoded:
         return sum(code.nbytes for code in self.codes) + self.distinct.nbytes
 
 
-def encode(chunk: Chunk, id_type: IdType) -> Encoded:
+def encode(chunk: Chunk, id_type: IdType) -> EncodedChunk:
     """The edges of a chunk by positions in one sorted list of the distinct ids of both ends."""
     kind = {"string": pa.large_string(), "uuid": pa.binary(16)}.get(id_type.kind) or pa.from_numpy_dtype(id_type.dtype)
     sides = [_listed(side, kind, id_type) for side in (chunk.sources, chunk.destinations)]
     table, codes = ranked([ids for ids, _ in sides], kind)
     sources, destinations = (code if rows is None else code[rows] for code, (_, rows) in zip(codes, sides, strict=True))
-    return Encoded((sources, destinations), table)
+    return EncodedChunk((sources, destinations), table)
 
 
 def _listed(ids: Ids, kind: pa.DataType, id_type: IdType) -> tuple[list[pa.Array], np.ndarray | None]:
@@ -90,14 +90,14 @@ def give_back() -> None:
         trim(0)
 
 
-def split(encoded: Encoded, splitters: Sequence[Any]) -> list[pa.Array]:
+def split(encoded: EncodedChunk, splitters: Sequence[Any]) -> list[pa.Array]:
     """The chunk's distinct ids, a piece a bucket; bucket b holds the ids from splitter b - 1 to splitter b."""
-    found = Scalars(encoded.distinct)
+    found = ArrowScalars(encoded.distinct)
     cuts = [0, *(bisect_left(found, s) for s in splitters), len(found)]
     return [encoded.distinct.slice(a, b - a) for a, b in pairwise(cuts)]
 
 
-class Scalars(Sequence):
+class ArrowScalars(Sequence):
     """An Arrow array as a sequence of Python values, for bisection."""
 
     def __init__(self, array: pa.Array):
@@ -110,7 +110,7 @@ class Scalars(Sequence):
         return self.array[i].as_py()
 
 
-def sample(encoded: Encoded, size: int = 256) -> list[Any]:
+def sample(encoded: EncodedChunk, size: int = 256) -> list[Any]:
     """Evenly spaced ids of a chunk, from which the bounds of buckets are chosen."""
     positions = np.unique(np.linspace(0, len(encoded.distinct) - 1, size).astype(np.int64))
     return encoded.distinct.take(pa.array(positions)).to_pylist() if len(encoded.distinct) else []
@@ -132,11 +132,11 @@ def merge(pieces: Sequence[pa.Array]) -> tuple[pa.Array, list[np.ndarray]]:
     return ranked([[piece] for piece in pieces], pieces[0].type)
 
 
-def by_table(encoded: Encoded, ranks: Sequence[np.ndarray], starts: Sequence[int]) -> Numbered:
+def by_table(encoded: EncodedChunk, ranks: Sequence[np.ndarray], starts: Sequence[int]) -> NumberedChunk:
     """A chunk by number, from the ranks of its ids in each bucket and the number at which each bucket starts."""
     dtype = np.uint32 if starts[-1] < 2**32 else np.int64
     parts = [np.add(rank, start, dtype=dtype) for rank, start in zip(ranks, starts, strict=False)]
     number = np.concatenate(parts) if parts else np.empty(0, dtype)
     everything = len(number) == starts[-1]  # the chunk has all ids: its codes are the numbers
     sources, destinations = encoded.codes if everything else (number[code] for code in encoded.codes)
-    return Numbered(sources, destinations, {}, IDENTITY)
+    return NumberedChunk(sources, destinations, {}, IDENTITY)

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from dgraph.errors import IdError
 from dgraph.partition.ids.bitmaps import Ranks
 from dgraph.partition.ids.chunk import Chunk, Ids
-from dgraph.partition.ids.id_tables import Scalars, encode
+from dgraph.partition.ids.id_tables import ArrowScalars, encode
 from dgraph.partition.ids.id_types import IdType
-from dgraph.phrases import counted
+from dgraph.phrases import format_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +110,12 @@ class Numbering:
         else:
             base = 0
             for table in self.tables:
-                found = Scalars(table)
+                found = ArrowScalars(table)
                 k = bisect_left(found, wanted)
                 if k < len(found) and found[k] == wanted:
                     return base + k
                 base += len(table)
-        raise IdError(f"the graph has no vertex {value!r}; it has {counted(self.size, 'vertex')}{self._example()}")
+        raise IdError(f"the graph has no vertex {value!r}; it has {format_count(self.size, 'vertex')}{self._example()}")
 
     def _example(self) -> str:
         return f", the first is {self.id_type.restore(self.ids(0, 1)).tolist()[0]!r}" if self.size else ""

@@ -38,7 +38,7 @@ class Survey:
             max(highs, default=None),
         )
 
-    def of_one_type(self) -> Survey:
+    def with_common_type(self) -> Survey:
         """The same with the type that holds all ids: where columns of signed and of unsigned ones meet they are all
         unsigned, if some are too large for signed ones and none is below zero."""
         beyond = self.high is not None and self.high >= 2**63

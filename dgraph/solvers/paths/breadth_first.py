@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
-from dgraph.native.team import atomic_add, atomic_min, barrier, kernel, part, prefetch, share, team, worth
+from dgraph.native.team import atomic_add, atomic_min, barrier, kernel, part, prefetch, share, team, worthwhile_threads
 from dgraph.programs.monoid import NONE, UNREACHED
 from dgraph.solvers.paths.large_levels import BITS, NOBODY, ONE, SEEN, ends, listed, pull
 from dgraph.solvers.paths.row_order import order_of
-from dgraph.solvers.solver import CsrArrays, Problem, Solved
+from dgraph.solvers.solver import CsrArrays, Problem, Solution
 
 
 class Sizes(NamedTuple):
@@ -41,11 +41,11 @@ BEGIN, END, TAKEN, AHEAD, LEVEL, PUSHED = range(6)
 SIZES = Sizes()
 
 
-def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solved:
+def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solution:
     """Levels from the nearest of several different sources, and the smallest predecessors, which are NONE for sources
     and for vertices that were not reached."""
     (out,), n = problem.edges.senders("out"), problem.vertices
-    threads = worth(problem.threads, n + out.num_edges)
+    threads = worthwhile_threads(problem.threads, n + out.num_edges)
     order = order_of(problem.edges.partition.incoming or out, out, threads)
     distance, best = np.empty(n), np.empty(n, np.int64)
     queues, bits = np.empty((threads, n), np.uint32), np.empty((3, -(-n // 64)), np.uint64)
@@ -55,7 +55,7 @@ def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solved:
     levels, pushed = team(_search, threads, *rows, order.ascending, sources, goal, SIZES, *work)
     looked = int(counts[0, SEEN])
     order.looked += looked
-    return Solved({"distance": distance, "predecessor": best}, levels, pushed + looked)
+    return Solution({"distance": distance, "predecessor": best}, levels, pushed + looked)
 
 
 @kernel

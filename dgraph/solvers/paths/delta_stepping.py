@@ -21,7 +21,7 @@ from dgraph.solvers.paths.distance_slots import (
     LISTS,
     NOWHERE,
     SLOTS,
-    Waiting,
+    WaitingVertices,
     any_long,
     before,
     first_of,
@@ -45,7 +45,7 @@ LEAST, LARGEST = 1e-300, 1e300  # width of a slot: it and its inverse are finite
 LISTED, TAKEN, NEXT, WINDOW, TURN = 24, 32, 40, 48, 32
 
 
-class Relaxed(NamedTuple):
+class RelaxationResult(NamedTuple):
     """The number of edges looked at; whether some distance was reached by an edge of length 0, so that predecessors may
     be missing; whether some distance is too large for its word, so that not all are known."""
 
@@ -54,7 +54,7 @@ class Relaxed(NamedTuple):
     beyond: bool
 
 
-class Ends(NamedTuple):
+class StopLimits(NamedTuple):
     """Where a call may stop: beyond the distance of a vertex, or if `target` is none beyond slot number `far`; and
     after so many edges."""
 
@@ -80,9 +80,9 @@ def relax(
     bound: float = np.inf,
     threads: int = 1,
     limit: int = ALL,
-    waiting: Waiting | None = None,
+    waiting: WaitingVertices | None = None,
     words: Words | None = None,
-) -> Relaxed:
+) -> RelaxationResult:
     """Lower rows.dist until dist[v] <= dist[u] + weight(u, v) for all edges here.
 
     The rows are one partition's, of owned vertices and proxies alike; weights are not negative. Before the call, only
@@ -96,12 +96,12 @@ def relax(
     """
     scale, looked, flat, beyond = 1.0 / max(delta or width(*rows[:3]), LEAST), 0, False, False
     senders = int(np.searchsorted(rows.indptr, rows.indptr[-1]))  # rows from there on are empty
-    waiting = waiting if waiting is not None else Waiting(len(rows.dist), threads)
-    while len(frontier) or waiting.some:
+    waiting = waiting if waiting is not None else WaitingVertices(len(rows.dist), threads)
+    while len(frontier) or waiting.any_waiting:
         if len(rows.improved):
             rows.improved[frontier] = True
         added = waiting.begin(rows.dist, frontier, scale, bound)
-        where, ends, lists = (waiting.window, waiting.slot), Ends(target, waiting.far, limit), waiting.lists
+        where, ends, lists = (waiting.window, waiting.slot), StopLimits(target, waiting.far, limit), waiting.lists
         waiting.window, waiting.slot = team(
             _relax, threads, rows, words, added, senders, *where, scale, ends, lists, waiting.work
         )
@@ -111,7 +111,7 @@ def relax(
             break
         # There was no room to remember who had been lowered: all whom a path reaches go once more.
         frontier, waiting.slot = np.flatnonzero(rows.dist < (np.inf if words is None else FAR)).astype(np.uint32), LISTS
-    return Relaxed(looked, flat, beyond)
+    return RelaxationResult(looked, flat, beyond)
 
 
 def width(indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray) -> float:

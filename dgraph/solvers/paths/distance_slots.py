@@ -40,7 +40,7 @@ _zeros: Any = leading_zeros
 _first: Any = trailing_zeros  # the place of a word's first bit
 
 
-class Lists(NamedTuple):
+class SlotLists(NamedTuple):
     """A thread's waiting vertices by slot. tails[slot] is one past the last place of its list in the pool, 0 if it is
     empty; chained[chunk] is the chunk before in its list. All threads share the pool; each chunk in it has one owner.
     Of all threads together, `tails`, `marks` and `spare` have a row for each."""
@@ -56,7 +56,7 @@ class Lists(NamedTuple):
 @part
 def of_thread(rank, lists):
     """One thread's lists, of those of all."""
-    return Lists(lists.tails[rank], lists.marks[rank], lists.spare[rank], lists.pool, lists.chained, lists.shared)
+    return SlotLists(lists.tails[rank], lists.marks[rank], lists.spare[rank], lists.pool, lists.chained, lists.shared)
 
 
 @kernel
@@ -227,7 +227,7 @@ def _from_on(number, distances, scale):
     return np.array([number_of(distance, scale) >= number for distance in distances])
 
 
-class Waiting:
+class WaitingVertices:
     """The vertices that wait, kept from one call of `relax` to the next if it ends before all have gone."""
 
     def __init__(self, size: int, threads: int, room: int | None = None):
@@ -240,17 +240,17 @@ class Waiting:
         self.far = NOWHERE  # the number of the last who matter
 
     @property
-    def lists(self) -> Lists:
+    def lists(self) -> SlotLists:
         """Those of all threads."""
-        return Lists(self.tails, self.marks, self.spare, self.pool, self.chained, self.shared)
+        return SlotLists(self.tails, self.marks, self.spare, self.pool, self.chained, self.shared)
 
     @property
-    def some(self) -> bool:
+    def any_waiting(self) -> bool:
         return self.slot < LISTS
 
     def one(self) -> np.ndarray:
         """One vertex that waits, and matters; an empty list if there is none."""
-        if not self.some or first_of(self.slot, self.window) > self.far:
+        if not self.any_waiting or first_of(self.slot, self.window) > self.far:
             return self.pool[:0]
         place = self.tails[:, self.slot].max()
         return self.pool[place - 1 : place].copy()
@@ -259,10 +259,10 @@ class Waiting:
         """Move the window so that it is no farther than the frontier. Returns the vertices to be added to the lists."""
         self.far = number_of(bound, scale)
         first = number_of(dist[frontier].min(), scale) if len(frontier) else NOWHERE
-        if self.some and first >= first_of(0, self.window):
+        if self.any_waiting and first >= first_of(0, self.window):
             self.slot = min(self.slot, list_of(first, self.window)) if len(frontier) else self.slot
         else:
-            if self.some:
+            if self.any_waiting:
                 members = np.concatenate(list(self._members()))
                 left = members[_from_on(first_of(0, self.window), dist[members], scale)]  # others have gone already
                 frontier = np.unique(np.concatenate([frontier, left]))

@@ -14,8 +14,8 @@ from dgraph.native.team import ONE, kernel, part, prefetch
 from dgraph.programs.monoid import UNREACHED
 from dgraph.solvers.paths.row_order import order_of
 from dgraph.solvers.paths.vertex_numbers import VertexNumbers, number_of_vertex, numbers_of
-from dgraph.solvers.solver import SOON, Unsettled
-from dgraph.tables.edge_tables import kept_with
+from dgraph.solvers.solver import SOON, LocalProblem
+from dgraph.tables.edge_tables import cached_on
 
 LARGE = 1 << 17  # edges out of a level, from which on a round of all workers costs less than they do
 MANY = 1 << 20  # edges of a round
@@ -36,14 +36,14 @@ class BothOrders(NamedTuple):
     numbers: VertexNumbers
 
 
-class Tight(NamedTuple):
+class TightEdges(NamedTuple):
     """Pushes only along edges u -> v with `known[u]` + weight = `known[v]`."""
 
     known: np.ndarray
     weights: np.ndarray
 
 
-class Reached(NamedTuple):
+class LevelMessages(NamedTuple):
     """A message is a level, with sender + 1 in its last bits."""
 
     best: np.ndarray
@@ -62,7 +62,7 @@ class Scratch(NamedTuple):
     counts: np.ndarray
 
 
-def settle(part: Unsettled, tight: Tight | None = None) -> tuple[int, np.ndarray]:
+def settle(part: LocalProblem, tight: TightEdges | None = None) -> tuple[int, np.ndarray]:
     """Messages are those of `BreadthFirst`."""
     (out,), size, numbers = part.edges.senders("out"), len(part.best), part.edges.numbers()
     order = order_of(part.edges.partition.incoming or out, out, part.edges.threads)
@@ -74,11 +74,11 @@ def settle(part: Unsettled, tight: Tight | None = None) -> tuple[int, np.ndarray
     if (levels[1:] < levels[:-1]).any():
         by_level = np.argsort(levels, kind="stable")
         frontier, levels = frontier[by_level], levels[by_level]
-    ascending = order.ascending and kept_with(out, "by number", lambda: _by_number(out.indptr, numbers))
+    ascending = order.ascending and cached_on(out, "by number", lambda: _by_number(out.indptr, numbers))
     sides = out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours
     rows = BothOrders(*sides, ascending, numbers_of(part.edges))
     limit = min(part.values.get(name, UNREACHED) for name in ("depth_limit", "horizon"))
-    reached = Reached(part.best, part.improved, bits, limit)
+    reached = LevelMessages(part.best, part.improved, bits, limit)
     many = MANY // SOON if part.unheard else MANY
     pulled = _settle(rows, reached, room, frontier, levels, tight, LARGE, many)
     order.looked += pulled

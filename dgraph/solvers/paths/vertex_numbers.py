@@ -9,7 +9,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.native.machine_code import inlined
-from dgraph.tables.edge_tables import EdgeTables, kept_with
+from dgraph.tables.edge_tables import EdgeTables, cached_on
 
 
 class VertexNumbers(NamedTuple):
@@ -28,7 +28,7 @@ def numbers_of(edges: EdgeTables) -> VertexNumbers:
         in_a_row = owned if owned and (np.diff(each[:owned]) == 1).all() else 0
         return VertexNumbers(int(each[0]) if in_a_row else 0, in_a_row, each)
 
-    return kept_with(edges.partition, "numbers in a row", found)
+    return cached_on(edges.partition, "numbers in a row", found)
 
 
 @inlined

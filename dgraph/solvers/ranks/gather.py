@@ -18,7 +18,7 @@ from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, prefetch_
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.solver import Problem
 from dgraph.solvers.subgraphs.neighbours import are_skewed
-from dgraph.tables.edge_tables import kept_with
+from dgraph.tables.edge_tables import cached_on
 
 GRAIN = 1 << 15  # edges and rows that a thread takes at a time
 CLASSES = 160  # of degrees: each of its own below 32, then two to every doubling
@@ -63,7 +63,7 @@ def table_of(problem: Problem, along: str) -> Adjacency:
 def layout_of(problem: Problem) -> Layout:
     """The layout of a graph's edges, and of their weights if they are read; kept as long as the edges are."""
     edges, table = problem.edges, table_of(problem, "out")
-    return kept_with(
+    return cached_on(
         table,
         ("layout", edges.columns.get("weight")),
         lambda: lay_out(table, edges.column(table, "weight"), problem.threads),

@@ -7,10 +7,10 @@ from numba import uint64
 
 from dgraph.native.team import LINE, atomic_add, barrier, kernel, part, share, stopped, summed, team
 from dgraph.solvers.ranks.gather import RowEdges, blocks_of, gather, table_of, total
-from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.solver import Problem, Solution
 
 
-def hubs_and_authorities(problem: Problem) -> Solved:
+def hubs_and_authorities(problem: Problem) -> Solution:
     """The program of `ops/hits.py`."""
     n, values = problem.vertices, problem.values
     incoming, out = table_of(problem, "out"), table_of(problem, "in")
@@ -25,7 +25,7 @@ def hubs_and_authorities(problem: Problem) -> Solved:
     turns, limits = np.zeros(2 * LINE, np.int64), (values["tol"], values["max_iter"])
     team(_hits, problem.threads, turns, *sides, sums, came, hub, authority, *limits, found)
     rounds, totals = 2 * int(found[0]), dict(zip(("change", "hubs", "authorities"), found[1:].tolist(), strict=True))
-    return Solved({"hub": hub, "authority": authority}, rounds, rounds * len(out.neighbours), totals)
+    return Solution({"hub": hub, "authority": authority}, rounds, rounds * len(out.neighbours), totals)
 
 
 @kernel

@@ -14,10 +14,10 @@ from numba import uint64
 
 from dgraph.native.team import LINE, atomic_add, barrier, kernel, share, stopped, summed, team
 from dgraph.solvers.ranks.gather import Layout, gather, layout_of, table_of, total
-from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.solver import Problem, Solution
 
 
-def page_rank(problem: Problem, dtype: Any = np.float64) -> Solved:
+def page_rank(problem: Problem, dtype: Any = np.float64) -> Solution:
     """The programs of `ops/pagerank.py`."""
     values, columns, n = problem.values, problem.columns, problem.vertices
     layout, strength = dividing(layout_of(problem), columns, dtype)
@@ -61,7 +61,7 @@ def _in_proportion(layout: Layout, strength: np.ndarray) -> tuple[Layout, np.nda
     return replace(layout, weights=layout.weights / np.where(sends, strength, 1)[layout.senders]), sends.astype(float)
 
 
-def katz(problem: Problem) -> Solved:
+def katz(problem: Problem) -> Solution:
     """The program of `ops/katz.py`."""
     values, n = problem.values, problem.vertices
     layout = layout_of(problem)
@@ -75,13 +75,13 @@ def katz(problem: Problem) -> Solved:
     return replace(solved, values={"katz": scores}, totals=totals)
 
 
-def strengths(problem: Problem) -> Solved:
+def strengths(problem: Problem) -> Solution:
     """The program `Strength` of `ops/pagerank.py`."""
     table = table_of(problem, "out")
     weights, n = problem.edges.column(table, "weight"), problem.vertices
     strength = np.bincount(table.neighbours, weights, n)
     totals = {"lowest": float(weights.min(initial=np.inf)), "highest": float(strength.max(initial=0))}
-    return Solved({"strength": strength}, 1, len(weights), totals)
+    return Solution({"strength": strength}, 1, len(weights), totals)
 
 
 def fixed_point(
@@ -93,7 +93,7 @@ def fixed_point(
     tolerance: float,
     restart: np.ndarray | None = None,
     spread: np.ndarray | None = None,
-) -> tuple[np.ndarray, Solved]:
+) -> tuple[np.ndarray, Solution]:
     """Scores by vertex: factors[0] * what comes in + factors[1] * restart + factors[2] * dangling * spread, over and
     over, until that changes them by less than `tolerance` in all; `restart` and `spread` are 1 everywhere where they
     are None. `start` and these are in the order of rows."""
@@ -107,7 +107,7 @@ def fixed_point(
     turn = team(_fixed_point, problem.threads, turns, layout.edges, scores, restart, spread, *limits, sums, came, found)
     rounds, change, dangling = int(found[0]), float(found[1]), float(found[2])
     edges = rounds * len(layout.senders)
-    return sent[turn], Solved({}, rounds, edges, {"change": change, "dangling": dangling})
+    return sent[turn], Solution({}, rounds, edges, {"change": change, "dangling": dangling})
 
 
 class Scores(NamedTuple):

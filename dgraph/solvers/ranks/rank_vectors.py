@@ -15,7 +15,7 @@ from numba import uint64
 from dgraph.native.team import LINE, ONE, atomic_add, barrier, kernel, part, prefetch, share, stopped, team
 from dgraph.solvers.ranks.gather import layout_of
 from dgraph.solvers.ranks.pagerank import dividing, page_rank
-from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.solver import Problem, Solution
 from dgraph.solvers.subgraphs.neighbours import are_skewed
 
 CACHED = 1 << 25  # bytes that vertices send, beyond which looks at them are slow; twice as many if few are busy
@@ -24,7 +24,7 @@ AHEAD = 32  # edges that what they carry is asked for before it is needed
 CHANGE, DANGLING = 0, 1
 
 
-def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
+def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solution:
     """The programs `PageRanks` of `ops/power_iteration.py`."""
     values, columns, n = problem.values, problem.columns, problem.vertices
     layout, several = layout_of(problem), values["several"]
@@ -49,10 +49,10 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solved:
     ranks = np.empty((n, several), dtype)
     ranks[layout.rows] = scores[:, :several]
     found = {"change": totals[0, CHANGE, :several].tolist(), "dangling": totals[0, DANGLING, :several].tolist()}
-    return Solved({"pagerank": ranks}, rounds, rounds * len(layout.senders), found)
+    return Solution({"pagerank": ranks}, rounds, rounds * len(layout.senders), found)
 
 
-def _one_by_one(problem: Problem, dtype: Any) -> Solved:
+def _one_by_one(problem: Problem, dtype: Any) -> Solution:
     """One run for each personalization: for too few to fill a group, or where looks at wide vectors are slower."""
     each = []
     for c in range(problem.values["several"]):
@@ -60,7 +60,7 @@ def _one_by_one(problem: Problem, dtype: Any) -> Solved:
         each.append(page_rank(replace(problem, columns=columns), dtype))
     ranks = np.stack([one.values["pagerank"] for one in each], axis=1)
     totals = {name: [one.totals[name] for one in each] for name in ("change", "dangling")}
-    return Solved({"pagerank": ranks}, max(one.rounds for one in each), sum(one.edges for one in each), totals)
+    return Solution({"pagerank": ranks}, max(one.rounds for one in each), sum(one.edges for one in each), totals)
 
 
 def _in_groups(column: np.ndarray, rows: np.ndarray, width: int, dtype: Any) -> np.ndarray:

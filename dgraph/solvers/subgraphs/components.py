@@ -7,9 +7,19 @@ import numpy as np
 from numba import uint64
 
 from dgraph.native.machine_code import inlined
-from dgraph.native.team import ONE, atomic_add, barrier, compare_and_swap, kernel, part, prefetch, team, worth
+from dgraph.native.team import (
+    ONE,
+    atomic_add,
+    barrier,
+    compare_and_swap,
+    kernel,
+    part,
+    prefetch,
+    team,
+    worthwhile_threads,
+)
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.solver import Problem, Solution
 from dgraph.tables.edge_tables import EdgeTables
 
 ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
@@ -23,11 +33,11 @@ FAR = uint64(48)  # vertices whose edges are
 NOBODY = np.uint32((1 << 32) - 1)
 
 
-def components(problem: Problem) -> Solved:
+def components(problem: Problem) -> Solution:
     """The smallest vertex of each one's component."""
     component = np.empty(problem.vertices, np.int64)
     _, edges = _united(problem.edges, component)
-    return Solved({"component": component}, edges=edges)
+    return Solution({"component": component}, edges=edges)
 
 
 def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
@@ -49,7 +59,7 @@ def _united(edges: EdgeTables, component: np.ndarray) -> tuple[np.ndarray, int]:
     rounds = 2 * ROUNDS if len(tables) == 2 and _are_apart(*tables) else ROUNDS
     more = MORE if tables[0].num_edges >= LONG * partition.num_local else 0
     counts = np.zeros((2 * (rounds + more) + 4, 8), np.int64)
-    threads = worth(edges.threads, tables[0].num_edges)
+    threads = worthwhile_threads(edges.threads, tables[0].num_edges)
     # of the second order's edges, so many of each vertex come first, too: a proxy may have no others
     others_first = rounds // 2 if edges.directed and len(tables) == 2 else 0
     how = len(tables), rounds, more, others_first, met_twice, GRAIN

@@ -7,31 +7,31 @@ import numpy as np
 from numba import uint64
 
 from dgraph.native.team import ONE, atomic_add, atomic_min, barrier, kernel, team
-from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.solver import Problem, Solution
 from dgraph.solvers.subgraphs.neighbours import OTHERS, distinct, is_simple
 
 LEVELS = 1 << 31  # more than there are
 GRAIN = 64  # vertices in a row that are one thread's: neighbours in number are often of one level
 
 
-def core_numbers(problem: Problem) -> Solved:
+def core_numbers(problem: Problem) -> Solution:
     """Solver of `core_number`: the column `core`."""
     core, edges = peel(problem, problem.vertices)
-    return Solved({"core": core}, int(core.max(initial=0)) + 1, edges)
+    return Solution({"core": core}, int(core.max(initial=0)) + 1, edges)
 
 
-def main_core(problem: Problem) -> Solved:
+def main_core(problem: Problem) -> Solution:
     """Solver of `k_core` without k: the column `in_core`, of the highest core."""
     core, edges = peel(problem, problem.vertices)
     highest = int(core.max(initial=0))
-    return Solved({"in_core": core >= highest}, highest + 1, edges, {"highest": highest})
+    return Solution({"in_core": core >= highest}, highest + 1, edges, {"highest": highest})
 
 
-def core_of(problem: Problem) -> Solved:
+def core_of(problem: Problem) -> Solution:
     """Solver of `k_core`: the column `in_core`, of the core of `k`; it peels no further."""
     k = problem.values["k"]
     core, edges = peel(problem, min(k, problem.vertices))
-    return Solved({"in_core": core >= k}, 1, edges)
+    return Solution({"in_core": core >= k}, 1, edges)
 
 
 def peel(problem: Problem, levels: int) -> tuple[np.ndarray, int]:

@@ -12,7 +12,7 @@ from numba import uint64
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, atomic_add, atomic_load, atomic_max, kernel, team
 from dgraph.partition.adjacency import Adjacency
-from dgraph.tables.edge_tables import kept_with
+from dgraph.tables.edge_tables import cached_on
 
 ALL, OTHERS, LOWER = 0, 1, 2  # which neighbours a row keeps: of OTHERS not itself, of LOWER those that come before it
 GRAIN = 1024  # rows that a thread takes at a time
@@ -74,7 +74,7 @@ def is_simple(rows: Adjacency, threads: int) -> bool:
         team(_find_repeats, threads, found, rows.indptr, rows.neighbours, marks)
         return not found[REPEATED]
 
-    return bool(kept_with(rows, "simple", look))
+    return bool(cached_on(rows, "simple", look))
 
 
 @kernel

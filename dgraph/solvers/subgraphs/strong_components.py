@@ -12,14 +12,14 @@ from numba import uint32, uint64
 from dgraph.native.team import ONE, kernel
 from dgraph.programs.monoid import NONE
 from dgraph.solvers.paths.breadth_first import Goal, search
-from dgraph.solvers.solver import Problem, Solved
+from dgraph.solvers.solver import Problem, Solution
 from dgraph.tables.edge_tables import EdgeTables
 
 NEW, DONE = uint32(0), uint32((1 << 32) - 1)  # as the `low` of a vertex: not yet met, and in a component that is known
 NEAR = Goal(depth=128, target=NONE)  # as far as a search goes that shall find a component
 
 
-def strong_components(problem: Problem) -> Solved:
+def strong_components(problem: Problem) -> Solution:
     """The smallest vertex of each one's component."""
     (out,), n = problem.edges.senders("out"), problem.vertices
     component, low = np.empty(n, np.int64), np.zeros(n, np.uint32)
@@ -27,7 +27,7 @@ def strong_components(problem: Problem) -> Solved:
     if len(members):
         component[members], low[members] = members[0], DONE
     looked += _search_in_depth(out.indptr, out.neighbours, low, component)
-    return Solved({"component": component}, edges=looked)
+    return Solution({"component": component}, edges=looked)
 
 
 def _around(problem: Problem) -> tuple[np.ndarray, int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from dgraph.errors import AnswerError
-from dgraph.options import whole_number
+from dgraph.options import check_integer
 from dgraph.testing.verify.edges import Edges, expect, sized
 
 
@@ -48,7 +48,7 @@ def k_core(edges: Edges, *, in_core: np.ndarray, k: int | None = None) -> None:
     as many neighbours as all have there, if no vertex is in the next."""
     sized(edges, {"in_core": in_core})
     inside = np.asarray(in_core, bool)
-    whole_number("k", k, 0, or_none=True)
+    check_integer("k", k, 0, or_none=True)
     if k is None:
         if not edges.vertices:
             return

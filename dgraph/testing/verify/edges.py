@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import coo_array, csr_array
 
-from dgraph.building.graph_frames import computed
+from dgraph.building.graph_frames import compute_frames
 from dgraph.errors import AnswerError
 from dgraph.graph import Graph
 
@@ -31,7 +31,7 @@ class Edges:
     @classmethod
     def of(cls, graph: Graph) -> Edges:
         """The edges of a graph, brought to this process."""
-        frame, ids = computed(graph)[0], pd.Index(graph.numbering.ids())
+        frame, ids = compute_frames(graph)[0], pd.Index(graph.numbering.ids())
         ends = graph.listed.edges.source, graph.listed.edges.destination
         source, destination = (ids.get_indexer(frame[end]) for end in ends)
         weight = None if graph.weight is None else frame[graph.weight].to_numpy(np.float64)

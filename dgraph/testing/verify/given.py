@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dgraph.errors import IdError, OptionError
-from dgraph.options import by_vertex, vertices
-from dgraph.phrases import counted
+from dgraph.options import by_vertex, vertex_list
+from dgraph.phrases import format_count
 from dgraph.testing.verify.edges import Edges
 
 SHARES = ("personalization", "dangling")  # probabilities of vertices
@@ -35,7 +35,7 @@ def by_number(
             raise OptionError(f"{name}= is missing: the answer of {operation} depends on it{WHENCE.get(name, '')}")
     found = dict(options)
     if "source" in found:
-        found["source"] = _numbers(edges, vertices("source", found["source"]))
+        found["source"] = _numbers(edges, vertex_list("source", found["source"]))
     if found.get("target") is not None:
         found["target"] = int(_numbers(edges, [found["target"]])[0])
     for name in SHARES:
@@ -57,7 +57,7 @@ def _numbers(edges: Edges, ids: list[Any]) -> np.ndarray:
         )
     for one, number in zip(ids, numbers, strict=True):
         if number < 0:
-            raise IdError(f"the graph has no vertex {one!r}; it has {counted(edges.vertices, 'vertex')}")
+            raise IdError(f"the graph has no vertex {one!r}; it has {format_count(edges.vertices, 'vertex')}")
     return numbers
 
 
