@@ -5,7 +5,7 @@ BIN := .venv/bin
 CODE := dgraph tests examples benchmarks
 # Tests that kill workers or look at the clock want the machine for themselves; the others run side by side, each process
 # of them with a small cluster of its own.
-FRAIL := tests/chaos/test_kills.py tests/chaos/test_small_workers.py tests/graph/test_lost_worker.py \
+FRAIL := tests/chaos/test_kills.py tests/chaos/test_small_workers.py tests/cluster/test_lost_worker.py \
 	tests/exchange/test_leaving_workers.py tests/agents/test_process_daemon.py tests/agents/test_stand_in.py
 # A process more than there are cores, for tests of clusters wait a third of their time.
 SIDE_BY_SIDE := --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
@@ -56,7 +56,7 @@ test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU that need not 
 	.venv-cuda/bin/python -m pytest tests/devices
 
 registers: .venv-cuda/.installed ## registers, bytes of stack and of spills that every kernel takes on a GPU of capability 9.0
-	.venv-cuda/bin/python tests/devices/compiled.py 9.0 | sed 's/], /]\n/g'
+	.venv-cuda/bin/python tests/support/compiled.py 9.0 | sed 's/], /]\n/g'
 
 # other versions in front of all that .venv has
 .venv-%/.installed: $(INSTALLED)
@@ -82,10 +82,10 @@ format: $(INSTALLED) ## put imports and layout in order
 
 fuzz: $(INSTALLED) ## 100,000 hostile inputs for every reader; hours, and INPUTS=1000 for fewer
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' || true
-	$(BIN)/python tests/fuzz/search.py --inputs $(or $(INPUTS),100000) --record benchmarks/results/fuzz.json
+	$(BIN)/python tests/fuzz/search_inputs.py --inputs $(or $(INPUTS),100000) --record benchmarks/results/fuzz.json
 
 chaos: $(INSTALLED) ## kill 200 workers at random moments of runs of every engine; KILLS=20 for fewer
-	$(BIN)/python tests/chaos/search.py --kills $(or $(KILLS),200) --record benchmarks/results/chaos.json
+	$(BIN)/python tests/chaos/search_kills.py --kills $(or $(KILLS),200) --record benchmarks/results/chaos.json
 
 flat: $(INSTALLED) ## memory of scheduler, workers and client over 1,000 runs in one cluster; RUNS=100 for fewer
 	$(BIN)/python benchmarks/flat_memory.py --trials 1 --runs $(or $(RUNS),1000)

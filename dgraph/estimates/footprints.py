@@ -1,6 +1,6 @@
 """What each operation needs beside the graph's ids: orders of edges, bytes of a vertex, an edge and a message.
 
-Measured, as peaks of arrays, and kept true by `tests/graph/test_estimate.py`: where an operation copies the edges, for
+Measured, as peaks of arrays, and kept true by `tests/estimates/test_estimate.py`: where an operation copies the edges, for
 partitions of its own or a table without repeats, that copy is among the bytes of an edge.
 """
 

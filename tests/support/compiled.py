@@ -1,4 +1,4 @@
-"""A process that compiles every kernel of `tests/engines/cases.py` to machine code for GPUs of one compute capability;
+"""A process that compiles every kernel of `tests/support/cases.py` to machine code for GPUs of one compute capability;
 it takes numba-cuda with its compiler, and no GPU.
 
     python compiled.py 9.0 > one line of JSON: {program.kernel: [registers, bytes of stack, bytes of spills]}

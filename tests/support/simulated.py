@@ -1,4 +1,4 @@
-"""A process in which Numba simulates a CUDA device: the programs of `tests/engines/cases.py` there, and on the CPU.
+"""A process in which Numba simulates a CUDA device: the programs of `tests/support/cases.py` there, and on the CPU.
 
 python simulated.py > one line of JSON: {program: what was wrong, empty if nothing}
 """
